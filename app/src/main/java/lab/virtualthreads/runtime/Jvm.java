@@ -1,0 +1,46 @@
+package lab.virtualthreads.runtime;
+
+import java.lang.management.ManagementFactory;
+import java.util.Optional;
+import java.util.stream.Stream;
+
+import com.sun.management.HotSpotDiagnosticMXBean;
+
+/**
+ * What the virtual machine decided for itself, as it tells it.
+ */
+final class Jvm {
+
+	private Jvm() {
+	}
+
+	/**
+	 * The garbage collector in use: {@code Serial}, {@code Parallel}, {@code G1}, {@code Z}, {@code Shenandoah},
+	 * {@code Epsilon}, or {@code unknown} on a virtual machine that is not HotSpot.
+	 */
+	static String gc() {
+		return Stream.of("Serial", "Parallel", "G1", "Z", "Shenandoah", "Epsilon")
+			.filter((name) -> option("Use" + name + "GC").filter("true"::equals).isPresent())
+			.findFirst()
+			.orElse("unknown");
+	}
+
+	/**
+	 * The largest heap in bytes, survivor spaces included (which {@link Runtime#maxMemory()} leaves out).
+	 */
+	static long maxHeap() {
+		return option("MaxHeapSize").map(Long::valueOf).orElseGet(() -> Runtime.getRuntime().maxMemory());
+	}
+
+	private static Optional<String> option(String name) {
+		HotSpotDiagnosticMXBean hotSpot = ManagementFactory.getPlatformMXBean(HotSpotDiagnosticMXBean.class);
+		try {
+			return Optional.ofNullable(hotSpot).map((bean) -> bean.getVMOption(name).getValue());
+		}
+		// This virtual machine was built without that option.
+		catch (IllegalArgumentException ex) {
+			return Optional.empty();
+		}
+	}
+
+}

@@ -1,0 +1,23 @@
+package lab.virtualthreads.web;
+
+import org.springframework.http.HttpStatus;
+import org.springframework.http.ProblemDetail;
+import org.springframework.web.bind.annotation.ExceptionHandler;
+import org.springframework.web.bind.annotation.RestControllerAdvice;
+
+/**
+ * Problem documents for what Spring MVC has none for by itself.
+ */
+@RestControllerAdvice
+class ProblemAdvice {
+
+	/**
+	 * A wait was cut short: whoever interrupts the threads of a server is stopping it, so the client may try elsewhere.
+	 */
+	@ExceptionHandler
+	ProblemDetail handle(InterruptedException ex) {
+		Thread.currentThread().interrupt();
+		return ProblemDetail.forStatusAndDetail(HttpStatus.SERVICE_UNAVAILABLE, "The wait was interrupted");
+	}
+
+}

@@ -1,0 +1,173 @@
+package lab.virtualthreads;
+
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.net.Socket;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.DoubleStream;
+import java.util.stream.Stream;
+
+import javax.management.JMException;
+import javax.management.MBeanServer;
+import javax.management.ObjectName;
+
+import jakarta.servlet.Filter;
+import jakarta.servlet.http.HttpServletRequest;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+
+import org.springframework.boot.SpringApplication;
+import org.springframework.boot.web.servlet.FilterRegistrationBean;
+import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.annotation.Bean;
+
+/**
+ * The real application on real ports, and a client of it. One at a time: Tomcat's meters are of the whole process.
+ */
+final class LabApp implements AutoCloseable {
+
+	private final HttpClient client = HttpClient.newHttpClient();
+
+	private final ConfigurableApplicationContext context;
+
+	private LabApp(ConfigurableApplicationContext context) {
+		this.context = context;
+	}
+
+	static LabApp start(Variant variant, String... arguments) {
+		List<String> all = new ArrayList<>(List.of("--server.port=0", "--management.server.port=0",
+				"--spring.threads.virtual.enabled=" + variant.isVirtual()));
+		all.addAll(Arrays.asList(arguments));
+		SpringApplication application = new SpringApplication(LabApplication.class, RequestThreads.class);
+		return new LabApp(application.run(all.toArray(String[]::new)));
+	}
+
+	<T> T bean(Class<T> type) {
+		return this.context.getBean(type);
+	}
+
+	HttpResponse<String> get(String path) {
+		return send(request("local.server.port", path));
+	}
+
+	HttpResponse<String> management(String path) {
+		return send(request("local.management.port", path));
+	}
+
+	CompletableFuture<HttpResponse<String>> getAsync(String path) {
+		return this.client.sendAsync(request("local.server.port", path).build(), BodyHandlers.ofString());
+	}
+
+	HttpRequest.Builder request(String path) {
+		return request("local.server.port", path);
+	}
+
+	private HttpRequest.Builder request(String port, String path) {
+		return HttpRequest
+			.newBuilder(URI.create("http://localhost:" + this.context.getEnvironment().getProperty(port) + path));
+	}
+
+	HttpResponse<String> send(HttpRequest.Builder request) {
+		try {
+			return this.client.send(request.build(), BodyHandlers.ofString());
+		}
+		catch (IOException ex) {
+			throw new AssertionError(ex);
+		}
+		catch (InterruptedException ex) {
+			Thread.currentThread().interrupt();
+			throw new AssertionError(ex);
+		}
+	}
+
+	/** Sends a path that no client would, and returns the whole response as text. */
+	String getMalformed(String path) {
+		int port = this.context.getEnvironment().getRequiredProperty("local.server.port", Integer.class);
+		try (Socket socket = new Socket("localhost", port)) {
+			// Version 1.0, so that the response is neither chunked nor kept alive.
+			socket.getOutputStream().write(("GET " + path + " HTTP/1.0\r\n\r\n").getBytes(StandardCharsets.UTF_8));
+			return new String(socket.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+		}
+		catch (IOException ex) {
+			throw new AssertionError(ex);
+		}
+	}
+
+	static JsonNode json(HttpResponse<String> response) {
+		return JsonMapper.shared().readTree(response.body());
+	}
+
+	/** All samples of a scrape, without the comments. */
+	List<String> scrape() {
+		return management("/actuator/prometheus").body().lines().filter((line) -> !line.startsWith("#")).toList();
+	}
+
+	/** The sum over the series of that name with all of these labels, NaN when there is none. */
+	double metric(String name, String... labels) {
+		double[] values = scrape().stream()
+			.filter((line) -> line.startsWith(name + " ") || line.startsWith(name + "{"))
+			.filter((line) -> Stream.of(labels).allMatch(line::contains))
+			.mapToDouble((line) -> Double.parseDouble(line.substring(line.lastIndexOf(' ') + 1)))
+			.toArray();
+		return (values.length == 0) ? Double.NaN : DoubleStream.of(values).sum();
+	}
+
+	double inFlight() {
+		double count = metric("http_server_requests_active_seconds_count");
+		// The first request brings the series with it.
+		return Double.isNaN(count) ? 0 : count;
+	}
+
+	@Override
+	public void close() {
+		this.context.close();
+		this.client.close();
+		forgetTomcat();
+	}
+
+	/** Tomcat leaves its MBeans behind, and the meters of the next one would add them up. */
+	private static void forgetTomcat() {
+		MBeanServer server = ManagementFactory.getPlatformMBeanServer();
+		try {
+			for (ObjectName name : server.queryNames(new ObjectName("Tomcat*:*"), null)) {
+				server.unregisterMBean(name);
+			}
+		}
+		catch (JMException ex) {
+			throw new AssertionError(ex);
+		}
+	}
+
+	/** Knows which thread has which request, so that a test can interrupt it. */
+	static class RequestThreads {
+
+		final Map<String, Thread> byQuery = new ConcurrentHashMap<>();
+
+		@Bean
+		FilterRegistrationBean<Filter> rememberThread() {
+			return new FilterRegistrationBean<>((request, response, chain) -> {
+				String query = String.valueOf(((HttpServletRequest) request).getQueryString());
+				this.byQuery.put(query, Thread.currentThread());
+				try {
+					chain.doFilter(request, response);
+				}
+				finally {
+					this.byQuery.remove(query);
+				}
+			});
+		}
+
+	}
+
+}
