@@ -1,0 +1,99 @@
+// The phases of a block, one after another. Pure: no k6 in here.
+import type { Input } from './input.ts';
+
+export type Kind = 'warmup' | 'single' | 'measure';
+
+export interface Phase {
+  /** Which it is in the block, from 0. */
+  index: number;
+  kind: Kind;
+  /** Which it is among its kind, from 1. */
+  position: number;
+  /** The value of the tag `trial`: "1" … for trials, "w1" … for warm-up cycles, "s1" … for single-user phases. */
+  trial: string;
+  variant: string;
+  url: string;
+  /** Users that take part; in an open load the most requests in flight. */
+  users: number;
+  /** Arrivals per second of an open load; a closed one has none. */
+  rate: number | undefined;
+  thinkTime: number;
+  /** Milliseconds over which the users' first requests are spread. */
+  spread: number;
+  /** The window [start, end) in milliseconds from the phase's beginning. No request starts at its end or later. */
+  start: number;
+  end: number;
+}
+
+export interface Plan {
+  phases: Phase[];
+  /** Users of the block: the most that any phase needs. */
+  users: number;
+  /** Request timeout in milliseconds. */
+  timeout: number;
+  /** Milliseconds that the block cannot exceed. */
+  longest: number;
+}
+
+/** A request may take this much longer than `max_response` before the user gives it up. */
+const GRACE = 5_000;
+
+export function plan(input: Input): Plan {
+  const { windows, load } = input.experiment;
+  const inOrder = [...new Set(input.order)];
+  const variants = inOrder.length > 0 ? inOrder : Object.keys(input.targets);
+  const phases: Phase[] = [];
+
+  function add(
+    kind: Kind,
+    variant: string,
+    rest: Pick<Phase, 'users' | 'rate' | 'thinkTime' | 'spread' | 'start' | 'end'>,
+  ) {
+    const position = phases.filter((phase) => phase.kind === kind).length + 1;
+    const trial = { warmup: 'w', single: 's', measure: '' }[kind] + position;
+    const url = input.targets[variant] + target(input.experiment.request);
+    phases.push({ index: phases.length, kind, position, trial, variant, url, ...rest });
+  }
+
+  const rate = load.model === 'open' ? load.rate : undefined;
+  const thinkTime = load.model === 'closed' ? load.thinkTime : 0;
+
+  for (let cycle = 0; cycle < input.warmupCycles; cycle++) {
+    for (const variant of variants) {
+      const spread = Math.min(spreadOf(input, variant), 1000);
+      const users = load.model === 'open' ? load.users : windows.warmupUsers;
+      add('warmup', variant, { users, rate, thinkTime, spread, start: spread, end: spread + windows.warmupLoad });
+    }
+  }
+
+  for (const variant of input.single > 0 ? variants : []) {
+    add('single', variant, { users: 1, rate: undefined, thinkTime: 0, spread: 0, start: 0, end: input.single });
+  }
+
+  for (const variant of input.order) {
+    const spread = spreadOf(input, variant);
+    // Closed load: what clients see is steady only after each user's second response, so settle for one more spread.
+    const start = load.model === 'closed' ? 2 * spread : spread;
+    add('measure', variant, { users: load.users, rate, thinkTime, spread, start, end: start + windows.measure });
+  }
+
+  const timeout = input.experiment.maxResponse + GRACE;
+  return {
+    phases,
+    users: Math.max(...phases.map((phase) => phase.users)),
+    timeout,
+    longest: phases.reduce((sum, phase) => sum + phase.end + timeout + GRACE, 60_000),
+  };
+}
+
+/** Closed load comes evenly only when the first requests are spread over one whole round of a user: N / X = R + Z. */
+function spreadOf(input: Input, variant: string): number {
+  const { load, ideal, windows } = input.experiment;
+  const best = ideal[variant];
+  return load.model === 'closed' && best !== undefined ? Math.round((1000 * load.users) / best) : windows.spread;
+}
+
+function target(request: { path: string; query: Record<string, string> }): string {
+  const pairs = Object.entries(request.query).map((pair) => pair.map(encodeURIComponent).join('='));
+  return pairs.length > 0 ? `${request.path}?${pairs.join('&')}` : request.path;
+}

@@ -1,0 +1,94 @@
+// Starts the real k6: from the variable K6, else from PATH.
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const SCRIPT = new URL('../block.ts', import.meta.url).pathname;
+
+export const folder = mkdtempSync(join(tmpdir(), 'vtlab-k6-'));
+let files = 0;
+
+/** An experiment with short windows; `change` overrides its keys, one level deep. */
+export function experiment(change = {}) {
+  const base = {
+    $schema: './experiment.schema.json',
+    name: 'stub',
+    description: 'A stub server.',
+    publication: null,
+    request: { method: 'GET', path: '/work', query: { duration: '1s', what: 'a b' }, status: 200 },
+    load: { model: 'closed', users: 10, think_time: '0s' },
+    primary: 'throughput',
+    windows: {
+      warmup_users: 5,
+      warmup_load: '500ms',
+      warmup_cycles: 1,
+      max_cycles: 8,
+      spread: '200ms',
+      measure: '1s',
+    },
+    max_response: '5s',
+    limits: { cpu: 1, memory: '768Mi', heap: '384m' },
+    variants: ['platform', 'virtual'],
+    settings: {},
+    needs: [],
+    ideal: null,
+  };
+  const merged = { ...base, ...change };
+  merged.request = { ...base.request, ...change.request };
+  merged.windows = { ...base.windows, ...change.windows };
+  return merged;
+}
+
+export function file(content) {
+  const path = join(folder, `experiment-${++files}.json`);
+  writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content));
+  return path;
+}
+
+/** Runs one block; `during` gets the process once it has started. */
+export async function k6(env, { args = [], during = () => {} } = {}) {
+  const vars = Object.entries(env).flatMap(([name, value]) => ['-e', `${name}=${value}`]);
+  const child = spawn(process.env.K6 ?? 'k6', ['run', '--quiet', '--address', '', ...vars, ...args, SCRIPT], {
+    cwd: folder,
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.on('data', (data) => {
+    stdout += data;
+  });
+  child.stderr.on('data', (data) => {
+    stderr += data;
+  });
+  during(child);
+  const code = await new Promise((resolve, reject) => child.on('error', reject).on('close', resolve));
+  return { code, stdout, stderr };
+}
+
+/** Runs one block and reads its document. */
+export async function block(content, targets, env = {}, options = {}) {
+  const path = join(folder, `document-${++files}.json`);
+  const urls = Object.fromEntries(Object.entries(targets).map(([variant, target]) => [variant, target.url ?? target]));
+  const result = await k6(
+    { EXPERIMENT: file(content), TARGETS: JSON.stringify(urls), DOCUMENT: path, ...env },
+    options,
+  );
+  let document;
+  try {
+    document = env.DOCUMENT === 'stdout' ? reassemble(result.stdout) : JSON.parse(readFileSync(path, 'utf8'));
+  } catch (error) {
+    throw new Error(`no document: ${error.message}\n${result.stdout}\n${result.stderr}`);
+  }
+  return { ...result, document, records: [...document.warmup, ...document.single, ...document.trials] };
+}
+
+export function reassemble(stdout) {
+  const lines = stdout.split('\n').filter((line) => line.startsWith('@@vtlab '));
+  const parts = lines.map((line) => {
+    const [, i, n, text] = line.match(/^@@vtlab (\d+)\/(\d+) (.*)$/);
+    if (Buffer.byteLength(line) + 1 > 8192) throw new Error(`a line of ${line.length} bytes`);
+    if (Number(n) !== lines.length) throw new Error(`${n} lines promised, ${lines.length} found`);
+    return { i: Number(i), text };
+  });
+  return JSON.parse(parts.map((part) => part.text).join(''));
+}

@@ -1,0 +1,146 @@
+// The parts that need no k6, compiled as they are; `k6/metrics` is a stand-in.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { experiment, folder, reassemble } from './k6.mjs';
+
+const root = new URL('..', import.meta.url).pathname;
+const out = join(folder, 'compiled');
+execFileSync(process.execPath, [
+  join(root, 'node_modules/typescript/bin/tsc'),
+  ...['-p', root, '--noEmit', 'false', '--outDir', out],
+]);
+const standIn = join(out, 'node_modules/k6');
+mkdirSync(standIn, { recursive: true });
+writeFileSync(join(out, 'package.json'), '{"type":"module"}');
+writeFileSync(join(standIn, 'package.json'), '{"type":"module","exports":{"./metrics":"./metrics.js"}}');
+writeFileSync(
+  join(standIn, 'metrics.js'),
+  'class M { constructor(name) { this.name = name; } }\nexport { M as Counter, M as Gauge, M as Trend };\n',
+);
+const load = (name) => import(join(out, 'lib', `${name}.js`));
+const { parseInput } = await load('input');
+const { duration } = await load('experiment');
+const { plan } = await load('plan');
+const { beyond, percentiles } = await load('statistics');
+const { chunks, table } = await load('output');
+const { makeDocument } = await load('record');
+
+const TARGETS = '{"platform":"http://p/","virtual":"http://v"}';
+const input = (change, env = {}) =>
+  parseInput({ EXPERIMENT: 'stub', TARGETS, ...env }, () => JSON.stringify(experiment(change)));
+
+test('durations', () => {
+  const all = { '100ms': 100, '5s': 5000, '1.5s': 1500, '1m30s': 90_000, 5: 5000, 0.5: 500, '1h': 3_600_000 };
+  for (const [text, ms] of Object.entries(all)) assert.equal(duration(text, 'here'), ms);
+});
+
+test('a block warms up in turn, then measures one user, then the mirrored order', () => {
+  const { phases, users } = plan(input({ windows: { warmup_cycles: 2 } }, { SINGLE: '2s' }));
+  assert.deepEqual(
+    phases.map(({ trial, variant }) => `${trial} ${variant}`),
+    [
+      ...['w1 platform', 'w2 virtual', 'w3 platform', 'w4 virtual'],
+      ...['s1 platform', 's2 virtual'],
+      ...['1 platform', '2 virtual', '3 virtual', '4 platform'],
+    ],
+  );
+  assert.deepEqual(
+    phases.map(({ index }) => index),
+    phases.map((_, i) => i),
+  );
+  assert.equal(users, 10);
+  assert.equal(phases[0].url, 'http://p/work?duration=1s&what=a%20b');
+});
+
+test('warm-up follows the order given, or the targets where there is none', () => {
+  const first = (env) => plan(input({}, env)).phases[0].variant;
+  assert.equal(first({ ORDER: 'virtual,platform,platform,virtual' }), 'virtual');
+  assert.equal(first({ ORDER: '' }), 'platform');
+});
+
+test('closed load: users spread over one round, settled for another, then the window', () => {
+  const load = { model: 'closed', users: 1000, think_time: '0s' };
+  const change = { load, ideal: { platform: 200 }, windows: { measure: '5s', spread: '1s' } };
+  const [platform, virtual] = plan(input(change, { ORDER: 'platform,virtual', WARMUP_CYCLES: '0' })).phases;
+  assert.deepEqual([platform.spread, platform.start, platform.end], [5000, 10_000, 15_000]);
+  assert.deepEqual([virtual.spread, virtual.start, virtual.end], [1000, 2000, 7000]);
+});
+
+test('warm-up: its own users, spread over a second at most, the whole load is the window', () => {
+  const load = { model: 'closed', users: 1000, think_time: '0s' };
+  const { phases, users } = plan(input({ load, ideal: { platform: 200 }, windows: { warmup_users: 2000 } }));
+  assert.deepEqual([phases[0].spread, phases[0].start, phases[0].end], [1000, 1000, 1500]);
+  assert.equal(users, 2000);
+});
+
+test('open load: the ramp is the spread, and the timeout exceeds max_response', () => {
+  const made = plan(input({ load: { model: 'open', rate: 50, users: 20 } }, { RATE: '80', USERS: '30', MEASURE: '3' }));
+  const trial = made.phases.at(-1);
+  assert.deepEqual([trial.rate, trial.users, trial.start, trial.end], [80, 30, 200, 3200]);
+  assert.equal(made.timeout, 10_000);
+  assert.ok(made.longest > made.phases.reduce((sum, phase) => sum + phase.end + made.timeout, 0));
+});
+
+test('a percentile needs ten samples beyond it', () => {
+  const sorted = (n) => Array.from({ length: n }, (_, i) => i);
+  for (const n of [1, 10, 19, 20, 99, 100, 101, 991, 1000, 9_999, 10_001]) {
+    for (const perMille of [500, 900, 950, 990, 999]) {
+      const at = (perMille / 1000) * (n - 1);
+      assert.equal(beyond(n, perMille), sorted(n).filter((x) => x > at + 1e-9).length, `${n} ${perMille}`);
+    }
+  }
+  assert.deepEqual(
+    percentiles(0, () => 1),
+    { p50: null, p90: null, p95: null, p99: null, p99_9: null },
+  );
+  assert.deepEqual(
+    percentiles(1000, () => 1),
+    { p50: 1, p90: 1, p95: 1, p99: 1, p99_9: null },
+  );
+});
+
+/** A summary in which users began trial 1 at these two times. */
+function summary(first, last) {
+  const trend = { count: 2000, avg: 20, med: 10, 'p(90)': 30, 'p(95)': 40, 'p(99)': 50, 'p(99.9)': 60, max: 70 };
+  const metrics = {
+    'trial_begin{trial:1}': { min: first, max: last },
+    'trial_drained{trial:1}': { min: 1, max: first + 1500.4 },
+    'trial_latency{trial:1,phase:measure}': trend,
+    'trial_started{trial:1}': { count: 2100 },
+    'trial_completed{trial:1}': { count: 2100 },
+    'trial_failed{trial:1,reason:status-503}': { count: 3 },
+  };
+  return { metrics: Object.fromEntries(Object.entries(metrics).map(([name, values]) => [name, { values }])) };
+}
+
+test('the document says so when users disagreed, and leaves out what never began', () => {
+  const given = input({}, { ORDER: 'platform,virtual', WARMUP_CYCLES: '0' });
+  const make = (first, last) => makeDocument(given, plan(given), summary(first, last));
+  const document = make(1_000_000, 1_000_000);
+  assert.equal(document.agreed, true);
+  assert.equal(document.trials.length, 1);
+  const [trial] = document.trials;
+  assert.deepEqual([trial.start, trial.end, trial.drained], [1_000_400, 1_001_400, 1_001_500]);
+  assert.deepEqual([trial.ok, trial.throughput, trial.failed], [2000, 2000, { 'status-503': 3 }]);
+  assert.deepEqual([trial.latency.mean, trial.latency.p99, trial.latency.p99_9], [0.02, 0.05, null]);
+  assert.equal(make(1_000_000, 1_000_500).agreed, false);
+  assert.match(table(make(1_000_000, 1_000_500)), /users disagreed/);
+});
+
+test('the table fits 100 columns and says what it is not', () => {
+  const given = input({}, { ORDER: 'platform,virtual', WARMUP_CYCLES: '0' });
+  const text = table(makeDocument(given, plan(given), summary(1_000_000, 1_000_000)));
+  assert.match(text, /one block, warm JVMs, no verdict/);
+  assert.ok(text.split('\n').every((line) => line.length <= 100));
+});
+
+test('chunks are at most 8 KB of ASCII each and give the document back', () => {
+  const document = { text: 'ümläut ✓ 😀 \n "quoted" \\ '.repeat(2000) };
+  const lines = chunks(JSON.stringify(document));
+  assert.match(lines, /^[\n\x20-\x7e]+$/);
+  assert.ok(lines.split('\n').every((line) => Buffer.byteLength(line) < 8192));
+  assert.deepEqual(reassemble(`a table\n${lines}`), document);
+});

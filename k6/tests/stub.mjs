@@ -1,0 +1,72 @@
+// HTTP servers of known behaviour. Each keeps a log of what it saw, on the same clock as the document.
+import { createServer } from 'node:http';
+
+export function now() {
+  return performance.timeOrigin + performance.now();
+}
+
+/** `behave(n, done)` gets the number of the request and calls `done(status)`, or `done()` to cut the connection. */
+export async function stub(behave) {
+  const log = [];
+  const server = createServer((request, response) => {
+    const entry = { arrived: now(), ended: Number.POSITIVE_INFINITY, url: request.url };
+    log.push(entry);
+    response.on('close', () => {
+      entry.ended = Math.min(entry.ended, now());
+    });
+    behave(log.length, (status) => {
+      entry.ended = Math.min(entry.ended, now());
+      if (status === undefined) request.socket.destroy();
+      else response.writeHead(status).end('{"answer":42}');
+    });
+  });
+  server.keepAliveTimeout = 60_000;
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', 4096, resolve));
+  return {
+    url: `http://127.0.0.1:${server.address().port}`,
+    log,
+    inFlightAt: (time) => log.filter((entry) => entry.arrived < time && entry.ended > time).length,
+    endedIn: (start, end) => log.filter((entry) => entry.ended >= start && entry.ended < end),
+    close: () => {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+export function constant(ms) {
+  return (_, done) => setTimeout(done, ms, 200);
+}
+
+/** Every `every`-th request takes `slow`, the others `fast`. */
+export function bimodal(fast, slow, every) {
+  return (n, done) => setTimeout(done, n % every === 0 ? slow : fast, 200);
+}
+
+/** So many workers, and a queue before them. */
+export function queue(workers, ms) {
+  const waiting = [];
+  let busy = 0;
+  function work(done) {
+    busy++;
+    setTimeout(() => {
+      busy--;
+      done(200);
+      if (waiting.length > 0) work(waiting.shift());
+    }, ms);
+  }
+  return (_, done) => {
+    if (busy < workers) work(done);
+    else waiting.push(done);
+  };
+}
+
+export function statuses(list, ms) {
+  return (n, done) => setTimeout(done, ms, list[n % list.length]);
+}
+
+export function cut(ms) {
+  return (_, done) => setTimeout(done, ms, undefined);
+}
+
+export function hang() {}
