@@ -5,7 +5,15 @@ export interface Experiment {
   name: string;
   request: { method: string; path: string; query: Record<string, string>; status: number };
   load: Closed | Open;
-  windows: { warmupUsers: number; warmupLoad: number; warmupCycles: number; spread: number; measure: number };
+  windows: {
+    warmupUsers: number;
+    /** Replaces the request's query in the warm-up. */
+    warmupQuery: Record<string, string>;
+    warmupLoad: number;
+    warmupCycles: number;
+    spread: number;
+    measure: number;
+  };
   maxResponse: number;
   ideal: Record<string, number>;
 }
@@ -30,7 +38,7 @@ const KEYS = {
   request: 'method path query status',
   closed: 'model users think_time',
   open: 'model users rate',
-  windows: 'warmup_users warmup_load warmup_cycles spread measure | max_cycles',
+  windows: 'warmup_users warmup_query warmup_load warmup_cycles spread measure | max_cycles',
 };
 
 /** All durations become milliseconds. */
@@ -43,9 +51,7 @@ export function parseExperiment(text: string, file: string): Experiment {
   onlyKeys(request, KEYS.request, at('request'));
   const path = string(request.path, at('request.path'));
   if (!path.startsWith('/')) fail(at('request.path'), `${show(path)} does not begin with a slash`, 'write "/…"');
-  const query: Record<string, string> = {};
-  for (const [key, value] of Object.entries(object(request.query ?? {}, at('request.query'))))
-    query[key] = String(value);
+  const query = parseQuery(request.query ?? {}, at('request.query'));
 
   const windows = object(top.windows, at('windows'));
   onlyKeys(windows, KEYS.windows, at('windows'));
@@ -66,6 +72,7 @@ export function parseExperiment(text: string, file: string): Experiment {
     load: parseLoad(object(top.load, at('load')), at('load')),
     windows: {
       warmupUsers: whole(windows.warmup_users, at('windows.warmup_users')),
+      warmupQuery: windows.warmup_query ? parseQuery(windows.warmup_query, at('windows.warmup_query')) : query,
       warmupLoad: duration(windows.warmup_load, at('windows.warmup_load')),
       warmupCycles: whole(windows.warmup_cycles, at('windows.warmup_cycles'), 0),
       spread: duration(windows.spread, at('windows.spread')),
@@ -74,6 +81,10 @@ export function parseExperiment(text: string, file: string): Experiment {
     maxResponse: duration(top.max_response, at('max_response')),
     ideal,
   };
+}
+
+function parseQuery(value: unknown, at: string): Record<string, string> {
+  return Object.fromEntries(Object.entries(object(value, at)).map(([key, text]) => [key, String(text)]));
 }
 
 function parseLoad(load: Json, at: string): Closed | Open {

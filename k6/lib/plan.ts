@@ -51,7 +51,8 @@ export function plan(input: Input): Plan {
   ) {
     const position = phases.filter((phase) => phase.kind === kind).length + 1;
     const trial = { warmup: 'w', single: 's', measure: '' }[kind] + position;
-    const url = input.targets[variant] + target(input.experiment.request);
+    const { path, query } = input.experiment.request;
+    const url = input.targets[variant] + target(path, kind === 'warmup' ? windows.warmupQuery : query);
     phases.push({ index: phases.length, kind, position, trial, variant, url, ...rest });
   }
 
@@ -60,7 +61,7 @@ export function plan(input: Input): Plan {
 
   for (let cycle = 0; cycle < input.warmupCycles; cycle++) {
     for (const variant of variants) {
-      const spread = Math.min(spreadOf(input, variant), 1000);
+      const spread = Math.min(windows.spread, 1000);
       const users = load.model === 'open' ? load.users : windows.warmupUsers;
       add('warmup', variant, { users, rate, thinkTime, spread, start: spread, end: spread + windows.warmupLoad });
     }
@@ -93,7 +94,7 @@ function spreadOf(input: Input, variant: string): number {
   return load.model === 'closed' && best !== undefined ? Math.round((1000 * load.users) / best) : windows.spread;
 }
 
-function target(request: { path: string; query: Record<string, string> }): string {
-  const pairs = Object.entries(request.query).map((pair) => pair.map(encodeURIComponent).join('='));
-  return pairs.length > 0 ? `${request.path}?${pairs.join('&')}` : request.path;
+function target(path: string, query: Record<string, string>): string {
+  const pairs = Object.entries(query).map((pair) => pair.map(encodeURIComponent).join('='));
+  return pairs.length > 0 ? `${path}?${pairs.join('&')}` : path;
 }

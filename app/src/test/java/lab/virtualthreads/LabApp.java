@@ -28,6 +28,8 @@ import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
 import org.springframework.boot.SpringApplication;
+import org.springframework.boot.health.contributor.Health;
+import org.springframework.boot.health.contributor.HealthIndicator;
 import org.springframework.boot.web.servlet.FilterRegistrationBean;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Bean;
@@ -153,6 +155,17 @@ final class LabApp implements AutoCloseable {
 	static class RequestThreads {
 
 		final Map<String, Thread> byQuery = new ConcurrentHashMap<>();
+
+		/** The one that served the last request for the health. */
+		volatile Thread ofHealth;
+
+		@Bean
+		HealthIndicator rememberHealthThread() {
+			return () -> {
+				this.ofHealth = Thread.currentThread();
+				return Health.up().build();
+			};
+		}
 
 		@Bean
 		FilterRegistrationBean<Filter> rememberThread() {

@@ -316,6 +316,13 @@ class LabApplicationTests {
 			assertThat(json(response).get("status").stringValue()).isEqualTo("UP");
 		}
 
+		/** On virtual threads a scrape would wait for a carrier behind the workload. */
+		@Test
+		void isServedByPlatformThreads() {
+			app.management("/actuator/health");
+			assertThat(app.bean(LabApp.RequestThreads.class).ofHealth.isVirtual()).isFalse();
+		}
+
 		@ParameterizedTest
 		@ValueSource(strings = { "/actuator/env", "/actuator/metrics", "/actuator/shutdown", "/thread?duration=1ms" })
 		void showsNothingElse(String path) {

@@ -1,0 +1,39 @@
+# Virtual Threads Lab. `make compare` does the main job, `make test` proves the parts; both set everything up.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+BLOCKS ?= 3
+VTLAB := .venv/bin/vtlab
+PYTHON := .venv/bin/python
+SETUP := lab/setup
+
+.PHONY: help compare test setup setup-test lint lock clean
+
+help: ## Show what there is to make
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+compare: setup ## The main job: does a blocking and a CPU-bound service gain from virtual threads here?
+	$(VTLAB) run blocking cpu --blocks $(BLOCKS)
+
+test: setup-test lint ## Every test on this machine, against real parts (Tomcat, k6, Prometheus, Chromium)
+	$(SETUP) java mvn -q -f app/pom.xml verify
+	cd k6 && K6="$$(../$(PYTHON) -m vtlab.tools k6)" PATH="$(CURDIR)/.venv/bin:$$PATH" npm test
+	cd lab && ../$(PYTHON) -m pytest
+
+lint: setup-test ## Formatting, types and lint rules of every part
+	cd k6 && PATH="$(CURDIR)/.venv/bin:$$PATH" npm run check
+	cd lab && ../$(PYTHON) -m ruff check . && ../$(PYTHON) -m ruff format --check . && ../$(PYTHON) -m mypy
+
+setup: ## What a comparison needs: virtual environment, app, k6, Prometheus
+	@$(SETUP) run
+
+setup-test: setup ## What the tests need on top: node modules, Chromium
+	@$(SETUP) test
+
+lock: ## Write lab/requirements.txt anew from requirements.in (newest versions)
+	@$(SETUP) lock
+
+clean: ## Remove everything that make built; results stay
+	rm -rf .venv .tools app/target k6/node_modules

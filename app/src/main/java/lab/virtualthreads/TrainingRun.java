@@ -1,0 +1,58 @@
+package lab.virtualthreads;
+
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.util.List;
+
+import org.springframework.boot.SpringApplication;
+import org.springframework.context.ConfigurableApplicationContext;
+
+/**
+ * Trains an ahead-of-time cache: serves every workload on platform threads, then on virtual ones, and ends. So one cache
+ * suits every variant alike, and none has an advantage.
+ *
+ * <pre>java -XX:AOTCacheOutput=app.aot -cp app.jar lab.virtualthreads.TrainingRun</pre>
+ */
+final class TrainingRun {
+
+	/** Enough calls for the JIT compiler's profiles, which the cache holds too. */
+	private static final int CALLS = 5_000;
+
+	private static final List<String> PATHS = List.of("/thread?duration=0s", "/cpu?iterations=100",
+			"/mixed?duration=0s&iterations=10");
+
+	private TrainingRun() {
+	}
+
+	public static void main(String[] args) throws IOException, InterruptedException {
+		for (boolean virtual : new boolean[] { false, true }) {
+			try (ConfigurableApplicationContext context = new SpringApplication(LabApplication.class).run(
+					"--server.port=0", "--management.server.port=0", "--server.address=127.0.0.1",
+					"--management.server.address=127.0.0.1", "--spring.threads.virtual.enabled=" + virtual);
+					HttpClient client = HttpClient.newHttpClient()) {
+				String app = "http://127.0.0.1:" + context.getEnvironment().getProperty("local.server.port");
+				String management = "http://127.0.0.1:" + context.getEnvironment().getProperty("local.management.port");
+				for (int call = 0; call < CALLS; call++) {
+					for (String path : PATHS) {
+						get(client, app + path);
+					}
+					if (call % 100 == 0) {
+						get(client, management + "/actuator/prometheus");
+						get(client, management + "/actuator/health/readiness");
+					}
+				}
+			}
+		}
+	}
+
+	private static void get(HttpClient client, String url) throws IOException, InterruptedException {
+		int status = client.send(HttpRequest.newBuilder(URI.create(url)).build(), BodyHandlers.discarding()).statusCode();
+		if (status != 200) {
+			throw new IllegalStateException("training request " + url + " answered " + status);
+		}
+	}
+
+}

@@ -1,0 +1,94 @@
+"""What the app's own metrics cost: throughput of the smallest request with them on, over that with them off.
+
+    .venv/bin/python lab/benchmarks/instrumentation.py [BLOCKS]
+
+Uses the lab's own parts (JVMs in their control groups, k6's blocks in mirrored order, the paired interval), but not its
+gates: the variant without metrics has nothing that Prometheus could scrape.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import httpx
+import numpy as np
+
+from vtlab import experiment, k6, machine, plan, session, statistics, tools
+from vtlab.local import jvm
+from vtlab.local.processes import Ledger
+
+ON, OFF = "metrics-on", "metrics-off"
+SETTINGS: dict[str, dict[str, str]] = {ON: {}, OFF: {"SPRING_PROFILES_ACTIVE": "no-metrics"}}
+
+
+def block(number: int, folder: Path, ledger: Ledger) -> dict[str, list[float]]:
+    """Throughput of both, two trials each, of fresh JVMs under the same CPU limit."""
+    small = experiment.load(str(Path(__file__).with_suffix(".json")), session.EXPERIMENTS)
+    running: dict[str, jvm.Jvm] = {}
+    for name, settings in SETTINGS.items():
+        one = small.model_copy(update={"variants": ["platform"], "settings": settings})
+        found: list[jvm.Jvm] = []
+        launch = jvm.Launch(
+            tools.find_java(), tools.find_app(session.REPOSITORY), one, ledger, folder, f"{number}-{name}", True
+        )
+        jvm.spawn(launch, found)
+        running[name] = found[0]
+    with httpx.Client(trust_env=False, timeout=5) as client:
+        for each in running.values():
+            jvm.await_ready(client, [each])
+    place = folder / "experiment.json"
+    place.write_text(json.dumps(small.document() | {"variants": [ON, OFF]}), encoding="utf-8")
+    call = k6.Call(
+        script=session.REPOSITORY / "k6" / "block.ts",
+        experiment=place,
+        targets={name: each.url for name, each in running.items()},
+        order=plan.order([ON, OFF], seed=1, block=number),
+        warmup_cycles=small.windows.warmup_cycles,
+        single=None,
+        run_id="instrumentation",
+        block=number,
+        document=folder / f"{number}.json",
+    )
+    command = k6.command(tools.find_k6(session.REPOSITORY).path, call, push=False)
+    process = ledger.start(command, role="k6", log=folder / f"{number}-k6.log", environment=tools.clean_environment())
+    with machine.Sampler(process.pid) as sampler:
+        while process.ended() is None:
+            time.sleep(0.1)
+    for each in running.values():
+        each.process.stop(3)
+        if each.cgroup:
+            each.cgroup.remove()
+    document = k6.read_document(call.document, process.last_lines())
+    rates: dict[str, list[float]] = {ON: [], OFF: []}
+    for trial in document.trials:
+        if any(trial.failed.values()) or trial.started != trial.completed:
+            raise SystemExit(f"block {number}: {trial.variant} failed requests: {trial.failed}")
+        idle = sampler.window(trial.start, trial.end)["idle_cores"] or 0.0
+        if idle < 0.05:
+            raise SystemExit(f"block {number}: only {idle:.1%} of the cores were idle: something else runs here")
+        rates[trial.variant].append(trial.throughput)
+    return rates
+
+
+def main() -> None:
+    """Measures, and prints every block and the interval."""
+    blocks = int(sys.argv[1]) if len(sys.argv) > 1 else plan.FULL_RUN
+    logs = []
+    with tempfile.TemporaryDirectory() as place, Ledger(Path(place)) as ledger:
+        for number in range(1, blocks + 1):
+            rates = block(number, Path(place), ledger)
+            logs.append(float(statistics.log_ratio(np.array(rates[ON]), np.array(rates[OFF]))))
+            shown = ", ".join(f"{name} {np.mean(each):,.0f}/s" for name, each in rates.items())
+            print(f"block {number}: {shown}, ratio {np.exp(logs[-1]):.3f}", flush=True)
+    found = statistics.estimate(logs)
+    width = "no interval" if found.low is None else f"95 % interval {found.low:.3f} to {found.high:.3f}"
+    print(f"metrics on / off: {found.ratio:.3f}, {width}, n = {found.n}")
+    print(", ".join(f"{key} {value}" for key, value in machine.describe().items()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""Calls the real ``vtlab`` as a user does, and looks for what it leaves behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+TINY = Path(__file__).parent / "tiny.json"
+VTLAB = Path(sys.executable).parent / "vtlab"
+
+
+def vtlab(*arguments: str | Path, timeout: float = 400) -> subprocess.CompletedProcess[str]:
+    """Runs vtlab to its end."""
+    done = subprocess.run(
+        [VTLAB, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL
+    )
+    assert "Traceback" not in done.stderr + done.stdout, done.stderr
+    return done
+
+
+class Running:
+    """A vtlab in the background; its output goes to ``log``."""
+
+    def __init__(self, folder: Path, *arguments: str | Path) -> None:
+        self.log = folder / "vtlab.log"
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [VTLAB, *map(str, arguments)], stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+
+    def text(self) -> str:
+        return self.log.read_text(encoding="utf-8", errors="replace")
+
+    def until(self, said: str, timeout: float = 150) -> None:
+        """Waits until vtlab has said so."""
+        self.wait_for(lambda: said in self.text(), f"'{said}'", timeout)
+
+    def wait_for(self, done: Callable[[], bool], what: str, timeout: float) -> None:
+        end = time.monotonic() + timeout
+        while not done():
+            assert self.process.poll() is None, f"vtlab ended before {what}: {self.text()}"
+            assert time.monotonic() < end, f"no {what} after {timeout:.0f} s: {self.text()}"
+            time.sleep(0.1)
+
+    def end(self, number: int, timeout: float = 60) -> int:
+        """Sends a signal; the exit code."""
+        self.process.send_signal(number)
+        return self.process.wait(timeout)
+
+    def __enter__(self) -> Running:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            self.process.wait(60)
+
+
+def started(root: Path) -> list[tuple[str, int]]:
+    """(role, pid) of everything that the living ledger in ``root`` records."""
+    found = []
+    for ledger in (root / ".processes").glob("*.jsonl"):
+        for line in ledger.read_text(encoding="utf-8").splitlines():
+            entry = json.loads(line)
+            if "pid" in entry and "role" in entry:
+                found.append((entry["role"], entry["pid"]))
+    return found
+
+
+def alive(pid: int) -> bool:
+    """Whether that process runs (a zombie does not)."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in ("Z", "X")
+
+
+def leftovers(root: Path) -> list[str]:
+    """Processes whose command line names ``root``: a run must leave none."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit() and int(folder.name) != os.getpid():
+            try:
+                command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            except OSError:
+                continue
+            if str(root) in command:
+                found.append(f"{folder.name} {command[:120]}")
+    return found
+
+
+def blocks(results: Path) -> list[dict[str, object]]:
+    """The lines of ``trials.jsonl``."""
+    return [json.loads(line) for line in (results / "trials.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def only(root: Path) -> Path:
+    """The one results directory in ``root``."""
+    (found,) = [p for p in root.iterdir() if not p.name.startswith(".")]
+    return found

@@ -1,0 +1,78 @@
+"""Experiment files: what is wrong is named, with the key and the file."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+
+from vtlab import experiment, session
+from vtlab.errors import BadInput
+
+GOOD: dict[str, Any] = json.loads((session.EXPERIMENTS / "blocking.json").read_text(encoding="utf-8"))
+
+
+def changed(**paths: Any) -> str:
+    data = copy.deepcopy(GOOD)
+    for path, value in paths.items():
+        *parents, key = path.split("__")
+        place = data
+        for parent in parents:
+            place = place[parent]
+        place[key] = value
+    return json.dumps(data)
+
+
+@pytest.mark.parametrize("name", experiment.names(session.EXPERIMENTS))
+def test_every_committed_experiment_is_valid(name: str) -> None:
+    assert experiment.load(name, session.EXPERIMENTS).name == name
+
+
+def test_the_experiments_of_the_issue_are_there() -> None:
+    wanted = {"blocking", "blocking-5s", "blocking-100ms", "cpu", "mixed", "blocking-open"}
+    assert wanted <= set(experiment.names(session.EXPERIMENTS))
+
+
+def test_the_committed_schema_is_fresh() -> None:
+    committed = (session.EXPERIMENTS / "experiment.schema.json").read_text(encoding="utf-8")
+    assert committed == experiment.schema(), "write it anew: python -m vtlab.experiment > k6/experiments/experiment.schema.json"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "no valid JSON"),
+        ("[]", "the file"),
+        (changed(userz=3), "userz: unknown key"),
+        (changed(load__userz=3), "load.userz: unknown key"),
+        (changed(load__users=-5), "load.users: Input should be greater than 0"),
+        (changed(load__users=0), "load.users: Input should be greater than 0"),
+        (changed(load__model="half"), "load"),
+        (changed(limits__cpu=0), "limits.cpu: Input should be greater than 0"),
+        (changed(limits__cpu=-1), "limits.cpu"),
+        (changed(limits__memory="lots"), "limits.memory"),
+        (changed(windows__measure="soon"), "windows.measure"),
+        (changed(windows__measure="0s"), "above 0"),
+        (changed(windows__max_cycles=3, windows__warmup_cycles=5), "below windows.warmup_cycles"),
+        (changed(variants=["platform", "green"]), "unknown variant 'green'"),
+        (changed(variants=["platform", "platform"]), "must differ"),
+        (changed(variants=["platform"]), "variants"),
+        (changed(primary="latency_p99"), "latency needs open load"),
+        (changed(ideal={"green": 3}), "not among the variants"),
+        (changed(needs=["a pony"]), "needs"),
+    ],
+)
+def test_what_is_wrong_is_named_with_the_file(text: str, said: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        experiment.parse(text, "some/file.json")
+    assert "some/file.json" in caught.value.message
+    assert said in caught.value.message
+
+
+def test_an_unknown_name_lists_the_known_ones() -> None:
+    with pytest.raises(BadInput) as caught:
+        experiment.load("bloking", session.EXPERIMENTS)
+    assert "bloking" in caught.value.message
+    assert "blocking" in caught.value.fix

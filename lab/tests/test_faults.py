@@ -1,0 +1,188 @@
+"""What goes wrong in real runs: every fault is named, nothing is left running, no finished block is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.lab_call import TINY, Running, alive, blocks, leftovers, only, started, vtlab
+
+pytestmark = pytest.mark.real
+
+
+def changed(folder: Path, **replaced: object) -> Path:
+    """tiny.json with some keys replaced, as a file of its own."""
+    data = json.loads(TINY.read_text(encoding="utf-8")) | replaced
+    path = folder / "tiny.json"
+    path.write_text(json.dumps(data), encoding="utf-8")
+    return path
+
+
+def verdict(results: Path) -> dict[str, object]:
+    found: dict[str, object] = json.loads((results / "verdict.json").read_text(encoding="utf-8"))
+    return found
+
+
+def kill(root: Path, role: str) -> None:
+    pids = [pid for name, pid in started(root) if role in name and alive(pid)]
+    assert pids, f"no living '{role}' among {started(root)}"
+    os.kill(pids[-1], signal.SIGKILL)
+
+
+def test_a_dead_jvm_and_a_dead_prometheus_cost_a_block_each(tmp_path: Path) -> None:
+    root = tmp_path / "results"
+    with Running(tmp_path, "run", TINY, "--blocks", "1", "--results", root) as run:
+        run.until("block 1 of 1: measuring")
+        kill(root, "virtual")
+        run.until("attempt 2: measuring")
+        kill(root, "prometheus")
+        assert run.process.wait(200) == 0, run.text()
+        assert "1 of 1:" in run.text()
+    results = only(root)
+    rejected = verdict(results)["rejected"]
+    assert isinstance(rejected, list)
+    first, second = (" ".join(r["reasons"]) for r in rejected)
+    assert "virtual" in first
+    assert "137" in first or "killed" in first
+    assert "Prometheus" in second
+    assert verdict(results)["valid"] is True
+    assert leftovers(root) == []
+
+
+def test_a_k6_that_dies_again_and_again_makes_the_run_invalid(tmp_path: Path) -> None:
+    root = tmp_path / "results"
+    with Running(tmp_path, "run", TINY, "--blocks", "1", "--results", root) as run:
+        for attempt in ("block 1 of 1: warm-up", "attempt 2: warm-up", "attempt 3: warm-up"):
+            run.until(attempt)
+            run.wait_for(lambda: any("k6" in role and alive(pid) for role, pid in started(root)), "a k6", 30)
+            kill(root, "k6")
+        assert run.process.wait(120) == 4, run.text()
+        assert "k6" in run.text()
+    results = only(root)
+    assert verdict(results)["valid"] is False
+    assert (results / "report.html").is_file()
+    assert leftovers(root) == []
+
+
+def test_after_kill_9_the_next_call_ends_the_orphans_and_goes_on(tmp_path: Path) -> None:
+    root = tmp_path / "results"
+    with Running(tmp_path, "run", TINY, "--blocks", "2", "--results", root) as run:
+        run.until("block 2 of 2: measuring")
+        orphans = [pid for _, pid in started(root) if alive(pid)]
+        run.end(signal.SIGKILL)
+    assert len([pid for pid in orphans if alive(pid)]) >= 3, "two JVMs, Prometheus and perhaps k6 outlive it"
+    results = only(root)
+    (before,) = blocks(results)
+    with (results / "trials.jsonl").open("a", encoding="utf-8") as lines:
+        lines.write('{"version":1,"block":2,"attem')
+    done = vtlab("resume", results)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [pid for pid in orphans if alive(pid)] == []
+    assert "earlier vtlab left behind" in done.stdout
+    after = blocks(results)
+    assert after[0] == before, "the finished block is kept as it was"
+    assert [b["block"] for b in after] == [1, 2]
+    assert verdict(results)["n"] == 2
+    assert leftovers(root) == []
+
+    reports = {name: (results / name).read_bytes() for name in ("report.html", "report.md", "verdict.json")}
+    assert vtlab("report", results).returncode == 0
+    assert reports == {name: (results / name).read_bytes() for name in reports}, "the same bytes each time"
+
+
+@pytest.mark.parametrize(
+    ("phase", "number"),
+    [
+        ("starting platform and virtual", signal.SIGINT),
+        ("warm-up", signal.SIGTERM),
+        ("measuring", signal.SIGINT),
+    ],
+)
+def test_ctrl_c_stops_everything_in_every_phase(phase: str, number: int, tmp_path: Path) -> None:
+    root = tmp_path / "results"
+    with Running(tmp_path, "run", TINY, "--blocks", "1", "--results", root) as run:
+        run.until(phase)
+        assert run.end(number) == 130, run.text()
+        assert "vtlab resume" in run.text()
+        assert "Traceback" not in run.text()
+    assert leftovers(root) == []
+    assert not list((root / ".processes").glob("*.jsonl")), "the ledger of a clean end is gone"
+
+
+def test_failing_answers_make_the_run_invalid(tmp_path: Path) -> None:
+    wrong = changed(tmp_path, request={"path": "/thread", "query": {"duration": "-1s"}})
+    done = vtlab("run", wrong, "--blocks", "1", "--results", tmp_path / "results")
+    assert done.returncode == 4, done.stdout + done.stderr
+    assert "status-400" in done.stdout + done.stderr
+    assert verdict(only(tmp_path / "results"))["valid"] is False
+
+
+def test_a_squeezed_k6_is_called_saturated(tmp_path: Path) -> None:
+    from vtlab import gates, machine, plan, results, runner, session
+    from vtlab.local.cgroup import Cgroup
+    from vtlab.local.target import LocalTarget
+    from vtlab.progress import Progress
+
+    from rich.console import Console
+
+    fast = changed(
+        tmp_path, request={"path": "/thread", "query": {"duration": "5ms"}}, load={"model": "closed", "users": 40}
+    )
+    root = tmp_path / "results"
+    (planned,) = plan.runs(session.resolve([str(fast)]), [])
+    folder = session.begin([planned], session.Options(1, 1, root, no_cpu_limit=False), "tiny")
+    squeeze = Cgroup.create(f"test-{os.getpid()}-squeeze", 0.2, 2 * 1024**3)
+    try:
+        with LocalTarget(folder, root, session.REPOSITORY, k6_prefix=squeeze.prefix) as target:
+            found = results.read(folder)
+            block, _ = runner.attempt(
+                target, found.manifest, found.experiment, 1, 1, Progress(Console(quiet=True), [60]), "tiny"
+            )
+    finally:
+        squeeze.remove()
+    reasons = gates.reasons(block, found.experiment)
+    assert any("generator" in reason for reason in reasons), reasons
+    assert machine.describe()["cgroup"]
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    if os.geteuid() != 0:
+        pytest.skip("mounting a small tmpfs needs root")
+    place = tmp_path / "disk"
+    place.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400m", "vtlab-test", place], check=True)
+    yield place
+    subprocess.run(["umount", place], check=True)
+
+
+def test_a_full_disk_is_named_and_finished_blocks_are_kept(small_disk: Path, tmp_path: Path) -> None:
+    root = small_disk / "results"
+    with Running(tmp_path, "run", TINY, "--blocks", "2", "--results", root) as run:
+        run.until("block 2 of 2: measuring")
+        filler = small_disk / "filler"
+        with filler.open("wb") as file:
+            try:
+                while True:
+                    file.write(b"\0" * (1 << 20))
+                    file.flush()
+            except OSError:
+                pass
+        assert run.process.wait(120) == 3, run.text()
+        assert "Traceback" not in run.text()
+        assert "disk" in run.text() or "space" in run.text()
+    assert leftovers(root) == []
+    results = only(root)
+    assert [b["block"] for b in blocks(results)] == [1]
+    filler.unlink()
+    done = vtlab("resume", results)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [b["block"] for b in blocks(results)] == [1, 2]
+    shutil.rmtree(root)

@@ -1,0 +1,133 @@
+"""The machine's sampler: differences, threads that vanish, and the real /proc."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from vtlab import machine
+from vtlab.local.cgroup import Cgroup
+from vtlab.machine import Delays, Sample, Sampler, Usage
+
+
+def test_shares_and_rates_between_two_samples() -> None:
+    samples = [
+        Sample(1000, 400, 100, 0, Usage(1.0, 0.5, 1000), Usage(2.0, 0.0, 10), (10, 1)),
+        Sample(3000, 800, 300, 20, Usage(2.0, 0.6, 2000), Usage(2.1, 0.0, 20), (30, 6)),
+    ]
+    assert machine.difference(samples, 1000, 3000) == pytest.approx(
+        {
+            "idle_cores": 0.5,
+            "steal": 0.05,
+            "generator_cpu": 0.5,
+            "generator_delay": 0.1,
+            "generator_wait": 1e-4,
+            "generator_throttled": 0.25,
+            "prometheus_cpu": 0.05,
+        }
+    )
+
+
+def test_between_samples_it_is_linear() -> None:
+    samples = [
+        Sample(0, 0, 0, 0, Usage(0.0, 0.0)),
+        Sample(1000, 100, 100, 0, Usage(0.0, 0.0)),
+        Sample(2000, 200, 100, 0, Usage(1.0, 0.5)),
+    ]
+    found = machine.difference(samples, 500, 1500)
+    assert found["idle_cores"] == pytest.approx(0.5)
+    assert found["generator_cpu"] == pytest.approx(0.5)
+    assert found["generator_delay"] == pytest.approx(0.5)
+
+
+def test_what_was_not_sampled_is_none() -> None:
+    samples = [
+        Sample(1000, 100, 50, 0),
+        Sample(2000, 200, 100, 0, Usage(1, 0)),
+        Sample(3000, 300, 150, 0, Usage(1, 0)),
+    ]
+    outside = dict.fromkeys(machine.difference(samples, 1000, 2000))
+    assert machine.difference(samples, 900, 2000) == outside
+    assert machine.difference(samples, 1000, 3001) == outside
+    assert machine.difference([], 1000, 2000) == outside
+    found = machine.difference(samples, 1000, 3000)
+    assert found["idle_cores"] == 0.5
+    assert found["generator_cpu"] is None, "k6 did not run yet"
+    assert found["generator_throttled"] is None
+    assert machine.difference(samples, 2000, 3000)["generator_delay"] is None, "no CPU time, no share of it"
+
+
+def test_delays_of_vanished_threads_stay() -> None:
+    delays = Delays()
+    assert delays.update({"1": (1_000_000_000, 5), "2": (500_000_000, 3)}) == (1.5, 8)
+    assert delays.update({"1": (2_000_000_000, 6)}) == (2.5, 9)
+    assert delays.update({"1": (2_000_000_000, 6), "2": (100_000_000, 1)}) == (pytest.approx(2.6), 10), "a new thread 2"
+    assert delays.update({"1": (0, 0), "2": (100_000_000, 1)}) == (pytest.approx(2.6), 10), "number 1 is another now"
+    assert delays.update({}) == (pytest.approx(2.6), 10)
+
+
+def test_it_describes_this_machine() -> None:
+    found = machine.describe()
+    assert found["kernel"] == os.uname().release
+    assert found["cores"] == str(os.cpu_count())
+    assert found["memory"].endswith(" GiB")
+    assert found["cgroup"] in ("v1", "v2", "none")
+    assert all(found.values())
+    json.dumps(found)
+
+
+THREADS = """
+import threading, time
+def busy(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end: pass
+while True:
+    each = [threading.Thread(target=busy, args=(0.05,)) for _ in range(4)]
+    for thread in each: thread.start()
+    for thread in each: thread.join()
+"""
+
+
+@pytest.mark.real
+@pytest.mark.skipif(os.geteuid() != 0, reason="writes control groups: root only")
+def test_a_squeezed_process_shows_its_throttling_and_its_delay() -> None:
+    group = Cgroup.create(f"test-{os.getpid()}-sampler", 0.3, 256 * 1024**2)
+    try:
+        with subprocess.Popen([*group.prefix, sys.executable, "-c", THREADS]) as busy:
+            time.sleep(0.3)
+            with Sampler(busy.pid, os.getpid()) as sampler:
+                time.sleep(0.5)
+                start = round(time.time() * 1000)
+                time.sleep(2)
+                end = round(time.time() * 1000)
+                time.sleep(0.4)
+            found = sampler.window(start, end)
+            busy.kill()
+    finally:
+        group.remove()
+    assert found["generator_cpu"] == pytest.approx(0.3, abs=0.1)
+    assert found["generator_throttled"] is not None
+    assert found["generator_throttled"] > 0.5
+    assert found["generator_delay"] is not None
+    assert found["generator_delay"] > 0.05
+    assert found["idle_cores"] is not None
+    assert 0 <= found["idle_cores"] <= 1
+    assert found["prometheus_cpu"] is not None
+    deltas = [sample.generator.delay for sample in sampler._samples if sample.generator]
+    assert deltas == sorted(deltas), "threads come and go; the sum never goes down"
+
+
+@pytest.mark.real
+def test_a_process_that_ends_while_sampled_is_no_error() -> None:
+    with subprocess.Popen(["sleep", "0.4"]) as short, Sampler(short.pid, None) as sampler:
+        time.sleep(1)
+    assert sampler._samples[0].generator is not None
+    assert sampler._samples[-1].generator is None
+    assert sampler._thread.is_alive() is False
+    assert Path("/proc/self/stat").exists()

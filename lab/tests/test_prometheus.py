@@ -1,0 +1,212 @@
+"""The client and the local server, against the real Prometheus and a stub that it scrapes."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import httpx
+import pytest
+
+from vtlab import session, tools
+from vtlab.errors import BlockFault, PrerequisiteMissing
+from vtlab.expressions import CHARTED, EXPRESSIONS
+from vtlab.local import ports
+from vtlab.local.processes import Identity, Ledger
+from vtlab.local.prometheus_server import PrometheusServer
+from vtlab.prometheus import Prometheus
+
+
+class Exposition(BaseHTTPRequestHandler):
+    """A service at half a CPU, 10 requests a second of 0.2 s each, since ``begun``."""
+
+    begun = 0.0
+    in_flight = 4
+
+    def do_GET(self) -> None:
+        seconds = time.time() - self.begun
+        lines = {
+            "process_cpu_time_ns_total": 0.5e9 * seconds,
+            "cgroup_cpu_limit_cores": 1.5,
+            "cgroup_cpu_periods_total": 10 * seconds,
+            "cgroup_cpu_throttled_periods_total": 2.5 * seconds,
+            'http_server_requests_seconds_count{uri="/thread"}': 10 * seconds,
+            'http_server_requests_seconds_sum{uri="/thread"}': 2 * seconds,
+            'http_server_requests_seconds_count{uri="/actuator/prometheus"}': 100 * seconds,
+            "http_server_requests_active_seconds_count": self.in_flight,
+        }
+        body = "".join(f"{name} {value}\n" for name, value in lines.items()).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/plain; version=0.0.4")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def exposition() -> Iterator[str]:
+    Exposition.begun, Exposition.in_flight = time.time(), 4
+    with ThreadingHTTPServer((ports.HOST, 0), Exposition) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        yield f"{ports.HOST}:{server.server_address[1]}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    with Ledger(tmp_path) as opened:
+        yield opened
+
+
+def make(tmp_path: Path, ledger: Ledger, port: int | None = None) -> PrometheusServer:
+    tool = tools.find_prometheus(session.REPOSITORY)
+    return PrometheusServer(tool, tmp_path / "prometheus", ledger, tmp_path / "prometheus.log", port)
+
+
+def now() -> int:
+    return round(time.time() * 1000)
+
+
+@pytest.mark.real
+def test_values_of_exactly_the_window(tmp_path: Path, ledger: Ledger, exposition: str) -> None:
+    server = make(tmp_path, ledger)
+    server.scrape({"platform": exposition})
+    with Prometheus(server.url) as client:
+        begin = now()
+        client.await_scrape("platform", begin)
+        before = now()
+        start = before + 500
+        Exposition.in_flight = 7
+        time.sleep(5.5)
+        end = now()
+        found = client.window("platform", start, end)
+
+        assert set(found) == set(EXPRESSIONS)
+        assert found["cpu_cores"] == pytest.approx(0.5, rel=0.02)
+        assert found["cpu_limit"] == 1.5
+        assert found["throttled_periods"] == pytest.approx(0.25, rel=0.02)
+        assert found["server_throughput"] == pytest.approx(10, rel=0.02), "without the actuator's own requests"
+        assert found["service_time"] == pytest.approx(0.2, rel=0.02)
+        assert found["in_flight"] == 7
+        assert client.in_flight("platform", 0, before) == 4, "at the last scrape before it"
+        assert client.in_flight("platform", before, end) == 7
+        assert client.in_flight("platform", before - 1, before) is None, "no scrape in between"
+        assert found["carriers"] is None, "nobody exposes it"
+        assert set(client.window("platform", end, end).values()) == {None}
+        assert client.evaluate(CHARTED["in_flight"].replace("$variant", "platform"), begin - 60_000) is None
+        assert client.evaluate("1 + 1", end) == 2
+        assert client.evaluate("0 / 0", end) is None
+
+        series = client.charted("platform", start, end)
+        assert set(series) == set(CHARTED)
+        times = [at for at, _ in series["in_flight"]]
+        assert times == [start + 1000 * i for i in range(len(times))]
+        assert len(times) == (end - start) // 1000 + 1
+        assert {value for _, value in series["in_flight"][1:]} == {7}
+        assert series["cpu_cores"][-1][1] == pytest.approx(0.5, rel=0.05)
+        assert series["threads"] == []
+
+        with pytest.raises(ValueError, match="has 3 results"):
+            client.evaluate('{__name__=~"http_server_requests_seconds_count|cgroup_cpu_limit_cores"}', end)
+        with pytest.raises(ValueError, match="refuses the expression"):
+            client.evaluate("sum(", end)
+        with pytest.raises(BlockFault, match="has not scraped it for 1 s"):
+            client.await_scrape("platform", now() + 60_000, within=1)
+
+
+@pytest.mark.real
+def test_targets_change_without_a_restart_and_a_dead_one_comes_back(
+    tmp_path: Path, ledger: Ledger, exposition: str
+) -> None:
+    server = make(tmp_path, ledger)
+    server.scrape({"platform": exposition})
+    pid = server.process.pid
+    with Prometheus(server.url) as client:
+        client.await_scrape("platform", now())
+        server.scrape({"virtual": exposition})
+        assert server.process.pid == pid
+        client.await_scrape("virtual", now())
+        answer = httpx.post(server.remote_write, content=b"nonsense", trust_env=False)
+        assert answer.status_code == 400, "the receiver is there (404 if not) and refuses nonsense"
+        # The receiver takes native histograms, which need no feature flag; k6's real ones: test_target.
+        before = client.evaluate('count_over_time(cgroup_cpu_limit_cores{variant="virtual"}[1m])', now())
+        assert before
+
+        os.kill(pid, signal.SIGKILL)
+        while server.ended() is None:
+            time.sleep(0.02)
+        assert server.ended() == "exit code 137 (killed)"
+        with pytest.raises(BlockFault, match="does not answer"):
+            client.evaluate("1", now())
+    server.scrape({"virtual": exposition})
+    assert server.process.pid != pid
+    with Prometheus(server.url) as client:
+        client.await_scrape("virtual", now())
+        after = client.evaluate('count_over_time(cgroup_cpu_limit_cores{variant="virtual"}[1m])', now())
+        assert after is not None
+        assert after > before, "the samples from before are still there"
+    last = server.process.identity
+    server.remove()
+    assert Identity.of(last.pid) is None
+    assert not (tmp_path / "prometheus").exists()
+
+
+@pytest.mark.real
+def test_a_lost_port_race_is_run_again(
+    tmp_path: Path, ledger: Ledger, exposition: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = int(re.findall(r"\d+$", exposition)[0])
+    answers = iter([[taken], [taken], ports.free(1)])
+    monkeypatch.setattr(ports, "free", lambda count: next(answers))
+    server = make(tmp_path, ledger)
+    server.scrape({"platform": exposition})
+    assert server.ended() is None
+    assert str(taken) not in server.url
+
+
+def test_a_fixed_port_that_is_taken_is_refused(tmp_path: Path, exposition: str) -> None:
+    port = int(re.findall(r"\d+$", exposition)[0])
+    with pytest.raises(PrerequisiteMissing, match=f"port {port}, asked for by the local Prometheus"):
+        PrometheusServer(tools.Tool(tmp_path, "3"), tmp_path, None, tmp_path / "log", port)  # type: ignore[arg-type]
+
+
+@pytest.mark.real
+def test_a_prometheus_that_does_not_start_is_a_fault_with_its_words(tmp_path: Path, ledger: Ledger) -> None:
+    server = make(tmp_path, ledger)
+    (tmp_path / "prometheus" / "data").parent.mkdir()
+    (tmp_path / "prometheus" / "data").write_text("no directory", encoding="utf-8")
+    with pytest.raises(BlockFault, match=r"Prometheus ended with exit code .*/data"):
+        server.scrape({"platform": "127.0.0.1:1"})
+
+
+def test_long_ranges_are_asked_for_in_parts() -> None:
+    asked = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        query = request.url.params
+        asked.append((float(query["start"]), float(query["end"])))
+        values = [[float(query["start"]), "1"], [float(query["end"]), "NaN"]]
+        data = {"resultType": "matrix", "result": [{"metric": {}, "values": values}]}
+        return httpx.Response(200, json={"status": "success", "data": data})
+
+    with Prometheus("http://test", httpx.MockTransport(answer)) as client:
+        assert client.series("x", 0, 10_000_500) == [[0, 1.0], [10_000_000, 1.0]]
+    assert asked == [(0, 9999), (10_000, 10_000.5)]
+
+
+def test_what_is_no_answer_is_a_fault() -> None:
+    with (
+        Prometheus("http://test", httpx.MockTransport(lambda _: httpx.Response(502, text="bad gateway"))) as client,
+        pytest.raises(BlockFault, match="status 502 and no JSON"),
+    ):
+        client.evaluate("1", 0)

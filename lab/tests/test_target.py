@@ -1,0 +1,273 @@
+"""This machine as a target, with real JVMs, k6 and Prometheus: what it fills in, what it leaves behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.lab_call import TINY, alive
+from vtlab import experiment, session, tools
+from vtlab.errors import BlockFault, PrerequisiteMissing
+from vtlab.experiment import Experiment
+from vtlab.expressions import CHARTED, EXPRESSIONS
+from vtlab.local import cgroup, jvm, ports
+from vtlab.local.cgroup import Limit
+from vtlab.local.processes import Ledger
+from vtlab.local.target import LocalTarget
+from vtlab.prometheus import Prometheus
+
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.timeout(180),
+    pytest.mark.skipif(os.geteuid() != 0, reason="sets CPU limits: root only"),
+]
+
+
+def tiny(**changes: object) -> Experiment:
+    data = json.loads(TINY.read_text(encoding="utf-8"))
+    for key, value in changes.items():
+        data[key] = {**data[key], **value} if isinstance(value, dict) and key in data else value
+    return experiment.parse(json.dumps(data), str(TINY))
+
+
+class Watched:
+    """A run folder, and everything that was ever on record in its ledger."""
+
+    def __init__(self, root: Path, planned: Experiment) -> None:
+        self.root = root
+        self.folder = root / "run"
+        self.folder.mkdir()
+        self.planned = planned
+        (self.folder / "experiment.json").write_text(json.dumps(planned.document()), encoding="utf-8")
+        self.pids: dict[str, int] = {}
+        self.cgroups: set[str] = set()
+
+    def target(self, **more: object) -> LocalTarget:
+        return LocalTarget(self.folder, self.root, session.REPOSITORY, **more)  # type: ignore[arg-type]
+
+    def look(self) -> dict[str, int]:
+        """role -> newest pid"""
+        for ledger in (self.root / ".processes").glob("*.jsonl"):
+            for entry in map(json.loads, ledger.read_text(encoding="utf-8").splitlines()):
+                if "role" in entry:
+                    self.pids[entry["role"]] = entry["pid"]
+                elif "cgroup" in entry:
+                    self.cgroups.update(entry["cgroup"]["directories"].values())
+        return self.pids
+
+    def nothing_left(self, *roles: str) -> None:
+        assert set(roles) <= set(self.pids), self.pids
+        assert [role for role, pid in self.pids.items() if alive(pid)] == []
+        assert [place for place in self.cgroups if Path(place).exists()] == []
+        assert list((self.root / ".processes").glob("*.jsonl")) == []
+
+
+def later(seconds: float, action: Callable[[], object]) -> threading.Timer:
+    timer = threading.Timer(seconds, action)
+    timer.start()
+    return timer
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Watched:
+    return Watched(tmp_path, tiny())
+
+
+def test_a_whole_block_then_faults_then_a_block_again(watched: Watched) -> None:
+    """One target through all that can happen to it, as a run goes through its attempts."""
+    with watched.target() as target:
+        started = target.start(watched.planned, 1, 1)
+        pids = dict(watched.look())
+        assert [i.variant for i in started] == ["platform", "virtual"]
+        for instance in started:
+            assert instance.processors == 1
+            assert instance.cpu_limit == 1.0
+            assert instance.gc == "Serial"
+            assert instance.java.startswith(target.versions()["java"].split()[0])
+            assert instance.identity.startswith(f"{pids[f'jvm {instance.variant}']}:")
+            assert cgroup.limit_of(pids[f"jvm {instance.variant}"]) == Limit(1.0, 768 * 1024**2)
+            environment = Path(f"/proc/{pids[f'jvm {instance.variant}']}/environ").read_text(encoding="utf-8")
+            assert f"SPRING_THREADS_VIRTUAL_ENABLED={str(instance.variant == 'virtual').lower()}" in environment
+        assert cgroup.limit_of(os.getpid()).cpu is None
+
+        document = target.load(order=["platform", "virtual"], warmup_cycles=1, single="3s")
+        assert cgroup.limit_of(pids["prometheus"]).cpu is None
+        assert [t.variant for t in document.trials] == ["platform", "virtual"]
+        assert len(document.warmup) == len(document.single) == 2
+        for trial in (*document.warmup, *document.single, *document.trials):
+            assert set(trial.server) == {*EXPRESSIONS, "in_flight_before"}
+            assert trial.server["cpu_limit"] == 1
+            assert trial.server["cpu_cores"] is not None, trial
+            assert trial.server["in_flight_before"] == 0
+            assert set(trial.machine) >= {
+                "idle_cores",
+                "generator_cpu",
+                "generator_delay",
+                "generator_throttled",
+            }
+            assert trial.machine["generator_cpu"] is not None
+            assert trial.machine["generator_throttled"] is None
+        for trial in document.trials:
+            assert trial.server["server_throughput"] == pytest.approx(trial.throughput, rel=0.15)
+            assert trial.server["service_time"] == pytest.approx(0.05, rel=0.2)
+        series = target.series(document.trials[0].begin, document.trials[-1].drained)
+        assert set(series) == {"platform", "virtual"}
+        assert all(set(metrics) == set(CHARTED) for metrics in series.values())
+        assert max(value for _, value in series["virtual"]["in_flight"]) > 10
+        with Prometheus(target._prometheus_server().url) as client:
+            at = round(time.time() * 1000)
+            samples = 'k6_http_req_duration_seconds{variant="virtual",phase="measure"}'
+            seen = client.evaluate(f"sum(histogram_count(last_over_time({samples}[1m])))", at)
+            assert seen == document.trials[1].ok, "k6's own samples, as native histograms"
+
+        finished = target.finish()
+        assert finished == started, "alive, no OOM kill"
+        watched.look()
+        assert not alive(pids["jvm platform"])
+        assert not any(Path(place).exists() for place in watched.cgroups)
+        assert alive(pids["prometheus"])
+
+        # A JVM dies under load: k6 is stopped at once.
+        target.start(watched.planned, 1, 2)
+        watched.look()
+        later(3, lambda: os.kill(watched.pids["jvm platform"], signal.SIGKILL))
+        begun = time.monotonic()
+        with pytest.raises(BlockFault, match=r"^platform: the JVM ended with exit code 137 \(killed\) while k6 loaded"):
+            target.load(order=["platform", "virtual"], warmup_cycles=3, single=None)
+        assert time.monotonic() - begun < 3 + 2
+        assert not alive(watched.look()["k6"])
+        first, second = target.finish()
+        assert (first.alive, second.alive) == (False, True)
+
+        # Prometheus and k6 die; the JVMs of that attempt are gone at the next start without finish().
+        target.start(watched.planned, 1, 3)
+        left = watched.look()["jvm virtual"]
+        later(2, lambda: os.kill(watched.look()["k6"], signal.SIGKILL))
+        with pytest.raises(BlockFault, match=r"^k6 ended with exit code 137 \(killed\)"):
+            target.load(order=["platform", "virtual"], warmup_cycles=3, single=None)
+        later(2, lambda: os.kill(watched.look()["prometheus"], signal.SIGKILL))
+        with pytest.raises(BlockFault, match=r"^Prometheus ended with exit code 137 \(killed\)"):
+            target.load(order=["platform", "virtual"], warmup_cycles=3, single=None)
+        with pytest.raises(BlockFault, match="Prometheus"):
+            target.series(0, 1000)
+
+        target.start(watched.planned, 1, 4)
+        assert not alive(left)
+        again = target.load(order=["virtual"], warmup_cycles=0, single=None)
+        assert again.trials[0].server["cpu_limit"] == 1
+        watched.look()
+    watched.nothing_left("jvm platform", "jvm virtual", "k6", "prometheus")
+    assert not (watched.folder / "prometheus").exists()
+    assert (watched.folder / "logs" / "1-4-virtual.log").exists()
+
+
+class Stop(Exception):
+    pass
+
+
+@pytest.mark.parametrize("where", ["start", "load"])
+def test_everything_is_stopped_when_interrupted(where: str, watched: Watched) -> None:
+    def interrupted(*_: object) -> None:
+        watched.look()
+        raise Stop
+
+    before = signal.signal(signal.SIGUSR1, interrupted)
+
+    def measure() -> None:
+        with watched.target() as target:
+            if where == "start":
+                later(2, lambda: os.kill(os.getpid(), signal.SIGUSR1))
+            target.start(watched.planned, 1, 1)
+            later(2, lambda: os.kill(os.getpid(), signal.SIGUSR1))
+            target.load(order=["platform", "virtual"], warmup_cycles=3, single=None)
+
+    try:
+        with pytest.raises(Stop):
+            measure()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    watched.nothing_left("jvm platform", "jvm virtual", *(["k6", "prometheus"] if where == "load" else []))
+
+
+def test_a_limit_that_does_not_hold_is_refused(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Toothless(cgroup._Direct):
+        """A group that no process joins."""
+
+        @property
+        def prefix(self) -> list[str]:
+            return []
+
+    monkeypatch.setattr(cgroup, "_Direct", Toothless)
+    with watched.target() as target:
+        with pytest.raises(PrerequisiteMissing, match=r"CPU limit of 1 does not hold: .* allows no limit") as error:
+            target.start(watched.planned, 1, 1)
+        assert "--no-cpu-limit" in error.value.fix
+        watched.look()
+    watched.nothing_left("jvm platform", "jvm virtual")
+
+
+def test_without_a_limit_nothing_is_refused_and_none_is_told(watched: Watched) -> None:
+    with watched.target(no_cpu_limit=True) as target:
+        for instance in target.start(watched.planned, 1, 1):
+            assert instance.cpu_limit is None
+            assert instance.processors == os.cpu_count()
+        watched.look()
+    assert watched.cgroups == set()
+    watched.nothing_left("jvm platform", "jvm virtual", "prometheus")
+
+
+def test_a_jvm_that_cannot_start_is_a_fault_with_its_words(tmp_path: Path) -> None:
+    watched = Watched(tmp_path, tiny(settings={"SERVER_TOMCAT_THREADS_MAX": "many"}))
+    with watched.target() as target:
+        with pytest.raises(BlockFault, match=r"(?s)the JVM ended with exit code 1 while it started: .*many"):
+            target.start(watched.planned, 1, 1)
+        watched.look()
+    watched.nothing_left("jvm platform", "jvm virtual")
+
+
+def test_a_kernel_oom_kill_is_named(tmp_path: Path) -> None:
+    watched = Watched(tmp_path, tiny(limits={"cpu": 1, "memory": "64Mi", "heap": "48m"}))
+    with watched.target() as target:
+        with pytest.raises(BlockFault, match="killed it at its memory limit of 64Mi"):
+            target.start(watched.planned, 1, 1)
+        watched.look()
+    watched.nothing_left("jvm platform", "jvm virtual")
+
+
+def test_a_lost_port_race_is_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = ports.free
+    running: list[jvm.Jvm] = []
+    with socket.socket() as held, Ledger(tmp_path) as ledger:
+        held.bind((ports.HOST, 0))
+        held.listen()
+        taken = held.getsockname()[1]
+        answers = iter([[taken, *real(1)], [*real(1), taken]])
+        monkeypatch.setattr(ports, "free", lambda count: next(answers, None) or real(count))
+        jdk, app = tools.find_java(), tools.find_app(session.REPOSITORY)
+        launch = jvm.Launch(jdk, app, tiny(), ledger, tmp_path / "logs", "1-1", False)
+        jvm.spawn(launch, running)
+        instances = jvm.verified(running)
+    assert len(instances) == 2
+    assert sorted(each.attempts for each in running) == [2, 2]
+
+
+def test_an_outer_environment_does_not_leak(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-XX:ActiveProcessorCount=7")
+    monkeypatch.setenv("SPRING_APPLICATION_JSON", '{"server.tomcat.threads.max": 3}')
+    monkeypatch.setenv("SERVER_PORT", "1")
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    monkeypatch.setenv("K6_VUS", "1")
+    with watched.target() as target:
+        assert [i.processors for i in target.start(watched.planned, 1, 1)] == [1, 1]
+        document = target.load(order=["platform"], warmup_cycles=0, single=None)
+        assert document.trials[0].server["tomcat_threads_max"] == 200
+        watched.look()
+    watched.nothing_left("jvm platform", "k6")

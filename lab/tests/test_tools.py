@@ -1,0 +1,144 @@
+"""Finding the programs of a local run, with fakes in their places."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from vtlab import tools
+from vtlab.errors import BadInput, PrerequisiteMissing
+
+
+def fake(path: Path, says: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\ncat <<'END'\n{says}\nEND\n", encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+def jdk(home: Path, version: str, vendor: str = "Eclipse Adoptium") -> Path:
+    fake(home / "bin" / "java", f"    java.vendor = {vendor}\n    java.version = {version}")
+    return home
+
+
+@pytest.fixture(autouse=True)
+def _nothing_from_outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "path"
+    path.mkdir()
+    # The fakes need a `cat`, and nothing else is to be found.
+    (path / "cat").symlink_to("/bin/cat")
+    monkeypatch.setenv("PATH", str(path))
+    monkeypatch.delenv("VTLAB_JAVA_HOME", raising=False)
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+
+
+def test_the_repositorys_own_k6_comes_first(tmp_path: Path) -> None:
+    fake(tmp_path / "path" / "k6", "k6 v1.9.0 (go1.26, linux/amd64)")
+    own = fake(tmp_path / ".tools" / "bin" / "k6", "k6 v1.8.1 (go1.26, linux/amd64)")
+    assert tools.find_k6(tmp_path) == tools.Tool(own, "1.8.1")
+
+
+def test_a_k6_that_is_too_old_is_passed_over(tmp_path: Path) -> None:
+    fake(tmp_path / ".tools" / "bin" / "k6", "k6 v0.57.0 (go1.22, linux/amd64)")
+    newer = fake(tmp_path / "path" / "k6", "k6 v2.0.0-rc1 (go1.27, linux/amd64)")
+    assert tools.find_k6(tmp_path) == tools.Tool(newer, "2.0.0-rc1")
+
+
+def test_without_a_new_enough_k6_it_says_what_it_saw(tmp_path: Path) -> None:
+    old = fake(tmp_path / "path" / "k6", "k6 v1.7.3 (go1.25, linux/amd64)")
+    with pytest.raises(PrerequisiteMissing) as error:
+        tools.find_k6(tmp_path)
+    assert "k6 of at least 1.8" in error.value.message
+    assert f"{old} is 1.7.3" in error.value.message
+    assert str(tmp_path / ".tools" / "bin") in error.value.message
+    assert error.value.fix == "make setup"
+    assert error.value.exit_code == 3
+
+
+def test_prometheus_2_is_too_old_for_left_open_windows(tmp_path: Path) -> None:
+    fake(tmp_path / "path" / "prometheus", "prometheus, version 2.55.1 (branch: HEAD, revision: 61)")
+    with pytest.raises(PrerequisiteMissing, match=r"prometheus of at least 3\.0"):
+        tools.find_prometheus(tmp_path)
+    own = fake(tmp_path / ".tools" / "bin" / "prometheus", "prometheus, version 3.15.0 (branch: , revision: unknown)")
+    assert tools.find_prometheus(tmp_path) == tools.Tool(own, "3.15.0")
+
+
+def test_something_that_is_no_k6_is_named(tmp_path: Path) -> None:
+    fake(tmp_path / "path" / "k6", "hello")
+    with pytest.raises(PrerequisiteMissing, match="of no known version"):
+        tools.find_k6(tmp_path)
+
+
+def test_the_newest_jdk_wins(tmp_path: Path) -> None:
+    places = [jdk(tmp_path / name, version) for name, version in (("a", "21.0.9"), ("b", "25.0.10"), ("c", "25.0.3"))]
+    found = tools.find_java(places=[*places, tmp_path / "absent"])
+    assert (found.version, found.vendor, found.major) == ("25.0.10", "Eclipse Adoptium", 25)
+    assert found.home == tmp_path / "b"
+    assert tools.find_java("21", places).version == "21.0.9"
+
+
+def test_an_old_jdk_is_named(tmp_path: Path) -> None:
+    with pytest.raises(PrerequisiteMissing) as error:
+        tools.find_java(places=[jdk(tmp_path / "old", "17.0.15")])
+    assert "no JDK 21 or newer" in error.value.message
+    assert f"{tmp_path / 'old'} is 17.0.15" in error.value.message
+    assert "VTLAB_JAVA_HOME" in error.value.fix
+    with pytest.raises(PrerequisiteMissing, match="no JDK 24"):
+        tools.find_java("24", [jdk(tmp_path / "new", "25.0.3")])
+
+
+def test_vtlab_java_home_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VTLAB_JAVA_HOME", str(jdk(tmp_path / "mine", "21.0.1")))
+    assert tools.find_java(places=[jdk(tmp_path / "newer", "25.0.3")]).version == "21.0.1"
+    monkeypatch.setenv("VTLAB_JAVA_HOME", str(jdk(tmp_path / "older", "17.0.1")))
+    with pytest.raises(PrerequisiteMissing, match="older than 21"):
+        tools.find_java()
+    monkeypatch.setenv("VTLAB_JAVA_HOME", str(tmp_path / "nowhere"))
+    with pytest.raises(BadInput, match="no working Java"):
+        tools.find_java()
+
+
+def test_java_home_and_path_are_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tools, "_PLACES", ())
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("JAVA_HOME", str(jdk(tmp_path / "home", "22.0.1")))
+    assert tools.find_java().version == "22.0.1"
+    jdk(tmp_path / "on-path", "23.0.1")
+    (tmp_path / "path" / "java").symlink_to(tmp_path / "on-path" / "bin" / "java")
+    assert tools.find_java().home == tmp_path / "on-path"
+    jdk(tmp_path / ".sdkman" / "candidates" / "java" / "24.0.1-tem", "24.0.1")
+    assert tools.find_java().version == "24.0.1"
+
+
+def test_an_app_that_is_not_built_is_a_missing_prerequisite(tmp_path: Path) -> None:
+    with pytest.raises(PrerequisiteMissing, match="not built") as error:
+        tools.find_app(tmp_path)
+    assert error.value.fix == "make setup"
+    jar = tmp_path / "app" / "target" / "extracted" / "app.jar"
+    jar.parent.mkdir(parents=True)
+    jar.touch()
+    (tmp_path / "app" / "pom.xml").write_text(
+        "<project><parent><artifactId>p</artifactId>\n<version>4</version></parent>"
+        "<artifactId>app</artifactId>\n  <version>1.2.3</version></project>",
+        encoding="utf-8",
+    )
+    assert tools.find_app(tmp_path) == tools.Tool(jar, "1.2.3")
+
+
+def test_children_inherit_nothing_that_changes_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (
+        "JAVA_TOOL_OPTIONS",
+        "SPRING_PROFILES_ACTIVE",
+        "K6_VUS",
+        "http_proxy",
+        "SERVER_PORT",
+        "HOME",
+    ):
+        monkeypatch.setenv(name, "x")
+    assert set(tools.clean_environment(A="b")) <= {"PATH", "TZ", "LANG", "XDG_RUNTIME_DIR", "A"}
+
+
+def test_the_command_prints_a_path_or_the_fix(capsys: pytest.CaptureFixture[str]) -> None:
+    assert tools.main(["nonsense"]) == 2
+    assert "usage" in capsys.readouterr().err

@@ -1,0 +1,156 @@
+"""The command line of vtlab."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import types
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from vtlab import asserts, doctor, experiment, plan, session, units
+from vtlab.errors import BadInput, Interrupted, LabError
+from vtlab.experiment import ClosedLoad
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+console = Console(soft_wrap=True)
+
+Results = Annotated[Path, typer.Option("--results", help="Where the results directories go.")]
+Blocks = Annotated[int, typer.Option("--blocks", help=f"Blocks to measure; below {plan.FULL_RUN} is a quick look.")]
+Seed = Annotated[int | None, typer.Option("--seed", help="Draws the order of the variants in each block.")]
+NoLimit = Annotated[bool, typer.Option("--no-cpu-limit", help="Measure without a CPU limit where none can be set.")]
+ROOT = Path("results")
+
+
+@app.command()
+def run(
+    experiments: Annotated[list[str], typer.Argument(metavar="EXPERIMENT...", help="Names (vtlab list) or .json files.")],
+    cpu: Annotated[str, typer.Option("--cpu", help="CPU limits in cores, such as 0.5,1; each makes a run.")] = "",
+    blocks: Blocks = plan.FULL_RUN,
+    seed: Seed = None,
+    root: Results = ROOT,
+    no_cpu_limit: NoLimit = False,
+    demand: Annotated[
+        list[str] | None, typer.Option("--assert", help="Exit 1 unless it holds: 'throughput(virtual/platform) >= 1.2'")
+    ] = None,
+) -> None:
+    """Measure experiments on this machine: both variants, block by block, then the verdict."""
+    demands = [asserts.parse(text) for text in demand or []]
+    planned = plan.runs(session.resolve(experiments), _cpus(cpu))
+    label = "+".join(dict.fromkeys(r.experiment.name for r in planned))
+    folder = session.begin(planned, _options(blocks, seed, root, no_cpu_limit), label)
+    analyses = session.go_on(folder, root, console)
+    asserts.check(demands, [a.verdict for a in analyses])
+
+
+@app.command()
+def aa(
+    name: Annotated[str, typer.Argument(metavar="EXPERIMENT")],
+    kind: Annotated[str, typer.Option("--variant", help="The variant to compare with itself.")] = "virtual",
+    blocks: Blocks = plan.FULL_RUN,
+    seed: Seed = None,
+    root: Results = ROOT,
+    no_cpu_limit: NoLimit = False,
+) -> None:
+    """Compare a variant with itself: how large a difference is when there is none."""
+    planned = plan.runs([plan.identical(e, kind) for e in session.resolve([name])], [])
+    folder = session.begin(planned, _options(blocks, seed, root, no_cpu_limit), f"{planned[0].name}-aa")
+    session.go_on(folder, root, console)
+
+
+@app.command()
+def resume(folder: Annotated[Path, typer.Argument(metavar="DIR")]) -> None:
+    """Go on with an interrupted run, from its next block."""
+    folder = folder.resolve()
+    session.go_on(folder, session.root_of(folder), console)
+
+
+@app.command()
+def report(folder: Annotated[Path, typer.Argument(metavar="DIR")]) -> None:
+    """Rebuild the reports of a results directory from its raw data."""
+    session.report(folder, console)
+
+
+@app.command("list")
+def list_() -> None:
+    """List the experiments."""
+    table = Table(box=None, pad_edge=False)
+    for title in ("experiment", "load", "limit", "a block", "what it shows"):
+        table.add_column(title, no_wrap=title in ("experiment", "limit"))
+    for name in experiment.names(session.EXPERIMENTS):
+        found = experiment.load(name, session.EXPERIMENTS)
+        load = found.load
+        amount = f"{load.users} users" if isinstance(load, ClosedLoad) else f"{load.rate:g}/s"
+        length = f"{plan.block_seconds(found):.0f} s"
+        table.add_row(name, amount, f"{found.limits.cpu:g} CPU", length, found.description)
+    Console().print(table)
+
+
+@app.command("doctor")
+def doctor_(root: Results = ROOT) -> None:
+    """Show each prerequisite, found or missing, with the command that mends it."""
+    doctor.examine(root, session.REPOSITORY, console)
+
+
+def _cpus(text: str) -> list[float]:
+    cpus = []
+    for part in filter(None, (p.strip() for p in text.split(","))):
+        try:
+            value = units.cores(part)
+        except ValueError as error:
+            raise BadInput(f"--cpu {text}: {error}", "write cores, such as --cpu 0.5,1") from None
+        cpus.append(value)
+    if text and not cpus:
+        raise BadInput(f"--cpu '{text}' names no limit", "write cores, such as --cpu 0.5,1")
+    return cpus
+
+
+def _options(blocks: int, seed: int | None, root: Path, no_cpu_limit: bool) -> session.Options:
+    if blocks < 1:
+        raise BadInput(f"--blocks {blocks}: at least one block is needed", f"a full run has {plan.FULL_RUN}")
+    return session.Options(blocks, seed, root.resolve(), no_cpu_limit)
+
+
+def _interrupted(number: int, _: types.FrameType | None) -> None:
+    # One is enough: further ones must not interrupt the clean-up.
+    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(each, signal.SIG_IGN)
+    raise Interrupted(f"stopped by {signal.Signals(number).name}")
+
+
+def main() -> None:
+    """Entry point: every error becomes a message, a fix and its exit code; never a traceback."""
+    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(each, _interrupted)
+    try:
+        code = app(standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else 0)
+    except LabError as error:
+        _fail(error.message, error.fix, error.exit_code)
+    except typer.Abort:
+        sys.exit(130)
+    except OSError as error:
+        place = f": {error.filename}" if error.filename else ""
+        _fail(f"{error.strerror or error}{place}", "see that this is there, writable, and the disk not full", 3)
+    except Exception as error:
+        if os.environ.get("VTLAB_DEBUG"):
+            raise
+        if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # click's own usage errors
+            _fail(error.format_message(), "vtlab --help", error.exit_code)
+        _fail(f"internal error: {type(error).__name__}: {error}", "run again with VTLAB_DEBUG=1 and report it", 70)
+
+
+def _fail(message: str, fix: str, code: int) -> None:
+    print(f"vtlab: {message}", file=sys.stderr)
+    if fix:
+        print(f"  fix: {fix}", file=sys.stderr)
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""Looks at each prerequisite of a local run: found or missing, and the command that mends it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from vtlab import tools
+from vtlab.errors import LabError, PrerequisiteMissing
+from vtlab.local import cgroup, processes
+
+#: Bytes that a full run of one experiment may write.
+_ROOM = 500 * 1024**2
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One prerequisite. ``fix`` is empty when it is there; an optional one that is missing does not count."""
+
+    name: str
+    said: str
+    fix: str = ""
+    optional: bool = False
+
+
+def findings(root: Path, repository: Path) -> list[Finding]:
+    """Every prerequisite, in the order in which a run needs them."""
+    return [
+        _platform(),
+        _asked("JDK", lambda: _tool(tools.find_java())),
+        _asked("k6", lambda: _tool(tools.find_k6(repository))),
+        _asked("Prometheus", lambda: _tool(tools.find_prometheus(repository))),
+        _asked("the app", lambda: _tool(tools.find_app(repository))),
+        _limits(),
+        _cores(),
+        _room(root),
+        _asked("no other run", lambda: _idle(root)),
+        _program("Maven", ["mvn"], "apt-get install maven", "to build the app"),
+        _program("Go", ["go"], "install Go 1.21 or newer", "to build k6 and Prometheus where they are missing"),
+        _program("Chromium", ["chromium", "chromium-browser", "google-chrome"], "make setup-test", "to test the report"),
+    ]
+
+
+def examine(root: Path, repository: Path, console: Console) -> None:
+    """Prints the findings; PrerequisiteMissing when something that a run needs is not there."""
+    found = findings(root, repository)
+    for finding in found:
+        mark = "ok     " if not finding.fix else "absent " if finding.optional else "MISSING"
+        console.print(f"{mark}  {finding.name + ':':14} {finding.said}", highlight=False, markup=False)
+        if finding.fix:
+            console.print(f"{'':9}fix: {finding.fix}", highlight=False, markup=False)
+    missing = [finding.name for finding in found if finding.fix and not finding.optional]
+    if missing:
+        raise PrerequisiteMissing(f"missing: {', '.join(missing)}", "each fix stands above")
+
+
+def _asked(name: str, look: Callable[[], str]) -> Finding:
+    try:
+        return Finding(name, look())
+    except LabError as error:
+        return Finding(name, error.message, error.fix or "see the message")
+
+
+def _tool(tool: tools.Tool) -> str:
+    return f"{tool.version} at {tool.path}"
+
+
+def _platform() -> Finding:
+    if sys.platform == "linux":
+        return Finding("Linux", os.uname().release)
+    return Finding("Linux", f"this is {sys.platform}", "CPU limits need Linux control groups: use a Linux machine")
+
+
+def _limits() -> Finding:
+    host = cgroup.Host()
+    if os.geteuid() == 0:
+        return Finding("CPU limits", f"control groups of version {host.version()}, written directly (root)")
+    if shutil.which("systemd-run") and os.environ.get("XDG_RUNTIME_DIR"):
+        return Finding("CPU limits", "by systemd-run --user --scope")
+    return Finding(
+        "CPU limits",
+        "not root, and no systemd user session",
+        "run as root, or in a login session with systemd; or measure without: --no-cpu-limit",
+    )
+
+
+def _cores() -> Finding:
+    cores = os.cpu_count() or 1
+    if cores >= 2:
+        return Finding("cores", str(cores))
+    return Finding("cores", "1", "the service and the load generator need a core each: use a machine with two")
+
+
+def _room(root: Path) -> Finding:
+    place = root.resolve()
+    while not place.exists():
+        place = place.parent
+    if not os.access(place, os.W_OK):
+        return Finding("results", f"{place} is not writable", "name another directory: --results DIR")
+    free = shutil.disk_usage(place).free
+    said = f"{free / 1024**3:.1f} GiB free for {root}"
+    return Finding("results", said, "" if free > _ROOM else "make room, or name another directory: --results DIR")
+
+
+def _idle(root: Path) -> str:
+    processes.refuse_if_busy(root)
+    return "nothing else is measured here"
+
+
+def _program(name: str, commands: list[str], fix: str, purpose: str) -> Finding:
+    for command in commands:
+        place = shutil.which(command)
+        if place:
+            return Finding(name, place)
+    return Finding(name, f"not on PATH; needed {purpose}", fix, optional=True)

@@ -1,0 +1,176 @@
+"""The experiment: a workload, a load, limits and variants, one JSON file each in ``k6/experiments/``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from vtlab import units, variant
+from vtlab.errors import BadInput
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+Duration = Annotated[str, Field(pattern=r"^\d+(\.\d+)?(ms|s|m|h)$", description="50ms, 5s, 1m")]
+Need = Literal["database", "downstream", "jdk21"]
+
+
+class Request(_Strict):
+    """What one request asks of the service."""
+
+    method: Literal["GET", "POST"] = "GET"
+    path: Annotated[str, Field(pattern=r"^/")]
+    query: dict[str, str] = {}
+    status: Annotated[int, Field(ge=100, le=599, description="the expected status")] = 200
+
+
+class ClosedLoad(_Strict):
+    """A fixed number of users, each sending its next request when the one before is answered."""
+
+    model: Literal["closed"]
+    users: Annotated[int, Field(gt=0, le=20000)]
+    think_time: Duration = "0s"
+
+
+class OpenLoad(_Strict):
+    """Arrivals at a fixed rate, whether or not the service keeps up."""
+
+    model: Literal["open"]
+    rate: Annotated[float, Field(gt=0, description="arrivals per second")]
+    users: Annotated[int, Field(gt=0, le=20000, description="most requests in flight; beyond it arrivals drop")]
+
+
+Load = Annotated[ClosedLoad | OpenLoad, Field(discriminator="model")]
+
+
+class Windows(_Strict):
+    """How long things take within a block."""
+
+    warmup_users: Annotated[int, Field(gt=0)]
+    warmup_query: Annotated[
+        dict[str, str] | None,
+        Field(description="replaces the request's query in the warm-up: cheaper requests, so that the JIT sees many"),
+    ] = None
+    warmup_load: Duration
+    warmup_cycles: Annotated[int, Field(ge=3, description="at least; levelled off is judged on the last three")] = 3
+    max_cycles: Annotated[int, Field(ge=3, le=60)] = 8
+    spread: Annotated[Duration, Field(description="over which the users start, where no ideal gives it")] = "1s"
+    measure: Duration
+
+
+class Limits(_Strict):
+    """What each variant may use, the same on every target."""
+
+    cpu: Annotated[float, Field(gt=0, description="cores")]
+    memory: Annotated[str, Field(pattern=r"^\d+(Ki|Mi|Gi)$")]
+    heap: Annotated[str, Field(pattern=r"^\d+[kmg]$", description="as for -Xmx")]
+
+
+class Experiment(_Strict):
+    """One experiment. Unknown keys are errors."""
+
+    schema_: Annotated[str | None, Field(alias="$schema", description="this schema, for editors")] = None
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
+    description: Annotated[str, Field(min_length=1)]
+    publication: Annotated[str | None, Field(description="the published result this reproduces")] = None
+    request: Request
+    load: Load
+    primary: Literal["throughput", "latency_p99"]
+    windows: Windows
+    max_response: Duration
+    limits: Limits
+    variants: Annotated[list[str], Field(min_length=2, max_length=2)]
+    settings: Annotated[dict[str, str], Field(description="environment for every variant")] = {}
+    needs: list[Need] = []
+    ideal: Annotated[
+        dict[str, float] | None, Field(description="requests per second by the operational laws, per variant")
+    ] = None
+
+    @field_validator("variants")
+    @classmethod
+    def _known(cls, names: list[str]) -> list[str]:
+        for name in names:
+            if variant.kind(name) not in variant.ENVIRONMENT:
+                raise ValueError(f"unknown variant '{name}': known are {', '.join(variant.ENVIRONMENT)}")
+        if len(set(names)) != len(names):
+            raise ValueError("the variants must differ")
+        return names
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Experiment:
+        if self.primary == "latency_p99" and self.load.model == "closed":
+            raise ValueError("latency needs open load: closed load hides it when the service slows down")
+        if self.windows.max_cycles < self.windows.warmup_cycles:
+            raise ValueError("windows.max_cycles is below windows.warmup_cycles")
+        for name, rate in (self.ideal or {}).items():
+            if name not in self.variants:
+                raise ValueError(f"ideal names '{name}', which is not among the variants")
+            if rate <= 0:
+                raise ValueError(f"ideal of '{name}' must be above 0")
+        if units.seconds(self.windows.measure) <= 0 or units.seconds(self.max_response) <= 0:
+            raise ValueError("windows.measure and max_response must be above 0")
+        return self
+
+    def document(self) -> dict[str, Any]:
+        """This experiment as the JSON that k6 reads."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+    @property
+    def better(self) -> Literal["higher", "lower"]:
+        """Which direction of the primary metric is good."""
+        return "higher" if self.primary == "throughput" else "lower"
+
+
+def parse(text: str, where: str) -> Experiment:
+    """The experiment in ``text``; BadInput names every wrong key and the file (``where``)."""
+    try:
+        data = json.loads(text)
+    except json.JSONDecodeError as e:
+        raise BadInput(f"{where}: no valid JSON: {e.msg} at line {e.lineno}, column {e.colno}", "mend the file") from e
+    try:
+        return Experiment.model_validate(data)
+    except ValidationError as e:
+        wrong = "; ".join(f"{_place(error['loc'])}: {_words(error)}" for error in e.errors())
+        raise BadInput(f"{where}: {wrong}", "the keys and their ranges stand in k6/experiments/experiment.schema.json") from e
+
+
+def _place(loc: tuple[int | str, ...]) -> str:
+    return ".".join(str(part) for part in loc if part not in ("closed", "open")) or "the file"
+
+
+def _words(error: Any) -> str:
+    if error["type"] == "extra_forbidden":
+        return "unknown key"
+    if error["type"] == "missing":
+        return "missing"
+    return str(error["msg"]).removeprefix("Value error, ")
+
+
+def load(name: str, folder: Path) -> Experiment:
+    """The experiment of that name in ``folder``, or at that path when it ends in ``.json``."""
+    path = Path(name) if name.endswith(".json") else folder / f"{name}.json"
+    if not path.is_file():
+        raise BadInput(f"unknown experiment '{name}'", f"known are: {', '.join(names(folder))} (vtlab list)")
+    found = parse(path.read_text(encoding="utf-8"), str(path))
+    if found.name != path.stem:
+        raise BadInput(f"{path}: name is '{found.name}', the file's is '{path.stem}'", "let them agree")
+    return found
+
+
+def names(folder: Path) -> list[str]:
+    """The names of the experiments in ``folder``, sorted."""
+    return sorted(p.stem for p in folder.glob("*.json") if p.name != "experiment.schema.json")
+
+
+def schema() -> str:
+    """The JSON Schema of an experiment, as committed in ``k6/experiments/experiment.schema.json``."""
+    return json.dumps(Experiment.model_json_schema(by_alias=True), indent=2) + "\n"
+
+
+if __name__ == "__main__":
+    print(schema(), end="")

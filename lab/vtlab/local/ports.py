@@ -1,0 +1,62 @@
+"""TCP ports on the loopback interface."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from pathlib import Path
+
+from vtlab.errors import PrerequisiteMissing
+
+HOST = "127.0.0.1"
+#: How often something that lost the race for its free port is started again with another one.
+ATTEMPTS = 4
+
+_LISTEN = "0A"
+
+
+def free(count: int) -> list[int]:
+    """That many different ports, free at this moment; whoever binds them may still come second."""
+    with contextlib.ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind((HOST, 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+def require_free(port: int, what: str) -> None:
+    """PrerequisiteMissing, with the holder's pid where that can be seen, when a chosen port is taken."""
+    with socket.socket() as tried:
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            tried.bind((HOST, port))
+        except OSError:
+            pid = holder(port)
+            by = f" by the process {pid}" if pid else ""
+            raise PrerequisiteMissing(
+                f"port {port}, asked for by {what}, is taken{by}", "choose another port, or end that process"
+            ) from None
+
+
+def holder(port: int, proc: Path = Path("/proc")) -> int | None:
+    """The pid of the process that listens on the port; None when that cannot be seen."""
+    inodes = set()
+    for table in ("tcp", "tcp6"):
+        with contextlib.suppress(OSError):
+            for line in (proc / "net" / table).read_text(encoding="ascii").splitlines()[1:]:
+                fields = line.split()
+                if fields[3] == _LISTEN and int(fields[1].rpartition(":")[2], 16) == port:
+                    inodes.add(f"socket:[{fields[9]}]")
+    for process in proc.iterdir() if inodes else ():
+        if process.name.isdigit():
+            with contextlib.suppress(OSError):
+                for handle in (process / "fd").iterdir():
+                    with contextlib.suppress(OSError):
+                        if str(handle.readlink()) in inodes:
+                            return int(process.name)
+    return None
+
+
+def taken(log: str) -> bool:
+    """Whether a log says that a port was in use."""
+    return "already in use" in log.lower()

@@ -1,0 +1,289 @@
+"""This machine as the target of a run: JVMs in control groups, k6 and Prometheus beside them."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from vtlab import __version__, k6, machine, tools
+from vtlab.analysis import BlockSeries
+from vtlab.errors import BlockFault, LabError, PrerequisiteMissing
+from vtlab.experiment import Experiment
+from vtlab.local import jvm, processes
+from vtlab.local.jvm import Jvm
+from vtlab.local.processes import Ledger, Process
+from vtlab.local.prometheus_server import PrometheusServer
+from vtlab.prometheus import Prometheus
+from vtlab.records import Instance, K6Document, Trial
+
+#: Below this many free bytes a fault is the disk's.
+_LITTLE = 8 * 1024**2
+
+
+class LocalTarget:
+    """Runs blocks on this machine. A context manager: at its end nothing that it started is left.
+
+    Folders below the run's: ``logs`` (stays), ``prometheus`` and ``k6`` (removed at the end).
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        root: Path,
+        repository: Path,
+        no_cpu_limit: bool = False,
+        java: str | None = None,
+        k6_prefix: Sequence[str] = (),
+        prometheus_port: int | None = None,
+    ) -> None:
+        """PrerequisiteMissing for the first tool that this machine lacks."""
+        self._folder = folder.absolute()
+        self._root = root.absolute()
+        self._repository = repository.absolute()
+        self._cpu_limited = not no_cpu_limit
+        self._k6_prefix = list(k6_prefix)
+        self._prometheus_port = prometheus_port
+        self._java = tools.find_java(java)
+        self._k6 = tools.find_k6(self._repository)
+        self._prometheus = tools.find_prometheus(self._repository)
+        self._app = tools.find_app(self._repository)
+        #: What an earlier vtlab had left running, ended on entry.
+        self.orphans: list[str] = []
+        self._ledger: Ledger | None = None
+        self._server: PrometheusServer | None = None
+        self._client: Prometheus | None = None
+        self._jvms: list[Jvm] = []
+        self._instances: list[Instance] = []
+        self._block = (0, 0)
+        self._loads = 0
+
+    def __enter__(self) -> LocalTarget:
+        try:
+            with self._disk():
+                processes.refuse_if_busy(self._root)
+                self.orphans = processes.end_orphans(self._root)
+                self._ledger = Ledger(self._root)
+                # Two that began in the same moment see each other here.
+                processes.refuse_if_busy(self._root)
+                self._server = PrometheusServer(
+                    self._prometheus,
+                    self._folder / "prometheus",
+                    self._ledger,
+                    self._folder / "logs" / "prometheus.log",
+                    self._prometheus_port,
+                )
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stops everything; idempotent."""
+        with processes.uninterrupted():
+            if self._client:
+                self._client.close()
+                self._client = None
+            if self._ledger:
+                self._ledger.close()
+                self._ledger = None
+                for name in ("prometheus", "k6"):
+                    shutil.rmtree(self._folder / name, ignore_errors=True)
+            self._server = None
+            self._jvms.clear()
+
+    def start(self, experiment: Experiment, block: int, attempt: int) -> list[Instance]:
+        """Fresh JVMs of all variants, ready, limits verified, scraped at least once.
+
+        BlockFault when one does not start; PrerequisiteMissing when a limit does not hold.
+        """
+        with self._disk():
+            self._stop_jvms()
+            self._block, self._loads, self._instances = (block, attempt), 0, []
+            launch = jvm.Launch(
+                self._java,
+                self._app,
+                experiment,
+                self._held(),
+                self._folder / "logs",
+                f"{block}-{attempt}",
+                self._cpu_limited,
+            )
+            jvm.spawn(launch, self._jvms)
+            server = self._prometheus_server()
+            # It takes Prometheus some seconds to pick up new targets: meanwhile the JVMs start.
+            targets = self._addresses()
+            server.scrape(targets)
+            self._instances = jvm.verified(self._jvms)
+            if self._addresses() != targets:
+                server.scrape(self._addresses())
+            if self._client is None or self._client.url != server.url:
+                if self._client:
+                    self._client.close()
+                self._client = Prometheus(server.url)
+            now = round(time.time() * 1000)
+            for each in self._jvms:
+                self._client.await_scrape(each.variant, now, within=30)
+            return list(self._instances)
+
+    def load(self, *, order: Sequence[str], warmup_cycles: int, single: str | None) -> K6Document:
+        """Runs k6 once. BlockFault when k6 fails, or, stopping k6 at once, when a JVM or Prometheus dies.
+
+        Fills ``server`` and ``machine`` of every record.
+        """
+        with self._disk():
+            server, client = self._prometheus_server(), self._prometheus_client()
+            self._loads += 1
+            block, attempt = self._block
+            name = f"{block}-{attempt}-{self._loads}"
+            place = self._folder / "k6"
+            place.mkdir(parents=True, exist_ok=True)
+            call = k6.Call(
+                script=self._repository / "k6" / "block.ts",
+                experiment=self._folder / "experiment.json",
+                targets={each.variant: each.url for each in self._jvms},
+                order=order,
+                warmup_cycles=warmup_cycles,
+                single=single,
+                run_id=self._folder.name,
+                block=block,
+                document=place / f"{name}.json",
+            )
+            call.document.unlink(missing_ok=True)
+            process = self._held().start(
+                [*self._k6_prefix, *k6.command(self._k6.path, call)],
+                role="k6",
+                log=self._folder / "logs" / f"{name}-k6.log",
+                environment=tools.clean_environment(**k6.environment(server.remote_write, place)),
+                folder=place,
+            )
+            with machine.Sampler(process.pid, server.process.pid) as sampler:
+                try:
+                    self._watch(process, server)
+                finally:
+                    process.stop(1)
+            if process.returncode() not in k6.DONE:
+                raise BlockFault(f"k6 ended with {process.ended()}: {process.last_lines() or 'it said nothing'}")
+            document = k6.read_document(call.document, process.last_lines())
+            for trial in (*document.warmup, *document.single, *document.trials):
+                trial.server = client.window(trial.variant, trial.start, trial.end)
+                trial.machine = sampler.window(trial.start, trial.end)
+            _fill_in_flight_before(document, client)
+            return document
+
+    def finish(self) -> list[Instance]:
+        """Checks that the JVMs are those that started, stops them, and removes their control groups."""
+        with self._disk():
+            checked = []
+            for instance in self._instances:
+                each = next(one for one in self._jvms if one.variant == instance.variant)
+                same = each.ended() is None and str(each.process.identity) == instance.identity
+                update = {"alive": same and each.process.identity.alive(), "oom_kills": each.oom_kills()}
+                checked.append(instance.model_copy(update=update))
+            self._stop_jvms()
+            self._instances = []
+            return checked
+
+    def series(self, begin_ms: int, end_ms: int) -> BlockSeries:
+        """The charts' samples of all variants, every second."""
+        client = self._prometheus_client()
+        return {each.variant: client.charted(each.variant, begin_ms, end_ms) for each in self._jvms}
+
+    def versions(self) -> dict[str, str]:
+        """The versions of everything that runs."""
+        return {
+            "vtlab": __version__,
+            "java": f"{self._java.version} ({self._java.vendor})",
+            "k6": self._k6.version,
+            "prometheus": self._prometheus.version,
+            "app": self._app.version,
+        }
+
+    def describe(self) -> dict[str, str]:
+        """The machine, for the manifest."""
+        return machine.describe()
+
+    def _watch(self, process: Process, server: PrometheusServer) -> None:
+        """Returns when k6 has ended; BlockFault as soon as something that it needs has."""
+        while process.ended() is None:
+            for each in self._jvms:
+                how = each.ended()
+                if how is not None:
+                    said = each.process.last_lines(3)
+                    raise BlockFault(
+                        f"{each.variant}: the JVM ended with {how} while k6 loaded it" + (f" ({said})" if said else "")
+                    )
+            how = server.ended()
+            if how is not None:
+                raise BlockFault(f"Prometheus ended with {how} while k6 loaded the variants")
+            time.sleep(0.1)
+
+    def _stop_jvms(self) -> None:
+        with processes.uninterrupted():
+            for each in self._jvms:
+                each.process.ask_to_end()
+            end = time.monotonic() + 3
+            for each in self._jvms:
+                each.process.stop(max(0.0, end - time.monotonic()))
+            for each in self._jvms:
+                if each.cgroup:
+                    each.cgroup.remove()
+            self._jvms.clear()
+
+    @contextlib.contextmanager
+    def _disk(self) -> Iterator[None]:
+        """Names a full disk as what it is."""
+        try:
+            yield
+        except OSError as error:
+            if not processes.no_space(error):
+                raise
+            raise self._full() from error
+        except BlockFault as fault:
+            if shutil.disk_usage(self._root).free < _LITTLE:
+                raise self._full() from fault
+            raise
+
+    def _full(self) -> LabError:
+        return PrerequisiteMissing(f"no space left on the disk of {self._root}", "make room there")
+
+    def _addresses(self) -> dict[str, str]:
+        return {each.variant: each.address for each in self._jvms}
+
+    def _held(self) -> Ledger:
+        if self._ledger is None:
+            raise RuntimeError("a LocalTarget works only inside its 'with'")
+        return self._ledger
+
+    def _prometheus_server(self) -> PrometheusServer:
+        if self._server is None:
+            raise RuntimeError("a LocalTarget works only inside its 'with'")
+        return self._server
+
+    def _prometheus_client(self) -> Prometheus:
+        if self._client is None:
+            raise RuntimeError("start comes first")
+        return self._client
+
+
+def _fill_in_flight_before(document: K6Document, client: Prometheus) -> None:
+    """What each phase found in flight in its server: at the last scrape after the variant's phase before it.
+
+    Phases follow each other within the second, so there may be no such scrape. Then the client knows: it had
+    every answer, none of them a failure, so that the server has nothing left of it. After failures (a timeout's
+    request goes on in the server) it does not, and the value is None.
+    """
+    before: dict[str, Trial] = {}
+    for trial in (*document.warmup, *document.single, *document.trials):
+        last = before.get(trial.variant)
+        found = client.in_flight(trial.variant, last.drained if last else 0, trial.begin)
+        if found is None and last is not None and last.started == last.completed and not (any(last.failed.values()) or last.failed_outside):
+            found = 0.0
+        trial.server["in_flight_before"] = found
+        before[trial.variant] = trial
+

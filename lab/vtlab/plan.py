@@ -1,0 +1,71 @@
+"""What a call of vtlab will do: which runs, in which folders, in which order the variants take turns."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vtlab import units, variant
+from vtlab.errors import BadInput
+from vtlab.experiment import ClosedLoad, Experiment
+
+#: Blocks of a full run (DESIGN: statistics); fewer is a quick look.
+FULL_RUN = 6
+#: Length of the single-user phase, which gives the shortest response time.
+SINGLE = "5s"
+#: Seconds for two JVMs to start under a CPU limit and for k6 to come up: an estimate for the progress only.
+_START = 14.0
+_PHASE_OVERHEAD = 1.0
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One run to be: a name that is also its folder's, and the resolved experiment."""
+
+    name: str
+    experiment: Experiment
+
+
+def runs(experiments: Sequence[Experiment], cpus: Sequence[float]) -> list[PlannedRun]:
+    """Every experiment at every CPU limit; at its own where none is given."""
+    planned = []
+    for experiment in experiments:
+        if not cpus:
+            planned.append(PlannedRun(experiment.name, experiment))
+        for cpu in cpus:
+            limited = experiment.model_copy(update={"limits": experiment.limits.model_copy(update={"cpu": cpu})})
+            planned.append(PlannedRun(f"{experiment.name}@{cpu:g}cpu", limited))
+    if len({run.name for run in planned}) != len(planned):
+        raise BadInput("an experiment or a CPU limit is named twice", "name each once")
+    return planned
+
+
+def identical(experiment: Experiment, kind: str) -> Experiment:
+    """The A/A form of an experiment: the same kind of variant twice, so that any difference is noise."""
+    if kind not in variant.ENVIRONMENT:
+        raise BadInput(f"unknown variant '{kind}'", f"known are: {', '.join(variant.ENVIRONMENT)}")
+    names = [f"{kind}-a", f"{kind}-b"]
+    rate = (experiment.ideal or {}).get(kind)
+    return experiment.model_copy(update={"variants": names, "ideal": {n: rate for n in names} if rate else None})
+
+
+def order(variants: Sequence[str], seed: int, block: int) -> list[str]:
+    """The mirrored order of one block: ABBA or BAAB, drawn from the run's seed."""
+    first, second = variants if random.Random(f"{seed}/{block}").random() < 0.5 else reversed(variants)
+    return [first, second, second, first]
+
+
+def block_seconds(experiment: Experiment) -> float:
+    """Roughly how long one block takes, for the progress; its true length depends on the responses."""
+    windows, load = experiment.windows, experiment.load
+    total = _START
+    for name in experiment.variants:
+        ideal = (experiment.ideal or {}).get(name)
+        response = units.seconds(windows.spread)
+        if isinstance(load, ClosedLoad) and ideal:
+            response = load.users / ideal - units.seconds(load.think_time)
+        warm = min(response, 1.0) + units.seconds(windows.warmup_load) + min(response, 1.0) + _PHASE_OVERHEAD
+        trial = 3 * response + units.seconds(windows.measure) + _PHASE_OVERHEAD
+        total += windows.warmup_cycles * warm + 2 * trial
+    return total

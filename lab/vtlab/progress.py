@@ -1,0 +1,86 @@
+"""Tells what runs now, what has been measured so far and when it will end; plain lines without a terminal."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from rich.console import Console
+from rich.status import Status
+
+from vtlab.records import Block
+
+
+class Progress:
+    """Progress over all blocks of a call. Use as a context manager."""
+
+    def __init__(self, console: Console, seconds: Sequence[float]) -> None:
+        """``seconds``: the estimated length of every block still to come, in order."""
+        self._console = console
+        self._left = list(seconds)
+        self._began = time.monotonic()
+        self._scale = 1.0
+        self._status: Status | None = console.status("starting") if console.is_terminal else None
+        self._total = len(self._left)
+
+    def __enter__(self) -> Progress:
+        if self._status:
+            self._status.start()
+        self.say(f"{self._total} blocks to measure, about {minutes(sum(self._left))}, until {self._end()}")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._status:
+            self._status.stop()
+
+    def say(self, text: str) -> None:
+        """A line that stays."""
+        now = datetime.now().strftime("%H:%M:%S")
+        self._console.print(f"{now}  {text}", highlight=False, markup=False, soft_wrap=True)
+
+    def step(self, text: str) -> None:
+        """What runs now: the status line on a terminal, a line of its own elsewhere."""
+        if self._status:
+            self._status.update(f"{text} · ends about {self._end()}")
+        else:
+            self.say(text)
+
+    def block_done(self, name: str, block: Block, reasons: Sequence[str], accepted: int, planned: int) -> None:
+        """Shows what a block measured, or why it does not count."""
+        spent = time.monotonic() - self._began
+        self._began = time.monotonic()
+        if self._left:
+            expected = self._left[0]
+            self._scale = spent / expected if expected else 1.0
+        if reasons:
+            self.say(f"{name}: block {block.block} rejected: {reasons[0]}" + _more(len(reasons) - 1))
+            return
+        if self._left:
+            self._left.pop(0)
+        self.say(f"{name}: block {accepted} of {planned}: {_measured(block)} · ends about {self._end()}")
+
+    def _end(self) -> str:
+        left = sum(self._left) * self._scale
+        return (datetime.now() + timedelta(seconds=left)).strftime("%H:%M")
+
+
+def minutes(seconds: float) -> str:
+    """A length of time in whole minutes, in words."""
+    whole = max(1, round(seconds / 60))
+    return f"{whole} minute" + ("" if whole == 1 else "s")
+
+
+def _more(count: int) -> str:
+    return f" (and {count} more)" if count > 0 else ""
+
+
+def _measured(block: Block) -> str:
+    parts = []
+    for name in dict.fromkeys(block.order):
+        trials = [t for t in block.trials if t.variant == name]
+        rate = sum(t.throughput for t in trials) / len(trials)
+        means = [t.latency.mean for t in trials if t.latency.mean is not None]
+        mean = f", {sum(means) / len(means):.3g} s" if means else ""
+        parts.append(f"{name} {rate:.4g}/s{mean}")
+    return "; ".join(parts)

@@ -1,0 +1,132 @@
+"""Reads the server side from Prometheus: the named expressions over a trial's window, and samples to chart.
+
+Used by every target. Times are epoch milliseconds.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from types import TracebackType
+from typing import Any
+
+import httpx
+
+from vtlab.errors import BlockFault
+from vtlab.expressions import CHARTED, EXPRESSIONS, expression
+
+#: The series exists from the first request on; a service that was scraped without it has none in flight.
+IN_FLIGHT = 'max(http_server_requests_active_seconds_count{variant="$variant"}) or 0 * max(up{variant="$variant"} == 1)'
+#: Seconds to wait for the scrape after a window: several of its 1 s intervals.
+SCRAPED_WITHIN = 15.0
+#: Prometheus answers with at most 11,000 points.
+_POINTS = 10_000
+
+
+class Prometheus:
+    """A client of one Prometheus. Every method raises BlockFault when it does not answer."""
+
+    def __init__(self, url: str, transport: httpx.BaseTransport | None = None) -> None:
+        self.url = url.rstrip("/")
+        self._client = httpx.Client(base_url=self.url, timeout=15, trust_env=False, transport=transport)
+
+    def evaluate(self, expr: str, at_ms: int) -> float | None:
+        """The one value of an expression at that time; None where there is none, or no finite one."""
+        data = self._get("/api/v1/query", {"query": expr, "time": _time(at_ms)})
+        if data["resultType"] == "scalar":
+            return _finite(data["result"][1])
+        if len(data["result"]) > 1:
+            raise ValueError(f"the expression has {len(data['result'])} results, not one: {expr}")
+        return _finite(data["result"][0]["value"][1]) if data["result"] else None
+
+    def series(self, expr: str, begin_ms: int, end_ms: int, step: float = 1.0) -> list[list[float]]:
+        """[[epoch ms, value], …] every ``step`` seconds from begin to end, without gaps' points."""
+        found: list[list[float]] = []
+        stride = round(step * 1000)
+        while begin_ms <= end_ms:
+            last = min(end_ms, begin_ms + stride * (_POINTS - 1))
+            query = {"query": expr, "start": _time(begin_ms), "end": _time(last), "step": f"{stride}ms"}
+            result = self._get("/api/v1/query_range", query)["result"]
+            if len(result) > 1:
+                raise ValueError(f"the expression has {len(result)} results, not one: {expr}")
+            for at, text in result[0]["values"] if result else ():
+                value = _finite(text)
+                if value is not None:
+                    found.append([round(float(at) * 1000), value])
+            begin_ms = last + stride
+        return found
+
+    def window(self, variant: str, start_ms: int, end_ms: int) -> dict[str, float | None]:
+        """Every named expression over exactly the window. Waits for the first scrape after the window's end."""
+        if end_ms <= start_ms:
+            return dict.fromkeys(EXPRESSIONS)
+        self.await_scrape(variant, end_ms)
+        seconds = (end_ms - start_ms) / 1000
+        return {
+            name: self.evaluate(expression(template, variant, seconds), end_ms)
+            for name, template in EXPRESSIONS.items()
+        }
+
+    def in_flight(self, variant: str, after_ms: int, until_ms: int) -> float | None:
+        """Requests in flight in the server at the last scrape after one time and until another; None without one."""
+        scraped = self.evaluate(f'max(timestamp(up{{variant="{variant}"}})) * 1000', until_ms)
+        if scraped is None or scraped <= after_ms:
+            return None
+        return self.evaluate(expression(IN_FLIGHT, variant, 0), until_ms)
+
+    def charted(self, variant: str, begin_ms: int, end_ms: int) -> dict[str, list[list[float]]]:
+        """The series of the report's charts, every second."""
+        return {
+            name: self.series(expression(template, variant, 0), begin_ms, end_ms) for name, template in CHARTED.items()
+        }
+
+    def await_scrape(self, variant: str, after_ms: int, within: float = SCRAPED_WITHIN) -> None:
+        """Waits until a successful scrape of the variant later than ``after_ms`` is in. BlockFault after
+        ``within`` seconds."""
+        up = f'up{{variant="{variant}"}}'
+        # Only of a plain selector does timestamp() tell the sample's time.
+        newest = f"max(timestamp({up}) and {up} == 1) * 1000"
+        end = time.monotonic() + within
+        while True:
+            at = self.evaluate(newest, round(time.time() * 1000))
+            if at is not None and at > after_ms:
+                return
+            if time.monotonic() > end:
+                raise BlockFault(f"{variant}: Prometheus has not scraped it for {within:.0f} s")
+            time.sleep(0.1)
+
+    def close(self) -> None:
+        """Gives up its connections."""
+        self._client.close()
+
+    def __enter__(self) -> Prometheus:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def _get(self, path: str, query: dict[str, str]) -> dict[str, Any]:
+        try:
+            answer = self._client.get(path, params=query)
+        except httpx.HTTPError as error:
+            raise BlockFault(f"Prometheus at {self.url} does not answer: {error or type(error).__name__}") from error
+        try:
+            body = answer.json()
+        except ValueError:
+            raise BlockFault(f"Prometheus at {self.url} answers with status {answer.status_code} and no JSON") from None
+        if body.get("status") != "success":
+            said = f"{body.get('error', 'no reason given')}: {query['query']}"
+            if answer.status_code == 400:
+                raise ValueError(f"Prometheus refuses the expression: {said}")
+            raise BlockFault(f"Prometheus at {self.url}: {said}")
+        data: dict[str, Any] = body["data"]
+        return data
+
+
+def _time(ms: int) -> str:
+    return f"{ms / 1000:.3f}"
+
+
+def _finite(text: str) -> float | None:
+    value = float(text)
+    return value if math.isfinite(value) else None

@@ -1,0 +1,269 @@
+"""The charts of the report. Each takes plain figures and gives one inline SVG, described in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from vtlab.records import Bound, Comparison
+from vtlab.report import figures, svg
+from vtlab.report.svg import WIDTH, Scale, chart, line, mark, path, rect, text
+
+Format = Callable[[float | None], str]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a chart of ratios: its label and the comparison."""
+
+    label: str
+    comparison: Comparison
+
+
+def _within(values: Sequence[float | None]) -> list[float]:
+    """Those ratios that can be drawn: an interval from two blocks that differ wildly has no end."""
+    return [min(max(v, 1e-4), 1e4) for v in values if v is not None]
+
+
+def ratios(rows: Sequence[Row], margin: float, title: str) -> Markup:
+    """Ratios with their intervals on one logarithmic axis, the band of the margin behind them."""
+    of, over, better = rows[0].comparison.of, rows[0].comparison.over, rows[0].comparison.better
+    extent = _within([x for r in rows for x in (r.comparison.ratio, r.comparison.low, r.comparison.high)])
+    band = 1 / (1 + margin), 1 + margin
+    steps = svg.ratio_ticks(min([*extent, band[0]]), max([*extent, band[1]]))
+    labelled = len(rows) > 1
+    left, right, top, pitch = (64.0 if labelled else 12.0), WIDTH - 12.0, 22.0, (34.0 if labelled else 46.0)
+    bottom = top + pitch * len(rows) + 4
+    low, high = min([*extent, band[0], steps[0]]), max([*extent, band[1], steps[-1]])
+    air = (high / low) ** 0.07
+    across = Scale(low / air, high * air, left, right, log=True)
+    one = across(1)
+    sides = (f"{over} better", f"{of} better") if better == "higher" else (f"{of} better", f"{over} better")
+    parts = [rect(across(band[0]), top - 4, across(band[1]) - across(band[0]), bottom - top + 4, "margin")]
+    parts += [line(across(t), top - 4, across(t), bottom, "grid") for t in steps]
+    parts.append(line(one, top - 8, one, bottom, "one"))
+    parts += [text(across(t), bottom + 14, f"{t:g}×", "middle", "tick") for t in steps]
+    room = 6.5 * max(len(s) + 2 for s in sides)
+    if one - left > room:
+        parts.append(text(one - 6, 11, "← " + sides[0], "end", "tick"))
+    if right - one > room:
+        parts.append(text(one + 6, 11, sides[1] + " →", "start", "tick"))
+    told: list[str] = []
+    for i, row in enumerate(rows):
+        c, y = row.comparison, top + pitch * (i + 0.6)
+        if labelled:
+            parts.append(text(left - 8, y + 4, row.label, "end", "label"))
+        told.append(f"{row.label}: {said(c)}")
+        if c.ratio is None:
+            words = f"{figures.listed(c.overloaded)} overloaded" if c.overloaded else "no ratio"
+            parts.append(text((left + right) / 2, y + 4, words, "middle", "value"))
+            continue
+        if c.low is not None and c.high is not None:
+            a, b = across(c.low), across(c.high)
+            parts += [
+                line(a, y, b, y, "whisker"),
+                line(a, y - 5, a, y + 5, "whisker"),
+                line(b, y - 5, b, y + 5, "whisker"),
+            ]
+        x = across(c.ratio)
+        parts.append(svg.element("circle", cx=x, cy=y, r=5.5, class_="estimate"))
+        parts.append(
+            text(min(max(x, left + 22), right - 22), y - 10, figures.ratio(c.ratio), "middle", "label")
+        )
+    describe = (
+        f"{of} over {over} on a logarithmic axis; the shaded band is the margin of ±{margin:.0%}. "
+        + "; ".join(told)
+    )
+    return chart(bottom + 18, title, describe, *parts)
+
+
+def said(c: Comparison) -> str:
+    """A ratio and its interval in words."""
+    if c.ratio is None:
+        return f"no ratio, {figures.listed(c.overloaded)} overloaded" if c.overloaded else "no ratio"
+    if c.low is None or c.high is None:
+        return f"{figures.ratio(c.ratio)}, no interval from one block"
+    return f"{figures.ratio(c.ratio)}, interval {figures.ratio(c.low)} to {figures.ratio(c.high)}"
+
+
+def per_block(c: Comparison, blocks: Sequence[int], margin: float) -> Markup:
+    """The ratio of every accepted block, their mean and its interval."""
+    values = [math.exp(x) for x in c.log_ratios]
+    extent = _within([*values, c.low, c.high])
+    steps = svg.ratio_ticks(min([*extent, 1 / (1 + margin)]), max([*extent, 1 + margin]))
+    left, right, top, bottom = 44.0, WIDTH - 12.0, 10.0, 150.0
+    up = Scale(min([*extent, *steps]), max([*extent, *steps]), bottom, top, log=True)
+    across = Scale(0, len(values) + 1, left, right)
+    parts = [rect(left, up(1 + margin), right - left, up(1 / (1 + margin)) - up(1 + margin), "margin")]
+    for t in steps:
+        parts.append(line(left, up(t), right, up(t), "one" if t == 1 else "grid"))
+        parts.append(text(left - 6, up(t) + 4, f"{t:g}×", "end", "tick"))
+    if c.low is not None and c.high is not None:
+        parts.append(rect(left, up(c.high), right - left, up(c.low) - up(c.high), "interval"))
+    if c.ratio is not None:
+        parts.append(line(left, up(c.ratio), right, up(c.ratio), "mean"))
+    size = 4.0 if len(values) <= 30 else 2.5
+    every = max(1, math.ceil(len(values) / 12))
+    for i, (number, value) in enumerate(zip(blocks, values, strict=True)):
+        x = across(i + 1)
+        tip = f"block {number}: {figures.ratio(value)}"
+        parts.append(
+            svg.element("circle", svg.element("title", tip), cx=x, cy=up(value), r=size, class_="dot")
+        )
+        if i % every == 0:
+            parts.append(text(x, bottom + 15, str(number), "middle", "tick"))
+    parts.append(text((left + right) / 2, bottom + 31, "block", "middle", "tick"))
+    describe = (
+        f"{len(values)} blocks from {figures.ratio(min(values))} to {figures.ratio(max(values))}; {said(c)}"
+    )
+    return chart(bottom + 36, f"Ratio of {c.of} over {c.over} in each block", describe, *parts)
+
+
+def dots(groups: Sequence[tuple[str, Sequence[float]]], title: str, form: Format) -> Markup:
+    """One dot per trial and the mean, a row per variant, from 0."""
+    steps = svg.ticks(max((v for _, values in groups for v in values), default=0.0))
+    left, right, pitch = max(78.0, 16 + 6.8 * max(len(n) for n, _ in groups)), WIDTH - 22.0, 50.0
+    bottom = 6 + pitch * len(groups)
+    across = Scale(0, steps[-1], left, right)
+    parts = []
+    for t in steps:
+        parts.append(line(across(t), 4, across(t), bottom, "grid"))
+        parts.append(text(across(t), bottom + 15, figures.short(form(t)), "middle", "tick"))
+    told = []
+    for slot, (name, values) in enumerate(groups):
+        y = 6 + pitch * (slot + 0.5)
+        parts.append(text(left - 10, y + 4, name, "end", f"label v{slot}-text"))
+        if not values:
+            continue
+        mean = math.fsum(values) / len(values)
+        for i, value in enumerate(values):
+            lift = ((i * 7) % 5 - 2) * 4.0
+            parts.append(mark(slot, across(value), y + lift, 3.5, f"v{slot} faint", f"{name}: {form(value)}"))
+        parts.append(line(across(mean), y - 17, across(mean), y + 17, "mean"))
+        beyond = mean > steps[-1] * 0.75
+        x = across(mean) + (-6 if beyond else 6)
+        parts.append(text(x, y - 13, form(mean), "end" if beyond else "start", "value"))
+        told.append(
+            f"{name}: mean {form(mean)}, {len(values)} trials from {form(min(values))} to {form(max(values))}"
+        )
+    return chart(bottom + 22, title, "; ".join(told), *parts)
+
+
+def percentiles(groups: Sequence[tuple[str, Sequence[float | None]]], names: Sequence[str]) -> Markup:
+    """Latency by percentile on a logarithmic axis, a line per variant; no mark where there is no figure."""
+    given = [v for _, values in groups for v in values if v is not None and v > 0]
+    title = "Client latency by percentile"
+    if not given:
+        return Markup("")
+    steps = svg.log_ticks(min(given), max(given))
+    if len(steps) == 1:
+        steps = [steps[0] / 2, steps[0], steps[0] * 2]
+    left, right, top, bottom = 58.0, WIDTH - 22.0, 12.0, 150.0
+    up = Scale(steps[0], steps[-1], bottom, top, log=True)
+    across = Scale(0, len(names) - 1, left + 12, right - 4)
+    parts = []
+    for t in steps:
+        parts.append(line(left, up(t), right, up(t), "grid"))
+        parts.append(text(left - 6, up(t) + 4, figures.short(figures.duration(t)), "end", "tick"))
+    parts += [text(across(i), bottom + 16, name, "middle", "tick") for i, name in enumerate(names)]
+    told = []
+    for slot, (name, values) in enumerate(groups):
+        points = [(across(i), up(v), i, v) for i, v in enumerate(values) if v is not None and v > 0]
+        parts.append(path([(x, y) for x, y, _, _ in points], f"line v{slot}"))
+        for x, y, i, v in points:
+            parts.append(mark(slot, x, y, 4, f"v{slot} solid", f"{name} {names[i]}: {figures.duration(v)}"))
+        told.append(f"{name}: " + ", ".join(f"{names[i]} {figures.duration(v)}" for _, _, i, v in points))
+    return chart(bottom + 24, title, "Logarithmic axis. " + "; ".join(told), *parts)
+
+
+def initials(variant: str) -> str:
+    """A variant in a letter or two: ``V``, ``VJ`` (virtual-jdk21), ``PA`` (platform-a)."""
+    return "".join(part[:1] for part in variant.split("-")).upper()
+
+
+@dataclass(frozen=True)
+class Window:
+    """A measured window of one variant, epoch milliseconds."""
+
+    slot: int
+    variant: str
+    start: float
+    end: float
+
+
+def over_time(
+    title: str,
+    lines: Sequence[tuple[str, svg.Points]],
+    windows: Sequence[Window],
+    form: Format,
+    limit: tuple[float, str] | None = None,
+    top_at: float | None = None,
+) -> Markup:
+    """Samples over the time of one block, a line per variant; the measured windows shaded, a limit dashed."""
+    thin = [(name, svg.downsample(points)) for name, points in lines]
+    times = [t for _, points in thin for t, _ in points]
+    if not times:
+        return Markup("")
+    begin, end = min(times), max([*times, *(w.end for w in windows)])
+    most = max([v for _, points in thin for _, v in points] + ([limit[0]] if limit else []))
+    unit = 2.0**20 if form is figures.memory else 1.0
+    steps = svg.ticks(most if top_at is None else top_at, unit=unit)
+    left, right, top, bottom = 58.0, WIDTH - 10.0, 20.0, 140.0
+    up, across = Scale(0, steps[-1], bottom, top), Scale(begin, end, left, right)
+    parts = [
+        rect(across(w.start), top, across(w.end) - across(w.start), bottom - top, f"window v{w.slot}")
+        for w in windows
+    ]
+    parts += [
+        text(across((w.start + w.end) / 2), top - 6, initials(w.variant), "middle", f"tick v{w.slot}-text")
+        for w in windows
+    ]
+    for t in steps:
+        parts.append(line(left, up(t), right, up(t), "grid"))
+        parts.append(text(left - 6, up(t) + 4, figures.short(form(t)), "end", "tick"))
+    seconds = (end - begin) / 1000
+    for t in svg.ticks(seconds):
+        if t <= seconds:
+            parts.append(text(across(begin + t * 1000), bottom + 15, f"{t:g} s", "middle", "tick"))
+    for slot, (_, points) in enumerate(thin):
+        parts.append(path([(across(t), up(v)) for t, v in points], f"line thin v{slot}"))
+    if limit:
+        parts.append(line(left, up(limit[0]), right, up(limit[0]), "limit"))
+        parts.append(text(right, up(limit[0]) + 13, limit[1], "end", "value"))
+    told = "; ".join(f"{name}: highest {form(max(v for _, v in points))}" for name, points in thin if points)
+    return chart(bottom + 22, title, f"Over {seconds:.0f} s. {told}", *parts)
+
+
+def bounds(variant: str, slot: int, measured: float, rows: Sequence[tuple[Bound, str]]) -> Markup:
+    """How much of each bound the measurement reaches; ``rows`` carry a remark (constraint, next)."""
+    left, right, pitch, top = 112.0, WIDTH - 34.0, 40.0, 8.0
+    bottom = top + pitch * len(rows)
+    most = max([1.0, *(b.utilisation for b, _ in rows)])
+    across = Scale(0, most, left, right)
+    parts = []
+    for t in (0.0, 0.25, 0.5, 0.75, 1.0):
+        parts.append(line(across(t), top, across(t), bottom, "one" if t == 1 else "grid"))
+        parts.append(text(across(t), bottom + 15, f"{t:.0%}".replace("%", " %"), "middle", "tick"))
+    told = []
+    for i, (b, remark) in enumerate(rows):
+        y = top + pitch * i
+        parts.append(text(left - 8, y + 18, b.resource, "end", "label"))
+        if remark:
+            parts.append(text(left - 8, y + 31, remark, "end", "tick"))
+        parts.append(
+            rect(
+                left,
+                y + 6,
+                across(b.utilisation) - left,
+                14,
+                f"bar v{slot}" + ("" if remark == "constraint" else " faint"),
+            )
+        )
+        note = f"{figures.rate(measured)} of {figures.rate(b.bound)}"
+        parts.append(text(left + 4, y + 33, note, "start", "value"))
+        told.append(f"{b.resource}: {note}" + (f", {remark}" if remark else ""))
+    title = f"{variant}: how much of each bound the throughput reaches"
+    return chart(bottom + 22, title, "; ".join(told), *parts)

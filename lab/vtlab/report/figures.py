@@ -1,0 +1,105 @@
+"""Numbers as people read them: three significant digits, the unit beside them, a dash for what is unknown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from vtlab import words
+
+DASH = "–"
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """``value`` with that many significant digits, thousands separated, never in scientific notation."""
+    if value == 0:
+        return "0"
+    rounded = float(f"{value:.{digits - 1}e}")
+    whole = len(f"{abs(rounded):.0f}") if abs(rounded) >= 1 else 0
+    if whole >= digits:
+        return f"{rounded:,.0f}"
+    places = digits - whole if whole else digits - 1 - int(f"{rounded:e}".partition("e")[2])
+    return f"{rounded:,.{places}f}"
+
+
+def rate(value: float | None) -> str:
+    """Requests per second: ``199.9/s``, as the sentences have it."""
+    return DASH if value is None else words.rate(value)
+
+
+def duration(seconds: float | None) -> str:
+    """Seconds as ``5.02 s``, ``34.1 ms`` or ``120 µs``."""
+    if seconds is None:
+        return DASH
+    if seconds == 0:
+        return "0 s"
+    for unit, scale in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
+        if abs(seconds) * scale >= 0.9995 or unit == "µs":
+            return f"{significant(seconds * scale)} {unit}"
+    raise AssertionError("not reached")
+
+
+def memory(value: float | None) -> str:
+    """Bytes as ``412 MiB``."""
+    if value is None:
+        return DASH
+    for unit, scale in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if abs(value) >= scale:
+            return f"{significant(value / scale)} {unit}"
+    return f"{value:.0f} B"
+
+
+def share(value: float | None) -> str:
+    """A share of one as ``99.9 %``; never rounded up to a whole that it is not."""
+    if value is None:
+        return DASH
+    percent = value * 100
+    if percent in (0, 100):
+        return f"{percent:.0f} %"
+    text = f"{percent:.1f}"
+    if text == "100.0" and percent < 100:
+        return "> 99.9 %"
+    return f"{text} %" if percent >= 0.05 else "< 0.1 %"
+
+
+def ratio(value: float | None) -> str:
+    """A ratio as ``0.985×`` or ``4.98×``, as the sentences have it; beyond sense only that it is."""
+    if value is None:
+        return DASH
+    if value > 9_999:
+        return "> 9,999×"
+    if value < 0.001:
+        return "< 0.001×"
+    return f"{value:.3f}×" if value < 2 else f"{value:,.2f}×"
+
+
+def count(value: float | None) -> str:
+    """A number of things: whole where it is whole or large."""
+    if value is None:
+        return DASH
+    return f"{value:,.0f}" if value == round(value) or abs(value) >= 100 else significant(value)
+
+
+def cores(value: float) -> str:
+    """A CPU limit as ``0.5 CPU``."""
+    return f"{value:g} CPU"
+
+
+def utc(text: str) -> str:
+    """An ISO 8601 time of the manifest as ``2026-11-20 22:58 UTC``; as it stands where it is none."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC") if moment.tzinfo else text
+
+
+def short(text: str) -> str:
+    """A figure without zeros at its end, for an axis: ``5 s``, ``0.25``."""
+    return re.sub(r"(\.\d*?)0+(?!\d)", r"\1", text).replace(". ", " ").removesuffix(".")
+
+
+def listed(names: Sequence[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

@@ -1,0 +1,89 @@
+"""``report.md``: the verdicts for a pull request, the details folded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vtlab import words
+from vtlab.analysis import Analysis
+from vtlab.report import figures, sections
+from vtlab.report.html import SYMBOLS, plain, repeat
+
+_SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]|#~"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"})
+
+
+def render(analyses: Sequence[Analysis]) -> str:
+    """The report of one or more runs as GitHub-flavoured Markdown; the same analyses give the same bytes."""
+    parts = ["# Should this service turn virtual threads on?", ""]
+    parts += _table(
+        ["experiment", "verdict", "ratio", "interval", "blocks", "in words"], [_row(a) for a in analyses]
+    )
+    for analysis in analyses:
+        parts += ["", *_run(analysis)]
+    return "\n".join(parts) + "\n"
+
+
+def escaped(text: str) -> str:
+    """Text that Markdown and HTML leave alone, on one line."""
+    return " ".join(text.split()).translate(_SPECIAL)
+
+
+def _row(analysis: Analysis) -> list[str]:
+    v, c = analysis.verdict, sections.primary(analysis.verdict)
+    outcome = c.verdict or "inconclusive"
+    label = f"{SYMBOLS[outcome]} {outcome}" + (" (overloaded)" if c.ratio is None and c.overloaded else "")
+    label = f"{label}, not valid" if not v.valid else f"{label}, quick look" if v.quick else label
+    interval = figures.DASH if c.low is None else f"{figures.ratio(c.low)} to {figures.ratio(c.high)}"
+    return [
+        f"{v.experiment} {sections.limits(analysis)}",
+        label,
+        figures.ratio(c.ratio),
+        interval,
+        str(v.n),
+        plain(words.headline(c)),
+    ]
+
+
+def _run(analysis: Analysis) -> list[str]:
+    v, run = analysis.verdict, analysis.run
+    c = sections.primary(v)
+    lines = [f"## {escaped(f'{v.experiment} {sections.limits(analysis)}')}", ""]
+    invalid = words.validity(analysis)
+    lines += [f"> **{escaped(invalid)}**", ""] if invalid else []
+    said = [
+        words.sentence(c, v.n, v.confidence, v.margin),
+        words.hint(c, v.n, v.margin),
+        words.quick(analysis),
+    ]
+    lines += [escaped(" ".join(s for s in said if s)), ""]
+    if v.n:
+        lines += [
+            f"- {escaped(words.constraint(n, v.variants[n], run.experiment))}"
+            for n in sections.names(analysis)
+        ]
+        lines.append("")
+        lines += _folded(
+            "Throughput, latency and costs", [sections.latency(analysis), sections.costs(analysis)]
+        )
+        lines += _folded("Ratios by metric", [sections.by_metric(analysis)])
+        lines += _folded("Bound beside measurement", [sections.resource_table(analysis)])
+    lines += _folded("Gates and rejected attempts", [sections.gates(analysis), sections.rejected(analysis)])
+    lines += _folded("Environment", [sections.environment(analysis)])
+    fence = "```"
+    return [*lines, "To repeat it:", "", f"{fence}sh", repeat(analysis).replace(fence, ""), fence]
+
+
+def _folded(title: str, tables: Sequence[sections.Table]) -> list[str]:
+    shown = [t for t in tables if t.rows]
+    if not shown:
+        return []
+    lines = [f"<details><summary>{title}</summary>", ""]
+    for table in shown:
+        lines += [escaped(table.caption), "", *_table(table.head, table.rows, table.numeric), ""]
+    return [*lines, "</details>", ""]
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequence[int] = ()) -> list[str]:
+    rule = ["---:" if i in numeric else "---" for i in range(len(head))]
+    cells = [[escaped(c) for c in head], rule, *([escaped(c) for c in row] for row in rows)]
+    return [f"| {' | '.join(row)} |" for row in cells]

@@ -1,0 +1,364 @@
+"""From an analysis to what the page shows of it: tables of ready text and charts, nothing left to decide."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from vtlab.analysis import Analysis, BlockSeries
+from vtlab.records import Block, Comparison, Trial, VariantResult, Verdict
+from vtlab.report import charts, figures
+from vtlab.report.charts import Format, Row, Window
+
+PERCENTILES = ("p50", "p90", "p99", "p99.9", "max")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of text: a caption, headings (the first names the rows), rows; ``marked`` rows stand out."""
+
+    caption: str
+    head: list[str]
+    rows: list[list[str]]
+    marked: tuple[int, ...] = ()
+    #: Columns of figures, set flush right.
+    numeric: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A chart with its heading and a line that says what to look for."""
+
+    title: str
+    chart: Markup
+    caption: str = ""
+
+
+def primary(verdict: Verdict) -> Comparison:
+    """The comparison that carries the verdict; its ratio is None where there is nothing to compare."""
+    return next(c for c in verdict.comparisons if c.metric == verdict.primary)
+
+
+def limits(analysis: Analysis) -> str:
+    """The limits for a title: ``under 1 CPU, 768Mi``."""
+    of = analysis.run.experiment.limits
+    if not analysis.run.manifest.cpu_limited:
+        return f"without a CPU limit, {of.memory}"
+    return f"under {figures.cores(of.cpu)}, {of.memory}"
+
+
+def latency_of(result: VariantResult, name: str) -> float | None:
+    """A figure of client latency by the name it has on the page."""
+    return result.latency.get(name.replace(".", "_"))
+
+
+def interval(analysis: Analysis) -> Markup | None:
+    """The chart of the verdict card."""
+    verdict, c = analysis.verdict, primary(analysis.verdict)
+    if c.ratio is None:
+        return None
+    return charts.ratios([Row(verdict.experiment, c)], verdict.margin, heading(c))
+
+
+def heading(c: Comparison) -> str:
+    """What a ratio is of: ``Throughput of virtual over platform``."""
+    what = metric(c.metric)
+    return f"{what[0].upper()}{what[1:]} of {c.of} over {c.over}"
+
+
+METRICS = {
+    "throughput": "throughput",
+    "latency_p50": "latency p50",
+    "latency_p90": "latency p90",
+    "latency_p95": "latency p95",
+    "latency_p99": "latency p99",
+    "latency_p99_9": "latency p99.9",
+    "latency_mean": "mean latency",
+    "cpu_per_request": "CPU per request",
+    "memory": "memory",
+}
+
+
+def metric(name: str) -> str:
+    """A metric in words."""
+    return METRICS.get(name, name.replace("_", " "))
+
+
+def probability(p: float) -> str:
+    """A p value to three places: ``0.031``, ``< 0.001``."""
+    return f"{p:.3f}" if p >= 0.001 else "< 0.001"
+
+
+def by_metric(analysis: Analysis) -> Table:
+    """Every comparison: the primary metric with its verdict, the others with ratio and interval only."""
+    v = analysis.verdict
+    rows: list[list[str]] = []
+    marked: list[int] = []
+    for c in v.comparisons:
+        if c.metric == v.primary:
+            marked.append(len(rows))
+        known = c.low is not None and c.high is not None
+        rows.append(
+            [
+                metric(c.metric),
+                figures.ratio(c.ratio)
+                + (f" ({figures.listed(c.overloaded)} overloaded)" if c.overloaded else ""),
+                f"{figures.ratio(c.low)} to {figures.ratio(c.high)}" if known else figures.DASH,
+                c.better,
+                c.verdict or "",
+            ]
+        )
+    names = f"{v.comparisons[0].of} over {v.comparisons[0].over}" if v.comparisons else ""
+    head = ["metric", "ratio", f"{v.confidence:.0%} interval".replace("%", " %"), "better", "verdict"]
+    caption = f"Ratios {names}. The primary metric, first, carries the verdict."
+    first = primary(v)
+    given = (("paired t", first.p_t), ("after Holm", first.p_holm), ("sign flip", first.p_sign_flip))
+    tests = [f"{name} {probability(p)}" for name, p in given if p is not None]
+    if tests:
+        caption += f" Its p for a ratio of 1: {', '.join(tests)}."
+    return Table(caption, head, rows, tuple(marked), (1, 2))
+
+
+def trials(analysis: Analysis, variant: str) -> list[Trial]:
+    """The trials of a variant that count, in order."""
+    return [t for b in analysis.accepted for t in b.trials if t.variant == variant]
+
+
+def names(analysis: Analysis) -> list[str]:
+    """The variants in the experiment's order: the same place, colour and mark everywhere."""
+    return list(analysis.run.experiment.variants)
+
+
+def performance(analysis: Analysis) -> list[Panel]:
+    """Throughput and latency by variant."""
+    every = names(analysis)
+    throughput = [(n, [t.throughput for t in trials(analysis, n)]) for n in every]
+    p99 = [(n, [t.latency.p99 for t in trials(analysis, n) if t.latency.p99 is not None]) for n in every]
+    results = analysis.verdict.variants
+    found = [
+        Panel(
+            "Throughput",
+            charts.dots(throughput, "OK requests per second in each trial", figures.rate),
+            "One mark per trial; the line is the mean.",
+        )
+    ]
+    if any(values for _, values in p99):
+        found.append(
+            Panel(
+                "Latency p99",
+                charts.dots(p99, "Client latency p99 in each trial", figures.duration),
+                "As the client sees it, queueing included.",
+            )
+        )
+    curve = charts.percentiles(
+        [(n, [latency_of(results[n], p) for p in PERCENTILES]) for n in every if n in results], PERCENTILES
+    )
+    if curve:
+        found.append(Panel("Latency by percentile", curve, "Logarithmic. No mark: too few samples."))
+    return found
+
+
+def latency(analysis: Analysis) -> Table:
+    """Client latency, and what else is measured of each variant."""
+    rows = []
+    for name in names(analysis):
+        r = analysis.verdict.variants.get(name)
+        if r:
+            shown = [figures.duration(latency_of(r, p)) for p in ("mean", *PERCENTILES)]
+            rows.append([name, *shown, figures.duration(r.service_time), figures.duration(r.queue_time)])
+    head = ["variant", "mean", *PERCENTILES, "service time", "queue time"]
+    caption = (
+        "Client latency: means over trials. Service time is the server's mean once a thread has the request;"
+        " queue time is the client's mean minus it. – stands where a trial has fewer than 10 samples beyond"
+        " the percentile (p99.9 needs 10,000 requests per window), or nothing was measured."
+    )
+    return Table(caption, head, rows, numeric=tuple(range(1, 9)))
+
+
+def costs(analysis: Analysis) -> Table:
+    """Throughput, errors, CPU and memory of each variant."""
+    rows = []
+    for name in names(analysis):
+        r = analysis.verdict.variants.get(name)
+        if r:
+            rows.append(
+                [
+                    name,
+                    figures.rate(r.throughput),
+                    figures.share(r.error_ratio),
+                    figures.share(r.dropped_ratio),
+                    figures.duration(r.cpu_per_request),
+                    figures.memory(r.memory),
+                    figures.rate(r.ideal),
+                    figures.share(r.fidelity),
+                ]
+            )
+    head = [
+        "variant",
+        "throughput",
+        "failed",
+        "dropped",
+        "CPU per request",
+        "memory",
+        "ideal",
+        "measured / ideal",
+    ]
+    caption = (
+        "Failures never count as throughput. Dropped: arrivals that could not start (open load). Memory: the"
+        " largest resident set. Ideal: by the operational laws, where the experiment has it."
+    )
+    return Table(caption, head, rows, numeric=tuple(range(1, 8)))
+
+
+def blocks(analysis: Analysis) -> Markup | None:
+    """The ratio of every accepted block."""
+    c = primary(analysis.verdict)
+    if not c.log_ratios or len(c.log_ratios) != len(analysis.accepted):
+        return None
+    return charts.per_block(c, [b.block for b in analysis.accepted], analysis.verdict.margin)
+
+
+def sampled(analysis: Analysis) -> tuple[Block, BlockSeries] | None:
+    """The first accepted block that has samples."""
+    for block in analysis.accepted:
+        series = analysis.run.series.get((block.block, block.attempt))
+        if series:
+            return block, series
+    return None
+
+
+_OVER_TIME: tuple[tuple[str, str, Format, str], ...] = (
+    ("cpu_cores", "CPU, cores", figures.count, "A line at the limit: the CPU is the constraint."),
+    (
+        "throttled_periods",
+        "CPU throttling",
+        figures.share,
+        "Share of 100 ms periods in which the CPU was withheld.",
+    ),
+    ("in_flight", "Requests in flight", figures.count, "A flat top is a cap: threads, connections or users."),
+    ("threads", "Platform threads", figures.count, "Live JVM threads; virtual threads are not among them."),
+    ("heap_used", "Heap in use", figures.memory, "The saw teeth are garbage collections."),
+    ("resident", "Resident memory", figures.memory, "What counts against the memory limit."),
+)
+
+
+def over_time(analysis: Analysis) -> list[Panel]:
+    """Resource use over the first accepted block that has samples."""
+    found = sampled(analysis)
+    if not found:
+        return []
+    block, series = found
+    every = names(analysis)
+    windows = [
+        Window(every.index(t.variant), t.variant, t.start, t.end) for t in block.trials if t.variant in every
+    ]
+    cpu = analysis.run.experiment.limits.cpu
+    panels = []
+    for name, title, form, caption in _OVER_TIME:
+        lines = [(v, series.get(v, {}).get(name, [])) for v in every]
+        limit = (
+            (cpu, f"limit {figures.cores(cpu)}")
+            if name == "cpu_cores" and analysis.run.manifest.cpu_limited
+            else None
+        )
+        top = 1.0 if name == "throttled_periods" else None
+        picture = charts.over_time(title, lines, windows, form, limit, top)
+        if picture:
+            panels.append(Panel(title, picture, caption))
+    return panels
+
+
+def resources(analysis: Analysis) -> list[Panel]:
+    """Bound beside measurement for each variant."""
+    panels = []
+    for slot, name in enumerate(names(analysis)):
+        r = analysis.verdict.variants.get(name)
+        if not r or not r.bounds:
+            continue
+        rows = []
+        for b in r.bounds:
+            remark = "constraint" if b.resource == r.constraint.resource else ""
+            rows.append((b, "next" if not remark and r.next and r.next.resource == b.resource else remark))
+        panels.append(Panel(name, charts.bounds(name, slot, r.throughput, rows)))
+    return panels
+
+
+def resource_table(analysis: Analysis) -> Table:
+    """Every bound with the capacity and the demand it comes from."""
+    rows: list[list[str]] = []
+    marked: list[int] = []
+    for name in names(analysis):
+        r = analysis.verdict.variants.get(name)
+        for b in r.bounds if r else []:
+            held = b.resource == (r.constraint.resource if r else "")
+            if held:
+                marked.append(len(rows))
+            role = "constraint" if held else "next" if r and r.next and r.next.resource == b.resource else ""
+            rows.append(
+                [
+                    name,
+                    b.resource,
+                    figures.count(b.capacity),
+                    figures.duration(b.demand),
+                    figures.rate(b.bound),
+                    figures.rate(r.throughput if r else None),
+                    figures.share(b.utilisation),
+                    role,
+                ]
+            )
+    head = ["variant", "resource", "capacity", "demand per request", "bound", "measured", "reached", "role"]
+    caption = "Bound = capacity / demand: the most requests per second that the resource allows."
+    return Table(caption, head, rows, tuple(marked), (2, 3, 4, 5, 6))
+
+
+def gates(analysis: Analysis) -> Table:
+    """What every block had to show before it counted."""
+    rows = [
+        [str(g["name"]), str(g["limit"]), str(g["worst"]), "passed" if g["passed"] else "FAILED"]
+        for g in analysis.gates
+    ]
+    bad = tuple(i for i, g in enumerate(analysis.gates) if not g["passed"])
+    return Table(
+        "Worst value over the blocks that count.", ["gate", "limit", "worst value", "result"], rows, bad
+    )
+
+
+def rejected(analysis: Analysis) -> Table:
+    """Attempts that do not count, with every reason."""
+    rows = [[f"{r.block}", f"{r.attempt}", "; ".join(r.reasons)] for r in analysis.rejected]
+    return Table(
+        "They stay in the raw data and count for nothing else.",
+        ["block", "attempt", "why it was rejected"],
+        rows,
+    )
+
+
+def environment(analysis: Analysis) -> Table:
+    """What ran, on what."""
+    m, exp = analysis.run.manifest, analysis.run.experiment
+    cpu = figures.cores(exp.limits.cpu) + ("" if m.cpu_limited else " (not enforced)")
+    load = exp.load
+    amount = f"closed: {load.users:,} users" if load.model == "closed" else f"open: {load.rate:g} arrivals/s"
+    query = "&".join(f"{k}={v}" for k, v in exp.request.query.items())
+    seen = sorted({(i.variant, i.java, i.gc, i.processors) for b in analysis.accepted for i in b.instances})
+    rows = [
+        ["started", figures.utc(m.started)],
+        ["target", m.target],
+        ["request", f"{exp.request.method} {exp.request.path}" + (f"?{query}" if query else "")],
+        ["load", amount],
+        [
+            "limits",
+            f"{cpu}, {exp.limits.memory}, heap {exp.limits.heap}",
+        ],
+        ["measured window", exp.windows.measure],
+        *(
+            [f"{name}: JVM saw", f"Java {java}, {gc} GC, {cpus} processor{'s' if cpus != 1 else ''}"]
+            for name, java, gc, cpus in seen
+        ),
+        ["JVM flags", " ".join(m.jvm_flags) or "none"],
+        *([k, v] for k, v in m.versions.items() if k != "java"),
+        *([k, v] for k, v in m.machine.items()),
+        *([f"setting {k}", v] for k, v in exp.settings.items()),
+    ]
+    return Table("As recorded before the first block.", ["what", "value"], rows)

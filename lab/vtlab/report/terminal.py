@@ -1,0 +1,63 @@
+"""The verdicts in a few lines for the end of a run; plain text where there is no terminal or no colour."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.text import Text
+
+from vtlab import words
+from vtlab.analysis import Analysis
+from vtlab.report import sections
+from vtlab.report.html import SYMBOLS, plain
+
+_STYLES = {
+    "faster": "bold green",
+    "slower": "bold red",
+    "equivalent": "bold blue",
+    "inconclusive": "bold yellow",
+}
+
+
+def render(analyses: Sequence[Analysis]) -> RenderableType:
+    """One paragraph per run: verdict, ratio and interval, what holds each variant back."""
+    return _Paragraphs([_run(a) for a in analyses])
+
+
+@dataclass(frozen=True)
+class _Paragraphs:
+    """A first line and indented ones; wrapped with the indent kept where a terminal shows them."""
+
+    paragraphs: list[list[Text]]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
+        for head, *rest in self.paragraphs:
+            yield Text()
+            yield head
+            for line in rest:
+                wrapped = line.wrap(console, max(20, console.width - 2)) if console.is_terminal else [line]
+                for part in wrapped:
+                    part.rstrip()
+                    yield Text("  ") + part
+
+
+def _run(analysis: Analysis) -> list[Text]:
+    v = analysis.verdict
+    c = sections.primary(v)
+    outcome = c.verdict or "inconclusive"
+    lines = [Text.assemble((v.experiment, "bold"), f" {sections.limits(analysis)}")]
+    invalid, quick = words.validity(analysis), words.quick(analysis)
+    if invalid:
+        lines.append(Text(f"✕ {invalid}", "bold red"))
+    label = (f"{SYMBOLS[outcome]} {outcome}", _STYLES[outcome])
+    lines.append(Text.assemble(label, "  ", (plain(words.headline(c)), "bold")))
+    said = [words.sentence(c, v.n, v.confidence, v.margin), words.hint(c, v.n, v.margin)]
+    lines += [Text(s) for s in said if s]
+    if quick:
+        lines.append(Text(quick, "yellow"))
+    if v.n:
+        every = [(n, v.variants[n]) for n in sections.names(analysis)]
+        lines += [Text(words.constraint(n, r, analysis.run.experiment), "dim") for n, r in every]
+    return lines

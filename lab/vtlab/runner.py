@@ -1,0 +1,129 @@
+"""Measures the blocks of a run on a target and keeps every one of them, whatever happens next."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from vtlab import gates, plan, results
+from vtlab.analysis import BlockSeries
+from vtlab.errors import BlockFault, InvalidRun
+from vtlab.experiment import Experiment
+from vtlab.progress import Progress
+from vtlab.records import Block, Instance, K6Document, Manifest, Trial
+
+
+class Target(Protocol):
+    """Where variants run: this machine, or a cluster. A BlockFault from any call rejects the block."""
+
+    def start(self, experiment: Experiment, block: int, attempt: int) -> list[Instance]:
+        """Fresh instances of every variant, ready, their limits verified."""
+
+    def load(self, *, order: Sequence[str], warmup_cycles: int, single: str | None) -> K6Document:
+        """One call of k6: warm-up cycles, then the single-user phases, then the trials in that order."""
+
+    def finish(self) -> list[Instance]:
+        """Ends the instances, having checked that they are the ones that started."""
+
+    def series(self, begin_ms: int, end_ms: int) -> BlockSeries:
+        """The samples of that time for the charts."""
+
+
+def measure(
+    folder: Path, target: Target, progress: Progress, name: str, wait: Callable[[float], None] = time.sleep
+) -> None:
+    """Measures what the run in ``folder`` still lacks. InvalidRun when too many blocks are rejected."""
+    run = results.read(folder)
+    manifest, experiment = run.manifest, run.experiment
+    judged = [(block, gates.reasons(block, experiment)) for block in run.blocks]
+    accepted = sum(not reasons for _, reasons in judged)
+    rejected = [(block, reasons) for block, reasons in judged if reasons]
+    while accepted < manifest.blocks:
+        if len(rejected) > manifest.max_rejected:
+            raise InvalidRun(
+                f"{name}: {len(rejected)} blocks were rejected, {accepted} of {manifest.blocks} count; the last: "
+                + "; ".join(rejected[-1][1][:3]),
+                f"see the reasons in the report (vtlab report {folder}); is something else running on this machine?",
+            )
+        number = accepted + 1
+        tries = 1 + sum(block.block == number for block, _ in rejected)
+        block, samples = attempt(target, manifest, experiment, number, tries, progress, name)
+        results.append_block(folder, block)
+        if samples:
+            results.append_series(folder, block, samples)
+        reasons = gates.reasons(block, experiment)
+        if reasons:
+            rejected.append((block, reasons))
+            # Whatever disturbed the block may last a moment; give it a growing one.
+            wait(min(2.0 * len(rejected), 10.0))
+        else:
+            accepted += 1
+        progress.block_done(name, block, reasons, accepted, manifest.blocks)
+
+
+def attempt(
+    target: Target,
+    manifest: Manifest,
+    experiment: Experiment,
+    number: int,
+    attempt: int,
+    progress: Progress,
+    name: str,
+) -> tuple[Block, BlockSeries]:
+    title = f"{name}: block {number} of {manifest.blocks}" + (f", attempt {attempt}" if attempt > 1 else "")
+    order = plan.order(experiment.variants, manifest.seed, number)
+    block = Block(block=number, attempt=attempt, order=order)
+    samples: BlockSeries = {}
+    try:
+        progress.step(f"{title}: starting {' and '.join(experiment.variants)}")
+        block.instances = target.start(experiment, number, attempt)
+        level = _warm_up(target, experiment, block, progress, title)
+        if level:
+            progress.step(f"{title}: measuring in the order {', '.join(order)}")
+            single = plan.SINGLE if number == 1 else None
+            document = target.load(order=order, warmup_cycles=0, single=single)
+            block.single, block.trials = document.single, document.trials
+            block.agreed = block.agreed and document.agreed
+            samples = target.series(block.trials[0].begin, block.trials[-1].drained)
+    except BlockFault as fault:
+        block.faults.append(str(fault))
+    try:
+        block.instances = target.finish() or block.instances
+    except BlockFault as fault:
+        block.faults.append(str(fault))
+    return block, samples
+
+
+def _warm_up(target: Target, experiment: Experiment, block: Block, progress: Progress, title: str) -> bool:
+    """Equal warm-up cycles for all variants, until all have levelled off. False when they do not."""
+    windows = experiment.windows
+    cycles, more = 0, windows.warmup_cycles
+    while True:
+        progress.step(f"{title}: warm-up, cycle {cycles + 1} of {windows.warmup_cycles} to {windows.max_cycles}")
+        document = target.load(order=[], warmup_cycles=more, single=None)
+        cycles += more
+        block.warmup += [_renumbered(trial, position) for position, trial in enumerate(document.warmup, len(block.warmup) + 1)]
+        block.agreed = block.agreed and document.agreed
+        if all(gates.levelled(_of(block.warmup, i.variant), gates.cpu_capacity(i)).ok for i in block.instances):
+            return True
+        if cycles >= windows.max_cycles:
+            return False
+        more = 1
+
+
+def _renumbered(trial: Trial, position: int) -> Trial:
+    return trial.model_copy(update={"position": position})
+
+
+def _of(trials: Sequence[Trial], variant: str) -> list[Trial]:
+    return [trial for trial in trials if trial.variant == variant]
+
+
+def manifest_of(planned: plan.PlannedRun, **fields: Any) -> Manifest:
+    """The manifest of a planned run."""
+    blocks: int = fields["blocks"]
+    return Manifest(
+        experiment=planned.experiment.document(), max_rejected=max(2, blocks // 2), target="local", **fields
+    )

@@ -1,0 +1,161 @@
+"""One call of vtlab: plans its runs, measures them one after another, reports. Also how it goes on after a stop."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rich.console import Console
+
+from vtlab import __version__, gates, machine, plan, results, runner, tools, verdict
+from vtlab.analysis import Analysis
+from vtlab.errors import BadInput, Interrupted, InvalidRun, LabError, PrerequisiteMissing
+from vtlab.experiment import Experiment, load
+from vtlab.local import jvm, processes
+from vtlab.local.target import LocalTarget
+from vtlab.progress import Progress
+from vtlab.report import write as write_report
+from vtlab.report import terminal
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+EXPERIMENTS = REPOSITORY / "k6" / "experiments"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user asked for, beyond the experiments."""
+
+    blocks: int
+    seed: int | None
+    root: Path
+    no_cpu_limit: bool
+
+
+def begin(planned: Sequence[plan.PlannedRun], options: Options, label: str) -> Path:
+    """Creates the folder of a call with one results directory per run; returns it.
+
+    A single run's results directory is the folder itself.
+    """
+    if sys.platform != "linux":
+        raise PrerequisiteMissing(
+            "CPU limits need Linux control groups; this is no Linux", "run the lab on Linux or in a Linux virtual machine"
+        )
+    cores = os.cpu_count() or 1
+    for run in planned:
+        if run.experiment.limits.cpu > cores:
+            raise BadInput(
+                f"{run.experiment.name}: a CPU limit of {run.experiment.limits.cpu:g} is above this machine's"
+                f" {cores} cores",
+                f"choose --cpu of at most {cores}; leave a core for the load generator",
+            )
+        if run.experiment.needs:
+            raise PrerequisiteMissing(
+                f"{run.experiment.name} needs {', '.join(run.experiment.needs)}, which this target does not have",
+                "choose another experiment (vtlab list)",
+            )
+    cache = tools.find_aot_cache(tools.find_app(REPOSITORY), tools.find_java())
+    versions = {"vtlab": __version__, **tools.versions(REPOSITORY)}
+    now = datetime.now(UTC)
+    seed = options.seed if options.seed is not None else int(now.strftime("%Y%m%d"))
+    folder = options.root / f"{now:%Y%m%dT%H%M%SZ}-{label}"
+    for run in planned:
+        place = folder if len(planned) == 1 else folder / run.name
+        manifest = runner.manifest_of(
+            run,
+            run_id=f"{now:%Y%m%dT%H%M%SZ}-{run.name}",
+            started=now.isoformat(timespec="seconds"),
+            blocks=options.blocks,
+            seed=seed,
+            command=_command(),
+            commit=_commit(),
+            versions=versions,
+            jvm_flags=list(jvm.flags(run.experiment, cache)),
+            cpu_limited=not options.no_cpu_limit,
+            machine=machine.describe(),
+        )
+        results.create(place, manifest)
+        results.write_atomic(place / "experiment.json", json.dumps(run.experiment.document(), indent=2) + "\n")
+    return folder
+
+
+def root_of(folder: Path) -> Path:
+    """The results root that ``folder`` lies in: where vtlab keeps its ledger; else the folder's parent."""
+    return next((place for place in folder.parents if (place / processes.FOLDER).is_dir()), folder.parent)
+
+
+def go_on(folder: Path, root: Path, console: Console) -> list[Analysis]:
+    """Measures whatever the runs in ``folder`` lack, then writes the reports. Keeps every finished block."""
+    processes.refuse_if_busy(root)
+    for line in processes.end_orphans(root):
+        console.print(f"ended what an earlier vtlab left behind: {line}", highlight=False)
+    places = results.runs_in(folder)
+    todo = [seconds for place in places for seconds in _still(place)]
+    invalid: InvalidRun | None = None
+    try:
+        with Progress(console, todo) as progress:
+            for place in places:
+                run = results.read(place)
+                with LocalTarget(place, root, REPOSITORY, no_cpu_limit=not run.manifest.cpu_limited) as target:
+                    try:
+                        runner.measure(place, target, progress, run.name)
+                    except InvalidRun as error:
+                        progress.say(f"{error.message}")
+                        invalid = invalid or error
+    except Interrupted as error:
+        message = f"{error.message}; every finished block is kept in {folder}"
+        raise Interrupted(message, f"vtlab resume {folder}") from None
+    except LabError as error:
+        error.fix = f"{error.fix}; then go on with: vtlab resume {folder}" if error.fix else f"vtlab resume {folder}"
+        raise
+    analyses = report(folder, console)
+    if invalid:
+        raise invalid
+    return analyses
+
+
+def report(folder: Path, console: Console) -> list[Analysis]:
+    """Rebuilds every report in ``folder`` from the raw data and shows the verdicts."""
+    places = results.runs_in(folder)
+    runs = [results.read(place) for place in places]
+    for run in runs:
+        for warning in run.warnings:
+            console.print(f"note: {warning}", highlight=False, style="yellow")
+    analyses = verdict.analyse_all(runs)
+    for place, analysis in zip(places, analyses, strict=True):
+        results.write_verdict(place, analysis.verdict)
+    write_report(folder, analyses)
+    console.print(terminal.render(analyses))
+    console.print(f"\nreport: {folder / 'report.html'}", highlight=False, soft_wrap=True)
+    return analyses
+
+
+def resolve(names: Sequence[str]) -> list[Experiment]:
+    """The experiments of those names (or paths of ``.json`` files)."""
+    return [load(name, EXPERIMENTS) for name in names]
+
+
+def _still(place: Path) -> list[float]:
+    run = results.read(place)
+    done = sum(not gates.reasons(block, run.experiment) for block in run.blocks)
+    return [plan.block_seconds(run.experiment)] * max(0, run.manifest.blocks - done)
+
+
+def _command() -> str:
+    return shlex.join(["vtlab", *sys.argv[1:]])
+
+
+def _commit() -> str:
+    git = ["git", "-C", str(REPOSITORY)]
+    try:
+        commit = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+        dirty = subprocess.run([*git, "status", "--porcelain"], capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return commit + ("-dirty" if dirty.strip() else "")
