@@ -18,7 +18,7 @@ compare: setup ## The main job: does a blocking and a CPU-bound service gain fro
 	$(VTLAB) run blocking cpu --blocks $(BLOCKS)
 
 test: setup-test lint ## Every test on this machine, against real parts (Tomcat, k6, Prometheus, Chromium)
-	$(SETUP) java mvn -q -f app/pom.xml verify
+	$(SETUP) java mvn -q -f app/pom.xml test
 	cd k6 && K6="$$(../$(PYTHON) -m vtlab.tools k6)" PATH="$(CURDIR)/.venv/bin:$$PATH" npm test
 	cd lab && ../$(PYTHON) -m pytest
 

@@ -72,9 +72,10 @@ export function plan(input: Input): Plan {
   }
 
   for (const variant of input.order) {
-    const spread = spreadOf(input, variant);
-    // Closed load: what clients see is steady only after each user's second response, so settle for one more spread.
-    const start = load.model === 'closed' ? 2 * spread : spread;
+    // As gently for every variant as the slowest one needs: a thousand new connections in a second would come in bunches.
+    const spread = Math.max(...variants.map((each) => roundOf(input, each)));
+    // Closed load: what clients see is steady only after each user's second response, so settle for one more round.
+    const start = load.model === 'closed' ? spread + roundOf(input, variant) : spread;
     add('measure', variant, { users: load.users, rate, thinkTime, spread, start, end: start + windows.measure });
   }
 
@@ -87,8 +88,8 @@ export function plan(input: Input): Plan {
   };
 }
 
-/** Closed load comes evenly only when the first requests are spread over one whole round of a user: N / X = R + Z. */
-function spreadOf(input: Input, variant: string): number {
+/** One whole round of a user under closed load, N / X = R + Z: spread over it the first requests come evenly. */
+function roundOf(input: Input, variant: string): number {
   const { load, ideal, windows } = input.experiment;
   const best = ideal[variant];
   return load.model === 'closed' && best !== undefined ? Math.round((1000 * load.users) / best) : windows.spread;

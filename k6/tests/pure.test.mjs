@@ -61,17 +61,19 @@ test('warm-up follows the order given, or the targets where there is none', () =
   assert.equal(first({ ORDER: '' }), 'platform');
 });
 
-test('closed load: users spread over one round, settled for another, then the window', () => {
+test("closed load: users spread over the slowest variant's round, settled for their own, then the window", () => {
   const load = { model: 'closed', users: 1000, think_time: '0s' };
   const change = { load, ideal: { platform: 200 }, windows: { measure: '5s', spread: '1s' } };
   const [platform, virtual] = plan(input(change, { ORDER: 'platform,virtual', WARMUP_CYCLES: '0' })).phases;
   assert.deepEqual([platform.spread, platform.start, platform.end], [5000, 10_000, 15_000]);
-  assert.deepEqual([virtual.spread, virtual.start, virtual.end], [1000, 2000, 7000]);
+  assert.deepEqual([virtual.spread, virtual.start, virtual.end], [5000, 6000, 11_000]);
 });
 
 test('warm-up: its own users, spread over a second at most, the whole load is the window', () => {
   const load = { model: 'closed', users: 1000, think_time: '0s' };
-  const { phases, users } = plan(input({ load, ideal: { platform: 200 }, windows: { warmup_users: 2000 } }));
+  const { phases, users } = plan(
+    input({ load, ideal: { platform: 200 }, windows: { warmup_users: 2000, spread: '2s' } }),
+  );
   assert.deepEqual([phases[0].spread, phases[0].start, phases[0].end], [1000, 1000, 1500]);
   assert.equal(users, 2000);
 });

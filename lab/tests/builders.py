@@ -98,9 +98,7 @@ def services(exp: Experiment) -> dict[str, Service]:
             first: Service(wait=0.0, cpu=0.00102, tail=4.0),
             second: Service(wait=0.0, cpu=0.00103, threads=None, resident=270 * MIB, tail=4.2),
         }
-    virtual = Service(
-        threads=None, cpu=0.00030, resident=290 * MIB, tail=1.02 if exp.name == "arrivals" else 1.05
-    )
+    virtual = Service(threads=None, cpu=0.00030, resident=290 * MIB, tail=1.02 if exp.name == "arrivals" else 1.05)
     return {first: Service(tail=1.16) if exp.name == "arrivals" else Service(), second: virtual}
 
 
@@ -128,9 +126,7 @@ def trial(
     service = service or services(exp).get(variant, Service())
     load = exp.load
     limit = exp.limits.cpu
-    window = (
-        window if window is not None else units.seconds(exp.windows.measure if phase == "measure" else "5s")
-    )
+    window = window if window is not None else units.seconds(exp.windows.measure if phase == "measure" else "5s")
     minimum = service.wait + service.cpu + 0.0008
     threads = service.threads / minimum if service.threads else math.inf
     capacity = min(limit / service.cpu * 0.995, threads, service.most)
@@ -162,9 +158,7 @@ def trial(
         "server_throughput": rate,
         "service_time": minimum - 0.0004 if service.wait else min(mean, 200 / rate),
         "in_flight": in_service if service.wait else min(users, service.threads or users),
-        "tomcat_threads_busy": min(in_service if service.wait else users, service.threads or 0)
-        if platform
-        else -1.0,
+        "tomcat_threads_busy": min(in_service if service.wait else users, service.threads or 0) if platform else -1.0,
         "tomcat_threads_max": float(service.threads or 0) if platform else -1.0,
         "connections": float(users),
         "connections_max": 8192.0,
@@ -182,6 +176,7 @@ def trial(
         "idle_cores": 0.41,
         "generator_cpu": 0.2,
         "generator_delay": 0.9,
+        "generator_wait": 0.00007,
         "generator_throttled": 0.0,
     }
     server.update(changes.pop("server", {}))
@@ -231,9 +226,7 @@ def latency(count: int, mean: float, tail: float = 1.05) -> Latency:
     )
 
 
-def instance(
-    variant: str = "platform", *, block: int = 1, exp: Experiment | None = None, **changes: Any
-) -> Instance:
+def instance(variant: str = "platform", *, block: int = 1, exp: Experiment | None = None, **changes: Any) -> Instance:
     """One JVM."""
     limit = (exp or experiment()).limits.cpu
     values: dict[str, Any] = {
@@ -284,9 +277,7 @@ def block(
             users=users,
             begin=now,
             window=window,
-            factor=1.0
-            if kind == "single"
-            else jitter * (factors.get(variant, 1.0) if kind == "measure" else 1.0),
+            factor=1.0 if kind == "single" else jitter * (factors.get(variant, 1.0) if kind == "measure" else 1.0),
             scatter=scatter * rng.gauss(0, 1) if kind == "measure" else 0.0,
         )
         now = found.drained + 500
@@ -323,9 +314,7 @@ def spoiled(good: Block, how: str) -> Block:
         machine = {**good.trials[0].machine, "idle_cores": 0.02}
         return _first_trial(good, {"machine": machine})
     if how == "fault":
-        return good.model_copy(
-            update={"trials": [], "faults": ["platform: the JVM ended with exit code 137"]}
-        )
+        return good.model_copy(update={"trials": [], "faults": ["platform: the JVM ended with exit code 137"]})
     raise ValueError(how)
 
 
@@ -343,8 +332,7 @@ def series(of: Block, exp: Experiment, rng: random.Random) -> BlockSeries:
     for variant in exp.variants:
         own = [t for t in phases if t.variant == variant]
         samples: dict[str, list[list[float]]] = {
-            name: []
-            for name in ("cpu_cores", "throttled_periods", "threads", "in_flight", "heap_used", "resident")
+            name: [] for name in ("cpu_cores", "throttled_periods", "threads", "in_flight", "heap_used", "resident")
         }
         for now in range(begin, end, 1000):
             active = next((t for t in own if t.begin <= now < t.drained), None)

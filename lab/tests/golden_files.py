@@ -14,6 +14,4 @@ def check(name: str, text: str) -> None:
     if os.environ.get("VTLAB_GOLDEN") == "write":
         path.write_text(text, encoding="utf-8", newline="\n")
     expected = path.read_text(encoding="utf-8")
-    assert text == expected, (
-        f"{name} differs; if that is meant: VTLAB_GOLDEN=write pytest, then look at git diff"
-    )
+    assert text == expected, f"{name} differs; if that is meant: VTLAB_GOLDEN=write pytest, then look at git diff"

@@ -31,7 +31,10 @@ class Running:
         self.log = folder / "vtlab.log"
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [VTLAB, *map(str, arguments)], stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                [VTLAB, *map(str, arguments)],
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
                 start_new_session=True,
             )
 

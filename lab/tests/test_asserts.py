@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from vtlab import asserts
-from vtlab.errors import BadInput
+from tests import builders
+from vtlab import asserts, verdict
+from vtlab.errors import AssertionFailed, BadInput
 from vtlab.records import Comparison
 
 
 def comparison(low: float | None, high: float | None) -> Comparison:
-    return Comparison(metric="throughput", of="virtual", over="platform", ratio=1.3, low=low, high=high, better="higher")
+    return Comparison(
+        metric="throughput", of="virtual", over="platform", ratio=1.3, low=low, high=high, better="higher"
+    )
 
 
 @pytest.mark.parametrize(
@@ -24,11 +27,24 @@ def comparison(low: float | None, high: float | None) -> Comparison:
         ("throughput(virtual/platform) >= 1.2", None, None, False),
     ],
 )
-def test_the_whole_interval_must_lie_on_the_demanded_side(text: str, low: float | None, high: float | None, holds: bool) -> None:
+def test_the_whole_interval_must_lie_on_the_demanded_side(
+    text: str, low: float | None, high: float | None, holds: bool
+) -> None:
     assert asserts.parse(text).holds(comparison(low, high)) is holds
 
 
-@pytest.mark.parametrize("text", ["", "throughput >= 1", "throughput(virtual) > 1", "throughput(a/b) = 1", "throughput(a/b) > x"])
+@pytest.mark.parametrize(
+    "text", ["", "throughput >= 1", "throughput(virtual) > 1", "throughput(a/b) = 1", "throughput(a/b) > x"]
+)
 def test_another_form_is_bad_input(text: str) -> None:
     with pytest.raises(BadInput, match="is no assertion"):
         asserts.parse(text)
+
+
+def test_an_overload_fails_an_assertion_in_words() -> None:
+    (analysis,) = verdict.analyse_all([builders.run(blocks=1)])
+    primary = analysis.verdict.comparisons[0]
+    lost = primary.model_copy(update={"ratio": None, "low": None, "high": None, "overloaded": ["platform"]})
+    changed = analysis.verdict.model_copy(update={"comparisons": [lost]})
+    with pytest.raises(AssertionFailed, match="platform could not keep up"):
+        asserts.check([asserts.parse("throughput(virtual/platform) >= 1.2")], [changed])

@@ -15,9 +15,7 @@ from vtlab.laws import Measured
 from vtlab.records import Trial
 
 
-def window(
-    variant: str, ok: int, seconds: float, exp: Experiment, phase: str = "measure", **server: Any
-) -> Trial:
+def window(variant: str, ok: int, seconds: float, exp: Experiment, phase: str = "measure", **server: Any) -> Trial:
     return builders.trial(
         variant,
         exp=exp,
@@ -115,9 +113,7 @@ def test_demands_are_ratios_of_sums() -> None:
 
 
 def test_what_was_not_measured_gives_no_bound() -> None:
-    m = measured(
-        "platform", (6000, 30, {"cpu_cores": None, "tomcat_threads_max": None, "connections_max": None})
-    )
+    m = measured("platform", (6000, 30, {"cpu_cores": None, "tomcat_threads_max": None, "connections_max": None}))
     assert names(laws.explain(m)) == ["users"]
     alone = Measured(m.experiment, "platform", m.trials, [], [])
     assert laws.explain(alone).bounds == []

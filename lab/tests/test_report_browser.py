@@ -58,9 +58,7 @@ LOW_CONTRAST = """() => {
 def browser() -> Iterator[Browser]:
     found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if not found:
-        pytest.fail(
-            "no Chromium on PATH: apt-get install chromium (or your system's package), then run again"
-        )
+        pytest.fail("no Chromium on PATH: apt-get install chromium (or your system's package), then run again")
     sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=[*sandbox, *FLAGS])

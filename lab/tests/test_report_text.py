@@ -26,9 +26,7 @@ def test_markdown_is_that_of_the_golden_file() -> None:
 
 
 def test_terminal_is_that_of_the_golden_file() -> None:
-    text = shown(
-        Console(file=io.StringIO(), width=80), "full", "quick", "invalid", "overloaded", "none", "cpu"
-    )
+    text = shown(Console(file=io.StringIO(), width=80), "full", "quick", "invalid", "overloaded", "none", "cpu")
     golden_files.check("terminal.txt", text)
 
 
@@ -61,9 +59,7 @@ def test_no_control_characters_without_a_terminal() -> None:
 
 
 def test_lines_are_wrapped_with_their_indent_in_a_terminal() -> None:
-    text = shown(
-        Console(file=io.StringIO(), width=60, force_terminal=True, no_color=True, color_system=None), "full"
-    )
+    text = shown(Console(file=io.StringIO(), width=60, force_terminal=True, no_color=True, color_system=None), "full")
     lines = text.splitlines()
     assert max(map(len, lines)) <= 60
     assert all(line.startswith("  ") for line in lines[2:])

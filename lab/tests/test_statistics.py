@@ -19,9 +19,7 @@ numbers = st.lists(st.floats(-3, 3), min_size=2, max_size=8)
 
 def test_the_log_ratio_is_that_of_the_means_of_a_blocks_trials() -> None:
     # (100 + 300) / 2 over (90 + 110) / 2 = 2
-    assert statistics.log_ratio(np.array([100.0, 300.0]), np.array([90.0, 110.0])) == pytest.approx(
-        math.log(2)
-    )
+    assert statistics.log_ratio(np.array([100.0, 300.0]), np.array([90.0, 110.0])) == pytest.approx(math.log(2))
 
 
 def test_interval_and_p_by_hand() -> None:

@@ -142,3 +142,14 @@ def test_children_inherit_nothing_that_changes_them(monkeypatch: pytest.MonkeyPa
 def test_the_command_prints_a_path_or_the_fix(capsys: pytest.CaptureFixture[str]) -> None:
     assert tools.main(["nonsense"]) == 2
     assert "usage" in capsys.readouterr().err
+
+
+def test_an_ahead_of_time_cache_counts_only_on_the_jdk_that_made_it(tmp_path: Path) -> None:
+    app = tools.Tool(tmp_path / "app.jar", "1")
+    java = tools.Java(tmp_path / "bin" / "java", "25.0.3", "somebody")
+    assert tools.find_aot_cache(app, java) is None
+    (tmp_path / "app.aot").write_bytes(b"cache")
+    (tmp_path / "app.aot.jdk").write_text("25.0.3\n", encoding="utf-8")
+    assert tools.find_aot_cache(app, java) == tmp_path / "app.aot"
+    (tmp_path / "app.aot.jdk").write_text("25.0.2\n", encoding="utf-8")
+    assert tools.find_aot_cache(app, java) is None

@@ -30,8 +30,7 @@ def by_hand(*pairs: tuple[float, float], planned: int | None = None) -> Run:
         rate = dict(zip(exp.variants, values, strict=True))
         made = builders.block(number)
         trials = [
-            t.model_copy(update={"throughput": rate[t.variant], "ok": round(30 * rate[t.variant])})
-            for t in made.trials
+            t.model_copy(update={"throughput": rate[t.variant], "ok": round(30 * rate[t.variant])}) for t in made.trials
         ]
         blocks.append(made.model_copy(update={"trials": trials}))
     return Run("blocking", builders.manifest(exp, planned or len(pairs)), exp, blocks, {})
@@ -123,9 +122,7 @@ def test_a_block_counts_once() -> None:
 
 
 def test_inconclusive_says_how_many_blocks() -> None:
-    c = primary(
-        by_hand(*[(200.0, 200.0 * math.exp(0.1 + x)) for x in (0.09, -0.09, 0.07, -0.07, 0.05, -0.05)])
-    )
+    c = primary(by_hand(*[(200.0, 200.0 * math.exp(0.1 + x)) for x in (0.09, -0.09, 0.07, -0.07, 0.05, -0.05)]))
     assert c.verdict == "inconclusive"
     assert c.blocks_needed is not None
     assert c.blocks_needed > 6

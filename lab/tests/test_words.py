@@ -76,10 +76,7 @@ def test_an_invalid_run_says_so() -> None:
     assert hint == "See the reasons for the rejected blocks."
     assert constraints == [f"{v}: no block counts, so nothing is known." for v in ("platform", "virtual")]
     short = verdict.analyse(builders.run(blocks=2, planned=4, rejected={1: "oom"}))
-    assert (
-        words.validity(short)
-        == "Not valid: 2 of 4 planned blocks count, 1 rejected. Do not decide by this run."
-    )
+    assert words.validity(short) == "Not valid: 2 of 4 planned blocks count, 1 rejected. Do not decide by this run."
 
 
 def test_equivalent_inconclusive_and_overloaded() -> None:
@@ -92,9 +89,7 @@ def test_equivalent_inconclusive_and_overloaded() -> None:
     assert virtual is not None
     assert "nothing measured explains its 213.6/s; the nearest bound is" in virtual
     headline, sentence, *_ = say(builders.run(builders.arrivals(), builders.OVERLOADED))
-    assert headline == (
-        "Virtual threads: keep up with the arrivals, platform threads do not (faster, overloaded)"
-    )
+    assert headline == ("Virtual threads: keep up with the arrivals, platform threads do not (faster, overloaded)")
     assert sentence == (
         "Platform threads dropped arrivals with a healthy load generator, over 6 blocks:"
         " latency there has no upper bound."
@@ -108,9 +103,7 @@ def comparison(**fields: object) -> Comparison:
 
 def test_the_rarer_verdicts() -> None:
     slower = comparison(verdict="slower", overloaded=["virtual"])
-    assert words.headline(slower).endswith(
-        "do not keep up with the arrivals, platform threads do (slower, overloaded)"
-    )
+    assert words.headline(slower).endswith("do not keep up with the arrivals, platform threads do (slower, overloaded)")
     both = comparison(verdict="inconclusive", overloaded=["platform", "virtual"])
     assert "neither" in words.headline(both)
     assert words.hint(both, 6, 0.05) == "Lower the rate until one of the two keeps up."
@@ -120,9 +113,7 @@ def test_the_rarer_verdicts() -> None:
     close = comparison(verdict="inconclusive", ratio=0.95, low=0.9, high=1.0)
     assert "hardly" in str(words.hint(close, 6, 0.05))
     assert "at least two" in str(words.hint(close, 1, 0.05))
-    assert "from a single block" in words.sentence(
-        comparison(ratio=0.9, verdict="inconclusive"), 1, 0.95, 0.05
-    )
+    assert "from a single block" in words.sentence(comparison(ratio=0.9, verdict="inconclusive"), 1, 0.95, 0.05)
     assert words.headline(comparison(ratio=0.9)) == "Virtual threads: 10 % lower p99 latency"
 
 

@@ -49,10 +49,14 @@ def check(demands: Sequence[Demand], verdicts: Sequence[Verdict]) -> None:
     failed = []
     for demand in demands:
         for verdict in verdicts:
-            found = [c for c in verdict.comparisons if (c.metric, c.of, c.over) == (demand.metric, demand.of, demand.over)]
+            found = [
+                c for c in verdict.comparisons if (c.metric, c.of, c.over) == (demand.metric, demand.of, demand.over)
+            ]
             if not found:
                 known = ", ".join(dict.fromkeys(f"{c.metric}({c.of}/{c.over})" for c in verdict.comparisons))
-                raise BadInput(f"--assert '{demand.text}': nothing of that name in {verdict.experiment}", f"there is: {known}")
+                raise BadInput(
+                    f"--assert '{demand.text}': nothing of that name in {verdict.experiment}", f"there is: {known}"
+                )
             if not demand.holds(found[0]):
                 failed.append(f"{verdict.experiment}: '{demand.text}' does not hold: {_interval(found[0])}")
     if failed:
@@ -60,6 +64,9 @@ def check(demands: Sequence[Demand], verdicts: Sequence[Verdict]) -> None:
 
 
 def _interval(comparison: Comparison) -> str:
+    if comparison.ratio is None:
+        who = " and ".join(comparison.overloaded)
+        return f"there is no ratio: {who} could not keep up with the arrivals" if who else "nothing was compared"
     if comparison.low is None or comparison.high is None:
         return f"{comparison.ratio:.4g}, no interval from a single block"
     return f"{comparison.ratio:.4g} (95 % interval {comparison.low:.4g} to {comparison.high:.4g})"

@@ -29,7 +29,9 @@ ROOT = Path("results")
 
 @app.command()
 def run(
-    experiments: Annotated[list[str], typer.Argument(metavar="EXPERIMENT...", help="Names (vtlab list) or .json files.")],
+    experiments: Annotated[
+        list[str], typer.Argument(metavar="EXPERIMENT...", help="Names (vtlab list) or .json files.")
+    ],
     cpu: Annotated[str, typer.Option("--cpu", help="CPU limits in cores, such as 0.5,1; each makes a run.")] = "",
     blocks: Blocks = plan.FULL_RUN,
     seed: Seed = None,
@@ -60,7 +62,9 @@ def aa(
     """Compare a variant with itself: how large a difference is when there is none."""
     planned = plan.runs([plan.identical(e, kind) for e in session.resolve([name])], [])
     folder = session.begin(planned, _options(blocks, seed, root, no_cpu_limit), f"{planned[0].name}-aa")
-    session.go_on(folder, root, console)
+    analyses = session.go_on(folder, root, console)
+    for analysis in analyses:
+        console.print(session.noise(analysis), highlight=False)
 
 
 @app.command()

@@ -43,7 +43,9 @@ def findings(root: Path, repository: Path) -> list[Finding]:
         _asked("no other run", lambda: _idle(root)),
         _program("Maven", ["mvn"], "apt-get install maven", "to build the app"),
         _program("Go", ["go"], "install Go 1.21 or newer", "to build k6 and Prometheus where they are missing"),
-        _program("Chromium", ["chromium", "chromium-browser", "google-chrome"], "make setup-test", "to test the report"),
+        _program(
+            "Chromium", ["chromium", "chromium-browser", "google-chrome"], "make setup-test", "to test the report"
+        ),
     ]
 
 

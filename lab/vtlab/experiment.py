@@ -57,7 +57,9 @@ class Windows(_Strict):
         Field(description="replaces the request's query in the warm-up: cheaper requests, so that the JIT sees many"),
     ] = None
     warmup_load: Duration
-    warmup_cycles: Annotated[int, Field(ge=3, description="at least; levelled off is judged on the last three")] = 3
+    warmup_cycles: Annotated[
+        int, Field(ge=3, description="at least; the last two are judged against the best before")
+    ] = 3
     max_cycles: Annotated[int, Field(ge=3, le=60)] = 8
     spread: Annotated[Duration, Field(description="over which the users start, where no ideal gives it")] = "1s"
     measure: Duration
@@ -136,7 +138,9 @@ def parse(text: str, where: str) -> Experiment:
         return Experiment.model_validate(data)
     except ValidationError as e:
         wrong = "; ".join(f"{_place(error['loc'])}: {_words(error)}" for error in e.errors())
-        raise BadInput(f"{where}: {wrong}", "the keys and their ranges stand in k6/experiments/experiment.schema.json") from e
+        raise BadInput(
+            f"{where}: {wrong}", "the keys and their ranges stand in k6/experiments/experiment.schema.json"
+        ) from e
 
 
 def _place(loc: tuple[int | str, ...]) -> str:

@@ -28,9 +28,9 @@ EXPRESSIONS: dict[str, str] = {
     # JVM
     "threads": 'sum(avg_over_time(jvm_threads_live_threads{variant="$variant"}[$window]))',
     "carriers": 'sum(jvm_threads_virtual_parallelism{variant="$variant"})',
-    "virtual_mounted": 'sum(avg_over_time('
+    "virtual_mounted": "sum(avg_over_time("
     'jvm_threads_virtual_live_threads{variant="$variant",scheduling_status="mounted"}[$window]))',
-    "virtual_queued": 'sum(avg_over_time('
+    "virtual_queued": "sum(avg_over_time("
     'jvm_threads_virtual_live_threads{variant="$variant",scheduling_status="queued"}[$window]))',
     "pinned_seconds": 'sum(rate(jvm_threads_virtual_pinned_seconds_sum{variant="$variant"}[$window]))',
     "heap_used": 'sum(max_over_time(jvm_memory_used_bytes{variant="$variant",area="heap"}[$window]))',

@@ -100,9 +100,7 @@ def _times(level: float | None, window: float) -> float | None:
 
 def shortest_response(m: Measured) -> float | None:
     """R_min: mean client latency of the single-user phases, seconds."""
-    return ratio(
-        (_times(t.latency.mean, t.latency.count), t.latency.count) for t in m.single if t.latency.count
-    )
+    return ratio((_times(t.latency.mean, t.latency.count), t.latency.count) for t in m.single if t.latency.count)
 
 
 def shortest_service(m: Measured) -> float | None:

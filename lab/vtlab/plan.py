@@ -15,7 +15,7 @@ FULL_RUN = 6
 #: Length of the single-user phase, which gives the shortest response time.
 SINGLE = "5s"
 #: Seconds for two JVMs to start under a CPU limit and for k6 to come up: an estimate for the progress only.
-_START = 14.0
+_START = 12.0
 _PHASE_OVERHEAD = 1.0
 
 
@@ -47,25 +47,29 @@ def identical(experiment: Experiment, kind: str) -> Experiment:
         raise BadInput(f"unknown variant '{kind}'", f"known are: {', '.join(variant.ENVIRONMENT)}")
     names = [f"{kind}-a", f"{kind}-b"]
     rate = (experiment.ideal or {}).get(kind)
-    return experiment.model_copy(update={"variants": names, "ideal": {n: rate for n in names} if rate else None})
+    return experiment.model_copy(update={"variants": names, "ideal": dict.fromkeys(names, rate) if rate else None})
 
 
 def order(variants: Sequence[str], seed: int, block: int) -> list[str]:
-    """The mirrored order of one block: ABBA or BAAB, drawn from the run's seed."""
-    first, second = variants if random.Random(f"{seed}/{block}").random() < 0.5 else reversed(variants)
+    """The mirrored order of one block: ABBA or BAAB, drawn from the run's seed for every pair of blocks.
+
+    The second block of a pair has the other order, so that neither variant is first much more often.
+    """
+    drawn = random.Random(f"{seed}/{(block + 1) // 2}").random() < 0.5
+    first, second = variants if drawn == (block % 2 == 1) else reversed(variants)
     return [first, second, second, first]
 
 
 def block_seconds(experiment: Experiment) -> float:
     """Roughly how long one block takes, for the progress; its true length depends on the responses."""
     windows, load = experiment.windows, experiment.load
-    total = _START
+    responses = []
     for name in experiment.variants:
         ideal = (experiment.ideal or {}).get(name)
-        response = units.seconds(windows.spread)
-        if isinstance(load, ClosedLoad) and ideal:
-            response = load.users / ideal - units.seconds(load.think_time)
-        warm = min(response, 1.0) + units.seconds(windows.warmup_load) + min(response, 1.0) + _PHASE_OVERHEAD
-        trial = 3 * response + units.seconds(windows.measure) + _PHASE_OVERHEAD
-        total += windows.warmup_cycles * warm + 2 * trial
+        closed = isinstance(load, ClosedLoad) and ideal
+        responses.append(load.users / ideal if closed and ideal else units.seconds(windows.spread))
+    warm = min(units.seconds(windows.spread), 1.0) + units.seconds(windows.warmup_load) + _PHASE_OVERHEAD
+    total = _START + windows.warmup_cycles * warm * len(responses)
+    for response in responses:
+        total += 2 * (max(responses) + 2 * response + units.seconds(windows.measure) + _PHASE_OVERHEAD)
     return total

@@ -40,9 +40,7 @@ def create(folder: Path, manifest: Manifest) -> Path:
     BadInput when one is there already, PrerequisiteMissing when it cannot be written.
     """
     if (folder / MANIFEST).exists():
-        raise BadInput(
-            f"{folder} holds a run already", f"go on with it (vtlab resume {folder}) or wait a second"
-        )
+        raise BadInput(f"{folder} holds a run already", f"go on with it (vtlab resume {folder}) or wait a second")
     with _storing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     write_atomic(folder / MANIFEST, manifest.model_dump_json(indent=2) + "\n")
@@ -66,9 +64,7 @@ def read(folder: Path) -> Run:
     """Everything recorded in a results directory. BadInput names the file and line that cannot be read."""
     path = folder / MANIFEST
     if not path.is_file():
-        raise BadInput(
-            f"{folder} is no results directory: it has no {MANIFEST}", "name a directory below results/"
-        )
+        raise BadInput(f"{folder} is no results directory: it has no {MANIFEST}", "name a directory below results/")
     manifest = _parse(Manifest, _bytes(path), str(path))
     found = experiment.parse(json.dumps(manifest.experiment), f"{path}, experiment")
     warnings: list[str] = []
@@ -91,9 +87,7 @@ def runs_in(folder: Path) -> list[Path]:
         if (child / MANIFEST).is_file()
     ]
     if not found:
-        raise BadInput(
-            f"{folder}: neither it nor a directory in it holds a run", "name a directory below results/"
-        )
+        raise BadInput(f"{folder}: neither it nor a directory in it holds a run", "name a directory below results/")
     return [child for _, _, child in sorted(found)]
 
 
@@ -251,9 +245,7 @@ def _members(data: bytes, path: Path) -> Iterator[tuple[int, bytes]]:
         try:
             text = member.decompress(data[end:])
         except zlib.error as error:
-            raise BadInput(
-                f"{path}: broken at byte {end}: {error}", "restore it, or remove the file"
-            ) from error
+            raise BadInput(f"{path}: broken at byte {end}: {error}", "restore it, or remove the file") from error
         if not member.eof:
             return
         end = len(data) - len(member.unused_data)

@@ -104,11 +104,14 @@ def _warm_up(target: Target, experiment: Experiment, block: Block, progress: Pro
         progress.step(f"{title}: warm-up, cycle {cycles + 1} of {windows.warmup_cycles} to {windows.max_cycles}")
         document = target.load(order=[], warmup_cycles=more, single=None)
         cycles += more
-        block.warmup += [_renumbered(trial, position) for position, trial in enumerate(document.warmup, len(block.warmup) + 1)]
+        block.warmup += [
+            _renumbered(trial, position) for position, trial in enumerate(document.warmup, len(block.warmup) + 1)
+        ]
         block.agreed = block.agreed and document.agreed
         if all(gates.levelled(_of(block.warmup, i.variant), gates.cpu_capacity(i)).ok for i in block.instances):
             return True
-        if cycles >= windows.max_cycles:
+        # No answer was OK: more of the same does not help, and the gates say why.
+        if cycles >= windows.max_cycles or not all(trial.ok for trial in document.warmup):
             return False
         more = 1
 

@@ -14,15 +14,16 @@ from pathlib import Path
 
 from rich.console import Console
 
-from vtlab import __version__, gates, machine, plan, results, runner, tools, verdict
+from vtlab import __version__, gates, machine, plan, results, runner, statistics, tools, verdict
 from vtlab.analysis import Analysis
 from vtlab.errors import BadInput, Interrupted, InvalidRun, LabError, PrerequisiteMissing
 from vtlab.experiment import Experiment, load
 from vtlab.local import jvm, processes
 from vtlab.local.target import LocalTarget
 from vtlab.progress import Progress
-from vtlab.report import write as write_report
+from vtlab.records import Manifest
 from vtlab.report import terminal
+from vtlab.report import write as write_report
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 EXPERIMENTS = REPOSITORY / "k6" / "experiments"
@@ -45,7 +46,8 @@ def begin(planned: Sequence[plan.PlannedRun], options: Options, label: str) -> P
     """
     if sys.platform != "linux":
         raise PrerequisiteMissing(
-            "CPU limits need Linux control groups; this is no Linux", "run the lab on Linux or in a Linux virtual machine"
+            "CPU limits need Linux control groups; this is no Linux",
+            "run the lab on Linux or in a Linux virtual machine",
         )
     cores = os.cpu_count() or 1
     for run in planned:
@@ -96,6 +98,8 @@ def go_on(folder: Path, root: Path, console: Console) -> list[Analysis]:
     for line in processes.end_orphans(root):
         console.print(f"ended what an earlier vtlab left behind: {line}", highlight=False)
     places = results.runs_in(folder)
+    for place in places:
+        _refuse_other_parts(results.read(place).manifest)
     todo = [seconds for place in places for seconds in _still(place)]
     invalid: InvalidRun | None = None
     try:
@@ -134,6 +138,28 @@ def report(folder: Path, console: Console) -> list[Analysis]:
     console.print(terminal.render(analyses))
     console.print(f"\nreport: {folder / 'report.html'}", highlight=False, soft_wrap=True)
     return analyses
+
+
+def _refuse_other_parts(manifest: Manifest) -> None:
+    """BadInput when a run would go on with another JDK, k6, Prometheus or app than it began with."""
+    now = tools.versions(REPOSITORY)
+    other = [
+        f"{name} was {manifest.versions.get(name)}, is {now[name]}"
+        for name in now
+        if manifest.versions.get(name) != now[name]
+    ]
+    if other:
+        raise BadInput(
+            f"{manifest.run_id} began with other parts: {'; '.join(other)}", "begin a new run: " + manifest.command
+        )
+
+
+def noise(analysis: Analysis) -> str:
+    """What an A/A run tells: by how much blocks differ when the variants do not."""
+    found = statistics.spread(analysis.verdict.comparisons[0].log_ratios)
+    if found.sd is None or found.low is None or found.high is None:
+        return "per-block SD: at least two blocks are needed"
+    return f"per-block SD: {found.sd:.2%}, 95 % interval {found.low:.2%} to {found.high:.2%}, n = {found.n}"
 
 
 def resolve(names: Sequence[str]) -> list[Experiment]:

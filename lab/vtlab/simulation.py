@@ -60,9 +60,7 @@ def throughputs(
     for i in range(1, 4):
         fresh = random.normal(0, noise.trial * math.sqrt(1 - noise.correlation**2), (runs, n))
         ar[..., i] = noise.correlation * ar[..., i - 1] + fresh
-    common = random.normal(0, noise.block, (runs, n, 1)) + random.normal(
-        0, noise.drift, (runs, n, 1)
-    ) * np.arange(4)
+    common = random.normal(0, noise.block, (runs, n, 1)) + random.normal(0, noise.drift, (runs, n, 1)) * np.arange(4)
     trials = common + ar + random.normal(0, noise.white, shape)
     of_jvm, over_jvm = random.normal(0, noise.jvm, (2, runs, n, 1))
     # of first and last (ABBA), or over (BAAB).
@@ -81,8 +79,7 @@ def simulate(n: int, ratio: float, noise: Noise | None = None, runs: int = RUNS,
     truth = math.log(ratio)
     covered = float(np.count_nonzero((low <= truth) & (truth <= high))) / runs
     verdicts = [
-        statistics.outcome(float(lo), float(hi), "higher")
-        for lo, hi in zip(np.exp(low), np.exp(high), strict=True)
+        statistics.outcome(float(lo), float(hi), "higher") for lo, hi in zip(np.exp(low), np.exp(high), strict=True)
     ]
     share = {name: verdicts.count(name) / runs for name in ("faster", "slower", "equivalent", "inconclusive")}
     return Result(covered, **share, sd=float(np.mean(sd)))

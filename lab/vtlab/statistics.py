@@ -106,9 +106,7 @@ def estimate(log_ratios: Sequence[float], confidence: float = CONFIDENCE) -> Est
         raise ValueError("no blocks")
     if n == 1:
         return Estimate(1, math.exp(log_ratios[0]), None, None, None, None, log_ratios[0], None)
-    mean, low, high, p, sd = (
-        float(x) for x in paired_t(np.asarray(log_ratios, dtype=np.float64), confidence)
-    )
+    mean, low, high, p, sd = (float(x) for x in paired_t(np.asarray(log_ratios, dtype=np.float64), confidence))
     ratio, low, high = math.exp(mean), _exp(low), _exp(high)
     return Estimate(n, ratio, low, high, p, sign_flip(log_ratios), mean, sd)
 

@@ -1,12 +1,13 @@
 """The programs that a local run needs, found on this machine: a JDK, k6, Prometheus, the app.
 
 Every ``find_…`` returns where the program is and its version, or raises PrerequisiteMissing, which says what
-is missing, where it was looked for, and what to do. ``python -m vtlab.tools java-home|java-version|k6|prometheus`` prints
-one path.
+is missing, where it was looked for, and what to do. ``python -m vtlab.tools NAME`` prints
+one path or version (NAME: java-home, java-version, k6, prometheus).
 """
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import os
 import re
@@ -125,8 +126,13 @@ def versions(repository: Path, java: str | None = None) -> dict[str, str]:
         "java": f"{jdk.version} ({jdk.vendor})",
         "k6": find_k6(repository).version,
         "prometheus": find_prometheus(repository).version,
-        "app": find_app(repository).version,
+        "app": _built(find_app(repository)),
     }
+
+
+def _built(app: Tool) -> str:
+    """The app's version and which build of it, by the jar's SHA-256."""
+    return f"{app.version} ({hashlib.sha256(app.path.read_bytes()).hexdigest()[:12]})"
 
 
 def _find(name: str, ask: list[str], pattern: str, least: tuple[int, ...], repository: Path) -> Tool:

@@ -59,14 +59,18 @@ def analyse_all(runs: Sequence[Run]) -> list[Analysis]:
 
     Their primary p values are adjusted together (Holm): ``faster`` and ``slower`` need, besides the
     interval, an adjusted p of at most 1 - confidence, else the verdict is ``inconclusive``. Equivalence is
-    not a rejection of "ratio 1" and an overload no test, so neither is touched.
+    not a rejection of "ratio 1" and an overload no test, so neither is touched. A run that lacks blocks, for
+    whatever reason, is ``inconclusive`` and does not count for the others.
     """
     judged = [_judge(run) for run in runs]
-    adjusted = statistics.holm([c[0].p_t for _, _, c in judged])
+    complete = [len(accepted) == run.manifest.blocks for run, (accepted, _, _) in zip(runs, judged, strict=True)]
+    adjusted = statistics.holm([c[0].p_t if ok else None for ok, (_, _, c) in zip(complete, judged, strict=True)])
     family = sum(p is not None for p in adjusted)
     found = []
-    for run, (accepted, rejected, comparisons), p in zip(runs, judged, adjusted, strict=True):
+    for run, (accepted, rejected, comparisons), p, ok in zip(runs, judged, adjusted, complete, strict=True):
         primary = _adjusted(comparisons[0], p, family)
+        if not ok:
+            primary = primary.model_copy(update={"verdict": "inconclusive"})
         found.append(_analysis(run, accepted, rejected, [primary, *comparisons[1:]]))
     return found
 
@@ -208,9 +212,7 @@ def _adjusted(primary: Comparison, p: float | None, family: int) -> Comparison:
     return primary.model_copy(update={"p_holm": p, "verdict": verdict, "blocks_needed": needed})
 
 
-def _analysis(
-    run: Run, accepted: list[Block], rejected: list[Rejection], comparisons: list[Comparison]
-) -> Analysis:
+def _analysis(run: Run, accepted: list[Block], rejected: list[Rejection], comparisons: list[Comparison]) -> Analysis:
     experiment = run.experiment
     n = len(accepted)
     verdict = Verdict(

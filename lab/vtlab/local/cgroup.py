@@ -27,7 +27,10 @@ from vtlab.tools import clean_environment
 #: Microseconds in which the quota is handed out: what the kernel, Docker and Kubernetes use.
 PERIOD = 100_000
 PARENT = "vtlab"
-NO_LIMIT = "run as root, or under a systemd that delegates cpu and memory to you, or without a limit: --no-cpu-limit"
+NO_LIMIT = (
+    "run as root, or under a systemd that delegates cpu and memory to you;"
+    " or anew without a limit: vtlab run … --no-cpu-limit"
+)
 _UNLIMITED_MEMORY = 1 << 62
 
 

@@ -269,7 +269,7 @@ def end_orphans(root: Path, grace: float = 5.0) -> list[str]:
 
 @contextlib.contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Holds SIGINT and SIGTERM back until its end, so that stopping things is not itself stopped half-way."""
+    """Holds SIGINT, SIGTERM and SIGHUP back until its end, so that stopping things is not itself stopped half-way."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -278,7 +278,7 @@ def uninterrupted() -> Iterator[None]:
     def later(number: int, frame: FrameType | None) -> None:
         came.append(number)
 
-    before = {int(number): signal.signal(number, later) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {int(number): signal.signal(number, later) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     try:
         yield
     finally:

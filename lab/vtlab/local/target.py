@@ -282,8 +282,12 @@ def _fill_in_flight_before(document: K6Document, client: Prometheus) -> None:
     for trial in (*document.warmup, *document.single, *document.trials):
         last = before.get(trial.variant)
         found = client.in_flight(trial.variant, last.drained if last else 0, trial.begin)
-        if found is None and last is not None and last.started == last.completed and not (any(last.failed.values()) or last.failed_outside):
+        if (
+            found is None
+            and last is not None
+            and last.started == last.completed
+            and not (any(last.failed.values()) or last.failed_outside)
+        ):
             found = 0.0
         trial.server["in_flight_before"] = found
         before[trial.variant] = trial
-

@@ -70,12 +70,9 @@ def ratios(rows: Sequence[Row], margin: float, title: str) -> Markup:
             ]
         x = across(c.ratio)
         parts.append(svg.element("circle", cx=x, cy=y, r=5.5, class_="estimate"))
-        parts.append(
-            text(min(max(x, left + 22), right - 22), y - 10, figures.ratio(c.ratio), "middle", "label")
-        )
-    describe = (
-        f"{of} over {over} on a logarithmic axis; the shaded band is the margin of ±{margin:.0%}. "
-        + "; ".join(told)
+        parts.append(text(min(max(x, left + 22), right - 22), y - 10, figures.ratio(c.ratio), "middle", "label"))
+    describe = f"{of} over {over} on a logarithmic axis; the shaded band is the margin of ±{margin:.0%}. " + "; ".join(
+        told
     )
     return chart(bottom + 18, title, describe, *parts)
 
@@ -110,15 +107,11 @@ def per_block(c: Comparison, blocks: Sequence[int], margin: float) -> Markup:
     for i, (number, value) in enumerate(zip(blocks, values, strict=True)):
         x = across(i + 1)
         tip = f"block {number}: {figures.ratio(value)}"
-        parts.append(
-            svg.element("circle", svg.element("title", tip), cx=x, cy=up(value), r=size, class_="dot")
-        )
+        parts.append(svg.element("circle", svg.element("title", tip), cx=x, cy=up(value), r=size, class_="dot"))
         if i % every == 0:
             parts.append(text(x, bottom + 15, str(number), "middle", "tick"))
     parts.append(text((left + right) / 2, bottom + 31, "block", "middle", "tick"))
-    describe = (
-        f"{len(values)} blocks from {figures.ratio(min(values))} to {figures.ratio(max(values))}; {said(c)}"
-    )
+    describe = f"{len(values)} blocks from {figures.ratio(min(values))} to {figures.ratio(max(values))}; {said(c)}"
     return chart(bottom + 36, f"Ratio of {c.of} over {c.over} in each block", describe, *parts)
 
 
@@ -146,9 +139,7 @@ def dots(groups: Sequence[tuple[str, Sequence[float]]], title: str, form: Format
         beyond = mean > steps[-1] * 0.75
         x = across(mean) + (-6 if beyond else 6)
         parts.append(text(x, y - 13, form(mean), "end" if beyond else "start", "value"))
-        told.append(
-            f"{name}: mean {form(mean)}, {len(values)} trials from {form(min(values))} to {form(max(values))}"
-        )
+        told.append(f"{name}: mean {form(mean)}, {len(values)} trials from {form(min(values))} to {form(max(values))}")
     return chart(bottom + 22, title, "; ".join(told), *parts)
 
 
@@ -214,8 +205,7 @@ def over_time(
     left, right, top, bottom = 58.0, WIDTH - 10.0, 20.0, 140.0
     up, across = Scale(0, steps[-1], bottom, top), Scale(begin, end, left, right)
     parts = [
-        rect(across(w.start), top, across(w.end) - across(w.start), bottom - top, f"window v{w.slot}")
-        for w in windows
+        rect(across(w.start), top, across(w.end) - across(w.start), bottom - top, f"window v{w.slot}") for w in windows
     ]
     parts += [
         text(across((w.start + w.end) / 2), top - 6, initials(w.variant), "middle", f"tick v{w.slot}-text")

@@ -117,9 +117,7 @@ def groups(analyses: Sequence[Analysis]) -> list[dict[str, Any]]:
         if len({a.run.experiment.limits.cpu for a in own}) < 2 or len(alike) > 1:
             continue
         heading = sections.heading(first)
-        rows = [
-            charts.Row(figures.cores(a.run.experiment.limits.cpu), sections.primary(a.verdict)) for a in own
-        ]
+        rows = [charts.Row(figures.cores(a.run.experiment.limits.cpu), sections.primary(a.verdict)) for a in own]
         found.append(
             {
                 "experiment": name,
@@ -185,8 +183,7 @@ def _run(analysis: Analysis) -> dict[str, Any]:
         "resources": sections.resources(analysis),
         "resource_table": sections.resource_table(analysis),
         "gates": sections.gates(analysis),
-        "gates_note": counted
-        + ("" if verdict.n else " The worst values below are those of the rejected attempts."),
+        "gates_note": counted + ("" if verdict.n else " The worst values below are those of the rejected attempts."),
         "rejected": sections.rejected(analysis),
         "environment": sections.environment(analysis),
         "repeat": repeat(analysis),

@@ -15,9 +15,7 @@ _SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]|#~"} | {"<": "&lt;", ">"
 def render(analyses: Sequence[Analysis]) -> str:
     """The report of one or more runs as GitHub-flavoured Markdown; the same analyses give the same bytes."""
     parts = ["# Should this service turn virtual threads on?", ""]
-    parts += _table(
-        ["experiment", "verdict", "ratio", "interval", "blocks", "in words"], [_row(a) for a in analyses]
-    )
+    parts += _table(["experiment", "verdict", "ratio", "interval", "blocks", "in words"], [_row(a) for a in analyses])
     for analysis in analyses:
         parts += ["", *_run(analysis)]
     return "\n".join(parts) + "\n"
@@ -57,14 +55,9 @@ def _run(analysis: Analysis) -> list[str]:
     ]
     lines += [escaped(" ".join(s for s in said if s)), ""]
     if v.n:
-        lines += [
-            f"- {escaped(words.constraint(n, v.variants[n], run.experiment))}"
-            for n in sections.names(analysis)
-        ]
+        lines += [f"- {escaped(words.constraint(n, v.variants[n], run.experiment))}" for n in sections.names(analysis)]
         lines.append("")
-        lines += _folded(
-            "Throughput, latency and costs", [sections.latency(analysis), sections.costs(analysis)]
-        )
+        lines += _folded("Throughput, latency and costs", [sections.latency(analysis), sections.costs(analysis)])
         lines += _folded("Ratios by metric", [sections.by_metric(analysis)])
         lines += _folded("Bound beside measurement", [sections.resource_table(analysis)])
     lines += _folded("Gates and rejected attempts", [sections.gates(analysis), sections.rejected(analysis)])

@@ -102,8 +102,7 @@ def by_metric(analysis: Analysis) -> Table:
         rows.append(
             [
                 metric(c.metric),
-                figures.ratio(c.ratio)
-                + (f" ({figures.listed(c.overloaded)} overloaded)" if c.overloaded else ""),
+                figures.ratio(c.ratio) + (f" ({figures.listed(c.overloaded)} overloaded)" if c.overloaded else ""),
                 f"{figures.ratio(c.low)} to {figures.ratio(c.high)}" if known else figures.DASH,
                 c.better,
                 c.verdict or "",
@@ -250,17 +249,13 @@ def over_time(analysis: Analysis) -> list[Panel]:
         return []
     block, series = found
     every = names(analysis)
-    windows = [
-        Window(every.index(t.variant), t.variant, t.start, t.end) for t in block.trials if t.variant in every
-    ]
+    windows = [Window(every.index(t.variant), t.variant, t.start, t.end) for t in block.trials if t.variant in every]
     cpu = analysis.run.experiment.limits.cpu
     panels = []
     for name, title, form, caption in _OVER_TIME:
         lines = [(v, series.get(v, {}).get(name, [])) for v in every]
         limit = (
-            (cpu, f"limit {figures.cores(cpu)}")
-            if name == "cpu_cores" and analysis.run.manifest.cpu_limited
-            else None
+            (cpu, f"limit {figures.cores(cpu)}") if name == "cpu_cores" and analysis.run.manifest.cpu_limited else None
         )
         top = 1.0 if name == "throttled_periods" else None
         picture = charts.over_time(title, lines, windows, form, limit, top)
@@ -319,9 +314,7 @@ def gates(analysis: Analysis) -> Table:
         for g in analysis.gates
     ]
     bad = tuple(i for i, g in enumerate(analysis.gates) if not g["passed"])
-    return Table(
-        "Worst value over the blocks that count.", ["gate", "limit", "worst value", "result"], rows, bad
-    )
+    return Table("Worst value over the blocks that count.", ["gate", "limit", "worst value", "result"], rows, bad)
 
 
 def rejected(analysis: Analysis) -> Table:

@@ -49,9 +49,7 @@ def chart(height: float, title: str, description: str, *children: str, width: fl
 
 def text(x: float, y: float, words: str, anchor: str = "start", class_: str = "") -> Markup:
     """A piece of text."""
-    return element(
-        "text", words, x=x, y=y, text_anchor=anchor if anchor != "start" else None, class_=class_ or None
-    )
+    return element("text", words, x=x, y=y, text_anchor=anchor if anchor != "start" else None, class_=class_ or None)
 
 
 def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
@@ -83,9 +81,7 @@ def mark(slot: int, x: float, y: float, size: float, class_: str, tip: str = "")
     else:
         d = size * 0.9
         corners = [(x - d, y - d), (x + d, y - d), (x + d, y + d), (x - d, y + d)]
-    return element(
-        "polygon", *children, points=" ".join(f"{number(a)},{number(b)}" for a, b in corners), class_=class_
-    )
+    return element("polygon", *children, points=" ".join(f"{number(a)},{number(b)}" for a, b in corners), class_=class_)
 
 
 def path(points: Points, class_: str) -> Markup:

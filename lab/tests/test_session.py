@@ -1,0 +1,50 @@
+"""A call of vtlab, without measuring anything."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from tests import builders
+from vtlab import plan, results, session, verdict
+from vtlab.errors import BadInput
+from vtlab.experiment import load
+
+
+def test_the_root_is_where_the_ledger_is(tmp_path: Path) -> None:
+    run = tmp_path / "results" / "20261120T000000Z-a+b" / "a"
+    run.mkdir(parents=True)
+    (tmp_path / "results" / ".processes").mkdir()
+    assert session.root_of(run) == tmp_path / "results"
+    assert session.root_of(run.parent) == tmp_path / "results"
+    assert session.root_of(tmp_path / "elsewhere" / "run") == tmp_path / "elsewhere", "none: the parent"
+
+
+def test_one_run_lies_in_the_folder_itself_and_several_in_folders_of_their_own(tmp_path: Path) -> None:
+    blocking, cpu = (load(name, session.EXPERIMENTS) for name in ("blocking", "cpu"))
+    options = session.Options(blocks=3, seed=7, root=tmp_path, no_cpu_limit=False)
+    one = session.begin(plan.runs([blocking], []), options, "one")
+    assert [p.name for p in results.runs_in(one)] == [one.name]
+    two = session.begin(plan.runs([blocking, cpu], [0.5]), options, "two")
+    runs = [results.read(place) for place in results.runs_in(two)]
+    assert [r.name for r in runs] == ["blocking@0.5cpu", "cpu@0.5cpu"]
+    assert [r.experiment.limits.cpu for r in runs] == [0.5, 0.5]
+    assert [(r.manifest.seed, r.manifest.blocks) for r in runs] == [(7, 3), (7, 3)]
+    assert runs[0].manifest.jvm_flags[0] == "-XX:+UseSerialGC"
+
+
+def test_a_limit_above_the_machine_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    options = session.Options(blocks=1, seed=1, root=tmp_path / "results", no_cpu_limit=False)
+    with pytest.raises(BadInput, match="above this machine's"):
+        session.begin(plan.runs([load("cpu", session.EXPERIMENTS)], [4096]), options, "x")
+    assert not (tmp_path / "results").exists()
+
+
+def test_noise_of_an_aa_run_is_the_sd_of_its_blocks() -> None:
+    (analysis,) = verdict.analyse_all([builders.run(blocks=6)])
+    logs = analysis.verdict.comparisons[0].log_ratios
+    mean = sum(logs) / 6
+    sd = math.sqrt(sum((x - mean) ** 2 for x in logs) / 5)
+    assert session.noise(analysis).startswith(f"per-block SD: {sd:.2%}, 95 % interval ")
