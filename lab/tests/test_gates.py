@@ -155,6 +155,7 @@ def test_cpu_that_is_not_scarce_may_wobble() -> None:
     # 0.30 cores fall by a third, which is 10 % of the one core there is, and nobody waits for it ...
     waiting = cycles((200, 0.30), (200, 0.20), (200, 0.20))
     assert gates.levelled(waiting, 1.0).ok
+    assert gates.levelled(waiting, 1.0).worst == 0, "the CPU was not judged, so it is not shown as if"
     # ... but everybody does when it is nearly all that there is.
     assert not gates.levelled(waiting, 0.24).ok
 

@@ -154,7 +154,3 @@ def _fail(message: str, fix: str, code: int) -> None:
     if fix:
         print(f"  fix: {fix}", file=sys.stderr)
     sys.exit(code)
-
-
-if __name__ == "__main__":
-    main()

@@ -68,6 +68,8 @@ class LevelResult:
 
     ok: bool
     gains: list[Gain]
+    #: The largest gain that was judged: of CPU only where it is scarce. None where it was not measured.
+    worst: float | None = None
 
 
 def levelled(cycles: Sequence[Trial], cpu_limit: float) -> LevelResult:
@@ -95,8 +97,10 @@ def levelled(cycles: Sequence[Trial], cpu_limit: float) -> LevelResult:
         gains.append(Gain(trial.throughput / best - 1 if best > 0 and trial.throughput > 0 else None, cpu))
     used = [u for u in (t.server.get("cpu_cores") for t in last) if u is not None]
     scarce = max(used, default=0.0) >= SCARCE * cpu_limit
-    enough = [g.most is not None and (g.most if scarce else g.throughput or 0.0) < MOST_GAIN for g in gains]
-    return LevelResult(all(enough), gains)
+    if any(g.most is None for g in gains):
+        return LevelResult(False, gains)
+    worst = max((g.most if scarce else g.throughput) or 0.0 for g in gains)
+    return LevelResult(worst < MOST_GAIN, gains, worst)
 
 
 def overloaded(trial: Trial, experiment: Experiment) -> bool:
@@ -238,13 +242,10 @@ def _level(block: Block, experiment: Experiment) -> Iterator[_Check]:
             continue
         limits = [cpu_capacity(i) for i in block.instances if i.variant == variant]
         result = levelled(own, min(limits, default=experiment.limits.cpu))
-        worst = [c.most for c in result.gains]
-        known = [w for w in worst if w is not None]
-        if len(known) < len(worst):
+        if result.worst is None:
             text = "no measurement of OK throughput or CPU in the warm-up"
             yield _Check(gate, variant, 2, "no measurement", f"{variant}: {text}, so it cannot be seen to level off")
             continue
-        shown = percent(max(known, default=0.0), 1)
         sentence: str | None = None
         if not result.ok:
             steps = " and ".join(
@@ -255,7 +256,7 @@ def _level(block: Block, experiment: Experiment) -> Iterator[_Check]:
                 f"{variant}: not warmed up after {len(own)} cycles: in the last two throughput rose by"
                 f" {steps}, over the best before; less than {percent(MOST_GAIN)} allowed"
             )
-        yield _Check(gate, variant, max(known, default=0.0), shown, sentence)
+        yield _Check(gate, variant, result.worst, percent(result.worst, 1), sentence)
 
 
 def _complete(block: Block, experiment: Experiment) -> Iterator[_Check]:
