@@ -173,6 +173,8 @@ def test_a_full_disk_starts_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_an_interruption_waits_for_the_end_of_the_clean_up() -> None:
     steps = []
+    # A background job of a shell inherits an ignored SIGINT.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def clean_up() -> None:
         with processes.uninterrupted():

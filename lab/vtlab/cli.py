@@ -129,8 +129,11 @@ def _interrupted(number: int, _: types.FrameType | None) -> None:
 
 def main() -> None:
     """Entry point: every error becomes a message, a fix and its exit code; never a traceback."""
-    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, _interrupted)
+    # Under nohup a closed terminal must not end the run.
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, _interrupted)
     try:
         code = app(standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
