@@ -195,7 +195,9 @@ def _checks(block: Block, experiment: Experiment) -> Iterator[_Check]:
     else:
         for variant in experiment.variants:
             last = [t for t in block.warmup if t.variant == variant][-1:]
-            yield from (check for trial in last for check in _answered(trial, experiment))
+            for trial in last:
+                yield from _answered(trial, experiment)
+                yield from _generator(trial, experiment)
     for trial in block.trials:
         for checks in _PER_TRIAL:
             yield from checks(trial, experiment)
