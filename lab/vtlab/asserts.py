@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vtlab.errors import AssertionFailed, BadInput
+from vtlab.experiment import Experiment
 from vtlab.records import Comparison, Verdict
+from vtlab.verdict import METRICS
 
 _FORM = re.compile(r"\s*(\w+)\s*\(\s*([\w-]+)\s*/\s*([\w-]+)\s*\)\s*(>=|<=|>|<)\s*(\d+(?:\.\d+)?)\s*")
 
@@ -42,6 +44,20 @@ def parse(text: str) -> Demand:
     if not match:
         raise BadInput(f"--assert '{text}' is no assertion", "write it as 'throughput(virtual/platform) >= 1.2'")
     return Demand(text.strip(), match[1], match[2], match[3], match[4], float(match[5]))
+
+
+def refuse_unknown(demands: Sequence[Demand], experiments: Sequence[Experiment]) -> None:
+    """BadInput for a demand that no run of the experiments could answer: to be asked before measuring."""
+    for demand in demands:
+        if demand.metric not in METRICS:
+            raise BadInput(f"--assert '{demand.text}': no metric '{demand.metric}'", f"there is: {', '.join(METRICS)}")
+        for experiment in experiments:
+            over, of = experiment.variants
+            if (demand.of, demand.over) != (of, over):
+                raise BadInput(
+                    f"--assert '{demand.text}': {experiment.name} does not compare {demand.of} with {demand.over}",
+                    f"write {demand.metric}({of}/{over})",
+                )
 
 
 def check(demands: Sequence[Demand], verdicts: Sequence[Verdict]) -> None:

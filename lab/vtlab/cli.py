@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import types
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -13,9 +14,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from vtlab import asserts, doctor, experiment, plan, session, units
+from vtlab import doctor, experiment, plan, session, units
 from vtlab.errors import BadInput, Interrupted, LabError
 from vtlab.experiment import ClosedLoad
+from vtlab.kubernetes import doctor as kubernetes
+from vtlab.kubernetes.cluster import Where
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 console = Console(soft_wrap=True)
@@ -24,6 +27,10 @@ Results = Annotated[Path, typer.Option("--results", help="Where the results dire
 Blocks = Annotated[int, typer.Option("--blocks", help=f"Blocks to measure; below {plan.FULL_RUN} is a quick look.")]
 Seed = Annotated[int | None, typer.Option("--seed", help="Draws the order of the variants in each block.")]
 NoLimit = Annotated[bool, typer.Option("--no-cpu-limit", help="Measure without a CPU limit where none can be set.")]
+To = Annotated[str, typer.Option("--target", help="local (this machine) or kubernetes.")]
+Context = Annotated[str | None, typer.Option("--context", help="Of the kubeconfig; the current one if not given.")]
+Namespace = Annotated[str, typer.Option("--namespace", help="Where the chart is installed.")]
+Release = Annotated[str, typer.Option("--release", help="The name that helm install was given.")]
 ROOT = Path("results")
 
 
@@ -40,14 +47,19 @@ def run(
     demand: Annotated[
         list[str] | None, typer.Option("--assert", help="Exit 1 unless it holds: 'throughput(virtual/platform) >= 1.2'")
     ] = None,
+    target: To = "local",
+    context: Context = None,
+    namespace: Namespace = "lab",
+    release: Release = "lab",
 ) -> None:
-    """Measure experiments on this machine: both variants, block by block, then the verdict."""
-    demands = [asserts.parse(text) for text in demand or []]
+    """Measure experiments, here or in a cluster: both variants, block by block, then the verdict."""
+    where = _where(target, context, namespace, release)
+    if where and no_cpu_limit:
+        raise BadInput("--no-cpu-limit is for this machine", "in a cluster the chart sets the limit")
     planned = plan.runs(session.resolve(experiments), _cpus(cpu))
     label = "+".join(dict.fromkeys(r.experiment.name for r in planned))
-    folder = session.begin(planned, _options(blocks, seed, root, no_cpu_limit), label)
-    analyses = session.go_on(folder, root, console)
-    asserts.check(demands, [a.verdict for a in analyses])
+    options = replace(_options(blocks, seed, root, no_cpu_limit), cluster=where, asserts=demand or [])
+    session.go_on(session.begin(planned, options, label), root, console)
 
 
 @app.command()
@@ -77,7 +89,7 @@ def resume(folder: Annotated[Path, typer.Argument(metavar="DIR")]) -> None:
 @app.command()
 def report(folder: Annotated[Path, typer.Argument(metavar="DIR")]) -> None:
     """Rebuild the reports of a results directory from its raw data."""
-    session.report(folder, console)
+    session.refuse_invalid(folder, session.report(folder, console))
 
 
 @app.command("list")
@@ -96,9 +108,24 @@ def list_() -> None:
 
 
 @app.command("doctor")
-def doctor_(root: Results = ROOT) -> None:
+def doctor_(
+    root: Results = ROOT,
+    target: To = "local",
+    context: Context = None,
+    namespace: Namespace = "lab",
+    release: Release = "lab",
+) -> None:
     """Show each prerequisite, found or missing, with the command that mends it."""
-    doctor.examine(root, session.REPOSITORY, console)
+    where = _where(target, context, namespace, release)
+    found = kubernetes.findings(where) if where else doctor.findings(root, session.REPOSITORY)
+    doctor.examine(found, console)
+
+
+def _where(target: str, context: str | None, namespace: str, release: str) -> Where | None:
+    """The cluster that is meant; None for this machine. BadInput for another target."""
+    if target not in ("local", "kubernetes"):
+        raise BadInput(f"--target {target}: no such target", "write local or kubernetes")
+    return Where(context, namespace, release) if target == "kubernetes" else None
 
 
 def _cpus(text: str) -> list[float]:

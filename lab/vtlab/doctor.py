@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,14 +33,14 @@ def findings(root: Path, repository: Path) -> list[Finding]:
     """Every prerequisite, in the order in which a run needs them."""
     return [
         _platform(),
-        _asked("JDK", lambda: _tool(tools.find_java())),
-        _asked("k6", lambda: _tool(tools.find_k6(repository))),
-        _asked("Prometheus", lambda: _tool(tools.find_prometheus(repository))),
-        _asked("the app", lambda: _tool(tools.find_app(repository))),
+        asked("JDK", lambda: _tool(tools.find_java())),
+        asked("k6", lambda: _tool(tools.find_k6(repository))),
+        asked("Prometheus", lambda: _tool(tools.find_prometheus(repository))),
+        asked("the app", lambda: _tool(tools.find_app(repository))),
         _limits(),
         _cores(),
         _room(root),
-        _asked("no other run", lambda: _idle(root)),
+        asked("no other run", lambda: _idle(root)),
         _program("Maven", ["mvn"], "apt-get install maven", "to build the app"),
         _program("Go", ["go"], "install Go 1.21 or newer", "to build k6 and Prometheus where they are missing"),
         _program(
@@ -49,9 +49,8 @@ def findings(root: Path, repository: Path) -> list[Finding]:
     ]
 
 
-def examine(root: Path, repository: Path, console: Console) -> None:
+def examine(found: Sequence[Finding], console: Console) -> None:
     """Prints the findings; PrerequisiteMissing when something that a run needs is not there."""
-    found = findings(root, repository)
     for finding in found:
         mark = "ok     " if not finding.fix else "absent " if finding.optional else "MISSING"
         console.print(f"{mark}  {finding.name + ':':14} {finding.said}", highlight=False, markup=False)
@@ -62,7 +61,7 @@ def examine(root: Path, repository: Path, console: Console) -> None:
         raise PrerequisiteMissing(f"missing: {', '.join(missing)}", "each fix stands above")
 
 
-def _asked(name: str, look: Callable[[], str]) -> Finding:
+def asked(name: str, look: Callable[[], str]) -> Finding:
     try:
         return Finding(name, look())
     except LabError as error:
@@ -82,7 +81,7 @@ def _platform() -> Finding:
 def _limits() -> Finding:
     host = cgroup.Host()
     if os.geteuid() == 0:
-        return Finding("CPU limits", f"control groups of version {host.version()}, written directly (root)")
+        return asked("CPU limits", lambda: _try_group(host))
     if shutil.which("systemd-run") and os.environ.get("XDG_RUNTIME_DIR"):
         return Finding("CPU limits", "by systemd-run --user --scope")
     return Finding(
@@ -90,6 +89,12 @@ def _limits() -> Finding:
         "not root, and no systemd user session",
         "run as root, or in a login session with systemd; or measure without: --no-cpu-limit",
     )
+
+
+def _try_group(host: cgroup.Host) -> str:
+    """Makes a control group with a limit, and removes it; PrerequisiteMissing where that does not work."""
+    cgroup.Cgroup.create(f"doctor-{os.getpid()}", 0.5, 64 * 1024**2, record=lambda _: None).remove()
+    return f"control groups of version {host.version()}, written directly (root)"
 
 
 def _cores() -> Finding:

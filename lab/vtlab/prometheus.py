@@ -28,6 +28,8 @@ class Prometheus:
 
     def __init__(self, url: str, transport: httpx.BaseTransport | None = None) -> None:
         self.url = url.rstrip("/")
+        #: More labels that tell a variant's series from others' in a Prometheus that is shared.
+        self.selectors: dict[str, dict[str, str]] = {}
         self._client = httpx.Client(base_url=self.url, timeout=15, trust_env=False, transport=transport)
 
     def evaluate(self, expr: str, at_ms: int) -> float | None:
@@ -63,27 +65,34 @@ class Prometheus:
         self.await_scrape(variant, end_ms)
         seconds = (end_ms - start_ms) / 1000
         return {
-            name: self.evaluate(expression(template, variant, seconds), end_ms)
-            for name, template in EXPRESSIONS.items()
+            name: self.evaluate(self._of(template, variant, seconds), end_ms) for name, template in EXPRESSIONS.items()
         }
 
     def in_flight(self, variant: str, after_ms: int, until_ms: int) -> float | None:
         """Requests in flight in the server at the last scrape after one time and until another; None without one."""
-        scraped = self.evaluate(f'max(timestamp(up{{variant="{variant}"}})) * 1000', until_ms)
+        scraped = self.measured(variant, "max(timestamp(up{$selector})) * 1000", until_ms)
         if scraped is None or scraped <= after_ms:
             return None
-        return self.evaluate(expression(IN_FLIGHT, variant, 0), until_ms)
+        return self.evaluate(self._of(IN_FLIGHT, variant), until_ms)
 
     def charted(self, variant: str, begin_ms: int, end_ms: int) -> dict[str, list[list[float]]]:
         """The series of the report's charts, every second."""
-        return {
-            name: self.series(expression(template, variant, 0), begin_ms, end_ms) for name, template in CHARTED.items()
-        }
+        return {name: self.series(self._of(template, variant), begin_ms, end_ms) for name, template in CHARTED.items()}
+
+    def measured(self, variant: str, expr: str, at_ms: int) -> float | None:
+        """As ``evaluate``; ``$selector`` in the expression stands for the variant's labels."""
+        return self.evaluate(expr.replace("$selector", self._selector(variant)), at_ms)
+
+    def labels(self, variant: str, expr: str, at_ms: int) -> dict[str, str]:
+        """The labels of the first series of an expression with ``$selector``; empty where there is none."""
+        query = {"query": expr.replace("$selector", self._selector(variant)), "time": _time(at_ms)}
+        result = self._get("/api/v1/query", query)["result"]
+        return dict(result[0]["metric"]) if result else {}
 
     def await_scrape(self, variant: str, after_ms: int, within: float = SCRAPED_WITHIN) -> None:
         """Waits until a successful scrape of the variant later than ``after_ms`` is in. BlockFault after
         ``within`` seconds."""
-        up = f'up{{variant="{variant}"}}'
+        up = f"up{{{self._selector(variant)}}}"
         # Only of a plain selector does timestamp() tell the sample's time.
         newest = f"max(timestamp({up}) and {up} == 1) * 1000"
         end = time.monotonic() + within
@@ -94,6 +103,14 @@ class Prometheus:
             if time.monotonic() > end:
                 raise BlockFault(f"{variant}: Prometheus has not scraped it for {within:.0f} s")
             time.sleep(0.1)
+
+    def _selector(self, variant: str) -> str:
+        labels = {"variant": variant, **self.selectors.get(variant, {})}
+        return ",".join(f'{name}="{value}"' for name, value in labels.items())
+
+    def _of(self, template: str, variant: str, window: float = 0) -> str:
+        """The named expression for the variant's own series."""
+        return expression(template, variant, window).replace(f'variant="{variant}"', self._selector(variant))
 
     def close(self) -> None:
         """Gives up its connections."""

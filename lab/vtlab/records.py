@@ -128,6 +128,8 @@ class Manifest(Record):
     #: UTC, ISO 8601.
     started: str
     target: Literal["local", "kubernetes"]
+    #: Where in the cluster: context, namespace, release. Empty for a local run.
+    cluster: dict[str, str] = {}
     #: The experiment as resolved: overrides such as ``--cpu`` applied.
     experiment: dict[str, Any]
     blocks: int
@@ -135,6 +137,8 @@ class Manifest(Record):
     #: Attempts in all blocks together that may be rejected before the run is invalid.
     max_rejected: int
     command: str
+    #: What the call demanded of the verdict (``--assert``); a resumed run still owes it.
+    asserts: list[str] = []
     commit: str
     versions: dict[str, str]
     jvm_flags: list[str]

@@ -45,7 +45,7 @@ def measure(
             raise InvalidRun(
                 f"{name}: {len(rejected)} blocks were rejected, {accepted} of {manifest.blocks} count; the last: "
                 + "; ".join(rejected[-1][1][:3]),
-                f"see the reasons in the report (vtlab report {folder}); is something else running on this machine?",
+                f"see the reasons in the report (vtlab report {folder}); is something else running there?",
             )
         number = accepted + 1
         tries = 1 + sum(block.block == number for block, _ in rejected)
@@ -127,6 +127,4 @@ def _of(trials: Sequence[Trial], variant: str) -> list[Trial]:
 def manifest_of(planned: plan.PlannedRun, **fields: Any) -> Manifest:
     """The manifest of a planned run."""
     blocks: int = fields["blocks"]
-    return Manifest(
-        experiment=planned.experiment.document(), max_rejected=max(2, blocks // 2), target="local", **fields
-    )
+    return Manifest(experiment=planned.experiment.document(), max_rejected=max(2, blocks // 2), **fields)

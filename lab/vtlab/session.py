@@ -8,16 +8,20 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.console import Console
 
-from vtlab import __version__, gates, machine, plan, results, runner, statistics, tools, verdict
-from vtlab.analysis import Analysis
+from vtlab import __version__, asserts, gates, machine, plan, results, runner, statistics, tools, verdict
+from vtlab.analysis import Analysis, Run
 from vtlab.errors import BadInput, Interrupted, InvalidRun, LabError, PrerequisiteMissing
 from vtlab.experiment import Experiment, load
+from vtlab.kubernetes import target as kubernetes
+from vtlab.kubernetes.cluster import Where
+from vtlab.kubernetes.target import Facts, KubernetesTarget
 from vtlab.local import jvm, processes
 from vtlab.local.target import LocalTarget
 from vtlab.progress import Progress
@@ -37,6 +41,10 @@ class Options:
     seed: int | None
     root: Path
     no_cpu_limit: bool
+    #: The cluster to measure in; None is this machine.
+    cluster: Where | None = None
+    #: Assertions on the verdicts, as written.
+    asserts: Sequence[str] = ()
 
 
 def begin(planned: Sequence[plan.PlannedRun], options: Options, label: str) -> Path:
@@ -44,30 +52,14 @@ def begin(planned: Sequence[plan.PlannedRun], options: Options, label: str) -> P
 
     A single run's results directory is the folder itself.
     """
-    if sys.platform != "linux":
-        raise PrerequisiteMissing(
-            "CPU limits need Linux control groups; this is no Linux",
-            "run the lab on Linux or in a Linux virtual machine",
-        )
-    cores = os.cpu_count() or 1
-    for run in planned:
-        if run.experiment.limits.cpu > cores:
-            raise BadInput(
-                f"{run.experiment.name}: a CPU limit of {run.experiment.limits.cpu:g} is above this machine's"
-                f" {cores} cores",
-                f"choose --cpu of at most {cores}; leave a core for the load generator",
-            )
-        if run.experiment.needs:
-            raise PrerequisiteMissing(
-                f"{run.experiment.name} needs {', '.join(run.experiment.needs)}, which this target does not have",
-                "choose another experiment (vtlab list)",
-            )
-    cache = tools.find_aot_cache(tools.find_app(REPOSITORY), tools.find_java())
-    versions = {"vtlab": __version__, **tools.versions(REPOSITORY)}
+    demands = [asserts.parse(text) for text in options.asserts]
+    asserts.refuse_unknown(demands, [run.experiment for run in planned])
+    cluster = options.cluster
+    found = [kubernetes.facts(cluster, run.experiment) if cluster else _facts(run.experiment) for run in planned]
     now = datetime.now(UTC)
     seed = options.seed if options.seed is not None else int(now.strftime("%Y%m%d"))
     folder = options.root / f"{now:%Y%m%dT%H%M%SZ}-{label}"
-    for run in planned:
+    for run, facts in zip(planned, found, strict=True):
         place = folder if len(planned) == 1 else folder / run.name
         manifest = runner.manifest_of(
             run,
@@ -76,15 +68,44 @@ def begin(planned: Sequence[plan.PlannedRun], options: Options, label: str) -> P
             blocks=options.blocks,
             seed=seed,
             command=_command(),
+            asserts=list(options.asserts),
             commit=_commit(),
-            versions=versions,
-            jvm_flags=list(jvm.flags(run.experiment, cache)),
+            versions=facts.versions,
+            jvm_flags=facts.jvm_flags,
             cpu_limited=not options.no_cpu_limit,
-            machine=machine.describe(),
+            machine=facts.machine,
+            target="kubernetes" if cluster else "local",
+            cluster=cluster.document() if cluster else {},
         )
         results.create(place, manifest)
         results.write_atomic(place / "experiment.json", json.dumps(run.experiment.document(), indent=2) + "\n")
     return folder
+
+
+def _facts(experiment: Experiment) -> Facts:
+    """What this machine runs the experiment with; PrerequisiteMissing or BadInput where it cannot."""
+    if sys.platform != "linux":
+        raise PrerequisiteMissing(
+            "CPU limits need Linux control groups; this is no Linux",
+            "run the lab on Linux or in a Linux virtual machine, or in a cluster: --target kubernetes",
+        )
+    cores = os.cpu_count() or 1
+    if experiment.limits.cpu > cores:
+        raise BadInput(
+            f"{experiment.name}: a CPU limit of {experiment.limits.cpu:g} is above this machine's {cores} cores",
+            f"choose --cpu of at most {cores}; leave a core for the load generator",
+        )
+    if experiment.needs:
+        raise PrerequisiteMissing(
+            f"{experiment.name} needs {', '.join(experiment.needs)}, which this target does not have",
+            "choose another experiment (vtlab list)",
+        )
+    cache = tools.find_aot_cache(tools.find_app(REPOSITORY), tools.find_java())
+    return Facts(_versions(), list(jvm.flags(experiment, cache)), machine.describe())
+
+
+def _versions() -> dict[str, str]:
+    return {"vtlab": __version__, **tools.versions(REPOSITORY)}
 
 
 def root_of(folder: Path) -> Path:
@@ -93,20 +114,23 @@ def root_of(folder: Path) -> Path:
 
 
 def go_on(folder: Path, root: Path, console: Console) -> list[Analysis]:
-    """Measures whatever the runs in ``folder`` lack, then writes the reports. Keeps every finished block."""
+    """Measures whatever the runs in ``folder`` lack, then writes the reports. Keeps every finished block.
+
+    AssertionFailed when a verdict is not what the call that began the runs demanded.
+    """
     processes.refuse_if_busy(root)
     for line in processes.end_orphans(root):
         console.print(f"ended what an earlier vtlab left behind: {line}", highlight=False)
     places = results.runs_in(folder)
     for place in places:
-        _refuse_other_parts(results.read(place).manifest)
+        _refuse_other_parts(results.read(place))
     todo = [seconds for place in places for seconds in _still(place)]
     invalid: InvalidRun | None = None
     try:
         with Progress(console, todo) as progress:
             for place in places:
                 run = results.read(place)
-                with LocalTarget(place, root, REPOSITORY, no_cpu_limit=not run.manifest.cpu_limited) as target:
+                with _target(place, root, run.manifest) as target:
                     try:
                         runner.measure(place, target, progress, run.name)
                     except InvalidRun as error:
@@ -121,7 +145,22 @@ def go_on(folder: Path, root: Path, console: Console) -> list[Analysis]:
     analyses = report(folder, console)
     if invalid:
         raise invalid
+    for analysis in analyses:
+        demands = [asserts.parse(text) for text in analysis.run.manifest.asserts]
+        asserts.check(demands, [analysis.verdict])
     return analyses
+
+
+def refuse_invalid(folder: Path, analyses: Sequence[Analysis]) -> None:
+    """InvalidRun when the gates rejected more blocks of a run than it may lose."""
+    for analysis in analyses:
+        verdict, manifest = analysis.verdict, analysis.run.manifest
+        if not verdict.valid and len(verdict.rejected) > manifest.max_rejected:
+            raise InvalidRun(
+                f"{analysis.run.name}: {len(verdict.rejected)} blocks were rejected, {verdict.n} of "
+                f"{manifest.blocks} count",
+                f"the reasons stand in {folder / 'report.html'}",
+            )
 
 
 def report(folder: Path, console: Console) -> list[Analysis]:
@@ -140,9 +179,19 @@ def report(folder: Path, console: Console) -> list[Analysis]:
     return analyses
 
 
-def _refuse_other_parts(manifest: Manifest) -> None:
-    """BadInput when a run would go on with another JDK, k6, Prometheus or app than it began with."""
-    now = tools.versions(REPOSITORY)
+def _target(place: Path, root: Path, manifest: Manifest) -> AbstractContextManager[runner.Target]:
+    if manifest.target == "kubernetes":
+        return KubernetesTarget(place, root, Where.of(manifest.cluster), manifest.run_id)
+    return LocalTarget(place, root, REPOSITORY, no_cpu_limit=not manifest.cpu_limited)
+
+
+def _refuse_other_parts(run: Run) -> None:
+    """BadInput when a run would go on with another JDK, k6, Prometheus, app or chart than it began with."""
+    manifest = run.manifest
+    if manifest.target == "kubernetes":
+        now = kubernetes.facts(Where.of(manifest.cluster), run.experiment).versions
+    else:
+        now = _versions()
     other = [
         f"{name} was {manifest.versions.get(name)}, is {now[name]}"
         for name in now

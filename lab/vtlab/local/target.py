@@ -173,7 +173,7 @@ class LocalTarget:
             for trial in (*document.warmup, *document.single, *document.trials):
                 trial.server = client.window(trial.variant, trial.start, trial.end)
                 trial.machine = sampler.window(trial.start, trial.end)
-            _fill_in_flight_before(document, client)
+            fill_in_flight_before(document, client)
             return document
 
     def finish(self) -> list[Instance]:
@@ -271,7 +271,7 @@ class LocalTarget:
         return self._client
 
 
-def _fill_in_flight_before(document: K6Document, client: Prometheus) -> None:
+def fill_in_flight_before(document: K6Document, client: Prometheus) -> None:
     """What each phase found in flight in its server: at the last scrape after the variant's phase before it.
 
     Phases follow each other within the second, so there may be no such scrape. Then the client knows: it had

@@ -1,0 +1,81 @@
+"""Looks at each prerequisite of a run in a cluster: found or missing, and what mends it."""
+
+from __future__ import annotations
+
+from vtlab import variant
+from vtlab.doctor import Finding, asked
+from vtlab.errors import LabError, PrerequisiteMissing
+from vtlab.kubernetes import forward, job
+from vtlab.kubernetes.cluster import MONITORING_RIGHTS, RIGHTS, Cluster, NotFound, Right, Where
+
+_ROLE = "bind the Role {role} of the chart: helm upgrade --set 'rbac.subjects=…' (docs/operations.md)"
+
+
+def findings(where: Where) -> list[Finding]:
+    """Every prerequisite, in the order in which a run needs them; without a cluster only what can be seen."""
+    found = [asked("kubectl", forward.kubectl)]
+    try:
+        cluster = Cluster(where)
+        server = Finding("cluster", f"{cluster.version()} at {cluster.server}")
+    except LabError as error:
+        return [*found, Finding("cluster", error.message, error.fix)]
+    try:
+        found.append(server)
+        missing = _missing(cluster, RIGHTS, where.namespace)
+        found.append(_rights("rights", where, where.namespace, missing))
+        # What cannot be asked for lack of a right would only repeat that.
+        if missing:
+            return found
+        found.append(asked("the lab", lambda: _deployments(cluster)))
+        remote_write = _remote_write(cluster)
+        if remote_write is None:
+            found.append(
+                Finding("Prometheus", "no CronJob names where k6 pushes to", "helm upgrade, monitoring.enabled")
+            )
+            return found
+        try:
+            name, namespace, port = forward.service(remote_write)
+        except LabError as error:
+            return [*found, Finding("Prometheus", error.message, error.fix)]
+        missing = _missing(cluster, MONITORING_RIGHTS, namespace)
+        found.append(_rights(f"Prometheus ({name}:{port})", where, namespace, missing))
+    finally:
+        cluster.close()
+    return found
+
+
+def _missing(cluster: Cluster, rights: tuple[Right, ...], namespace: str) -> list[str]:
+    return [str(right) for right in rights if not cluster.allowed(right, namespace)]
+
+
+def _rights(name: str, where: Where, namespace: str, missing: list[str]) -> Finding:
+    if not missing:
+        return Finding(name, f"every right that a run needs in namespace {namespace}")
+    return Finding(
+        name, f"missing in namespace {namespace}: {', '.join(missing)}", _ROLE.format(role=f"{where.release}-runner")
+    )
+
+
+def _deployments(cluster: Cluster) -> str:
+    found = []
+    for name in variant.ENVIRONMENT:
+        try:
+            status = cluster.deployment(f"{cluster.where.release}-{name}").get("status", {})
+        except NotFound:
+            raise PrerequisiteMissing(
+                f"no Deployment {cluster.where.release}-{name} in namespace {cluster.where.namespace}",
+                "install the lab: make up, or helm install",
+            ) from None
+        found.append(f"{name} {status.get('readyReplicas', 0)} ready")
+    return ", ".join(found)
+
+
+def _remote_write(cluster: Cluster) -> str | None:
+    for experiment in ("blocking", "cpu"):
+        try:
+            spec = cluster.cron_job(f"{cluster.where.release}-{experiment}")["spec"]["jobTemplate"]["spec"]
+        except NotFound:
+            continue
+        (k6,) = (c for c in spec["template"]["spec"]["containers"] if c["name"] == job.CONTAINER)
+        return job.environment_of(k6).get("K6_PROMETHEUS_RW_SERVER_URL") or None
+    return None

@@ -1,0 +1,128 @@
+"""Reads what a pod's status says. Pure functions of the API's JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+Json = dict[str, Any]
+
+#: Reasons for which a container waits and that do not pass by themselves.
+_HOPELESS = (
+    "ImagePullBackOff",
+    "ErrImageNeverPull",
+    "InvalidImageName",
+    "CreateContainerConfigError",
+    "CreateContainerError",
+    "RunContainerError",
+)
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """What is wrong with a pod. ``hopeless``: waiting will not help, somebody must change something."""
+
+    text: str
+    hopeless: bool = False
+
+
+def name(pod: Json) -> str:
+    """Its name."""
+    return str(pod["metadata"]["name"])
+
+
+def uid(pod: Json) -> str:
+    """Its unique identity."""
+    return str(pod["metadata"]["uid"])
+
+
+def label(pod: Json, key: str) -> str:
+    """The value of a label; empty without it."""
+    return str(pod["metadata"].get("labels", {}).get(key, ""))
+
+
+def ready(pod: Json) -> bool:
+    """Whether it passes its readiness probe and is not being deleted."""
+    return _condition(pod, "Ready").get("status") == "True" and not pod["metadata"].get("deletionTimestamp")
+
+
+def restarts(pod: Json) -> int:
+    """How often its containers were started again."""
+    return sum(int(each.get("restartCount", 0)) for each in _containers(pod))
+
+
+def oom_kills(pod: Json) -> int:
+    """Containers whose present or last end was for lack of memory."""
+    return sum(end.get("reason") == "OOMKilled" for each in _containers(pod) for end in _ends(each))
+
+
+def exit_code(pod: Json, container: str) -> int | None:
+    """How a container ended; None while it has not."""
+    for each in _containers(pod):
+        if each.get("name") == container and "terminated" in each.get("state", {}):
+            return int(each["state"]["terminated"].get("exitCode", -1))
+    return None
+
+
+def started_in(pod: Json) -> float:
+    """Seconds from the start of its containers until it was ready, to the second; 0 where unknown."""
+    at = _condition(pod, "Ready").get("lastTransitionTime")
+    begun = [
+        each["state"]["running"]["startedAt"] for each in _containers(pod) if "running" in (each.get("state") or {})
+    ]
+    return (_time(at) - _time(min(begun))).total_seconds() if at and begun else 0.0
+
+
+def unschedulable(pod: Json) -> str:
+    """Why no node takes it; empty when one does."""
+    found = _condition(pod, "PodScheduled")
+    return str(found.get("message", "")) if found.get("reason") == "Unschedulable" else ""
+
+
+def trouble(pod: Json) -> Trouble | None:
+    """The first thing that is wrong with it; None for a pod that runs, starts or has ended well."""
+    status = pod.get("status", {})
+    disrupted = _condition(pod, "DisruptionTarget")
+    if status.get("reason") == "Evicted" or disrupted.get("status") == "True":
+        said = status.get("message") or disrupted.get("message") or disrupted.get("reason", "")
+        return Trouble(f"was evicted: {said}")
+    if status.get("reason") == "DeadlineExceeded":
+        return Trouble(f"ran longer than its deadline: {status.get('message', '')}")
+    for each in _containers(pod):
+        waiting = (each.get("state") or {}).get("waiting") or {}
+        if waiting.get("reason") in _HOPELESS:
+            return Trouble(
+                f"cannot start, {waiting['reason']}: {waiting.get('message', '')} (image {each.get('image')})", True
+            )
+        for end in _ends(each):
+            if end.get("reason") == "OOMKilled":
+                return Trouble("was killed for lack of memory (OOMKilled) at its memory limit")
+        if int(each.get("restartCount", 0)) > 0:
+            code = next((end.get("exitCode") for end in _ends(each)), "unknown")
+            return Trouble(f"was restarted after exit code {code}")
+    if pod["metadata"].get("deletionTimestamp"):
+        return Trouble("was deleted")
+    return None
+
+
+def _containers(pod: Json) -> list[Json]:
+    return list(pod.get("status", {}).get("containerStatuses") or [])
+
+
+def _ends(container: Json) -> Iterator[Json]:
+    """Its present and its last end."""
+    for state in ("state", "lastState"):
+        end = (container.get(state) or {}).get("terminated")
+        if end:
+            yield end
+
+
+def _condition(pod: Json, kind: str) -> Json:
+    found = pod.get("status", {}).get("conditions") or []
+    return next((each for each in found if each.get("type") == kind), {})
+
+
+def _time(text: str) -> datetime:
+    return datetime.fromisoformat(text.replace("Z", "+00:00"))
