@@ -9,7 +9,7 @@ VTLAB := .venv/bin/vtlab
 PYTHON := .venv/bin/python
 SETUP := lab/setup
 
-.PHONY: help compare test setup setup-test lint lock clean
+.PHONY: help compare up down test e2e e2e-faults setup setup-test lint lock clean
 
 help: ## Show what there is to make
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,19 +17,32 @@ help: ## Show what there is to make
 compare: setup ## The main job: does a blocking and a CPU-bound service gain from virtual threads here?
 	$(VTLAB) run blocking cpu --blocks $(BLOCKS)
 
+up: setup ## The lab on a Kubernetes: TARGET=kind, minikube, current or embedded; what is there if not given
+	@e2e/up $(or $(TARGET),auto)
+
+down: ## Take down what `make up` brought up
+	@e2e/up down
+
 test: setup-test lint ## Every test on this machine, against real parts (Tomcat, k6, Prometheus, Chromium)
 	$(SETUP) java mvn -q -f app/pom.xml test
 	cd k6 && K6="$$(../$(PYTHON) -m vtlab.tools k6)" PATH="$(CURDIR)/.venv/bin:$$PATH" npm test
 	cd lab && ../$(PYTHON) -m pytest
+	$(PYTHON) -m pytest -c e2e/pytest.ini e2e/chart
+
+e2e: setup-test ## The whole thing on a real Kubernetes (brought up and taken down again)
+	@e2e/run kubernetes
+
+e2e-faults: setup-test ## What goes wrong in a cluster: killed pods, an absent API server, missing images
+	@e2e/run faults
 
 lint: setup-test ## Formatting, types and lint rules of every part
 	cd k6 && PATH="$(CURDIR)/.venv/bin:$$PATH" npm run check
-	cd lab && ../$(PYTHON) -m ruff check . && ../$(PYTHON) -m ruff format --check . && ../$(PYTHON) -m mypy
+	cd lab && ../$(PYTHON) -m ruff check . ../e2e && ../$(PYTHON) -m ruff format --check . ../e2e && ../$(PYTHON) -m mypy
 
 setup: ## What a comparison needs: virtual environment, app, k6, Prometheus
 	@$(SETUP) run
 
-setup-test: setup ## What the tests need on top: node modules, Chromium
+setup-test: setup ## What the tests need on top: node modules, Helm, Chromium
 	@$(SETUP) test
 
 lock: ## Write lab/requirements.txt anew from requirements.in (newest versions)

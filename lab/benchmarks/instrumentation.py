@@ -3,7 +3,8 @@
     .venv/bin/python lab/benchmarks/instrumentation.py [BLOCKS]
 
 Uses the lab's own parts (JVMs in their control groups, k6's blocks in mirrored order, the paired interval), but not its
-gates: the variant without metrics has nothing that Prometheus could scrape.
+gates: the variant without metrics has nothing that Prometheus could scrape. The one with metrics is scraped every
+second, as in a run.
 """
 
 from __future__ import annotations
@@ -11,7 +12,10 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -23,6 +27,29 @@ from vtlab.local.processes import Ledger
 
 ON, OFF = "metrics-on", "metrics-off"
 SETTINGS: dict[str, dict[str, str]] = {ON: {}, OFF: {"SPRING_PROFILES_ACTIVE": "no-metrics"}}
+
+
+#: Most gain of the last two warm-up cycles over the best before; beyond it the JVM was still getting faster.
+MOST_GAIN = 0.05
+
+
+@contextmanager
+def scraped(address: str) -> Iterator[None]:
+    """Meanwhile reads the metrics every second, as Prometheus would."""
+    ended = threading.Event()
+
+    def scrape() -> None:
+        with httpx.Client(trust_env=False, timeout=5) as client:
+            while not ended.wait(1):
+                client.get(f"http://{address}/actuator/prometheus").raise_for_status()
+
+    thread = threading.Thread(target=scrape, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def block(number: int, folder: Path, ledger: Ledger) -> dict[str, list[float]]:
@@ -55,14 +82,21 @@ def block(number: int, folder: Path, ledger: Ledger) -> dict[str, list[float]]:
     )
     command = k6.command(tools.find_k6(session.REPOSITORY).path, call, push=False)
     process = ledger.start(command, role="k6", log=folder / f"{number}-k6.log", environment=tools.clean_environment())
-    with machine.Sampler(process.pid) as sampler:
+    with machine.Sampler(process.pid) as sampler, scraped(running[ON].address):
         while process.ended() is None:
             time.sleep(0.1)
     for each in running.values():
         each.process.stop(3)
         if each.cgroup:
             each.cgroup.remove()
+    if process.returncode() not in k6.DONE:
+        raise SystemExit(f"block {number}: k6 ended with {process.ended()}: {process.last_lines()}")
     document = k6.read_document(call.document, process.last_lines())
+    for name in SETTINGS:
+        *before, first, second = [t.throughput for t in document.warmup if t.variant == name]
+        gain = max(first, second) / max(before) - 1
+        if gain >= MOST_GAIN:
+            raise SystemExit(f"block {number}: {name} still gained {gain:.1%} in its warm-up: give it more cycles")
     rates: dict[str, list[float]] = {ON: [], OFF: []}
     for trial in document.trials:
         if any(trial.failed.values()) or trial.started != trial.completed:

@@ -48,3 +48,17 @@ def test_an_overload_fails_an_assertion_in_words() -> None:
     changed = analysis.verdict.model_copy(update={"comparisons": [lost]})
     with pytest.raises(AssertionFailed, match="platform could not keep up"):
         asserts.check([asserts.parse("throughput(virtual/platform) >= 1.2")], [changed])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("througput(virtual/platform) >= 1", "no metric 'througput'"),
+        ("throughput(platform/virtual) >= 1", "does not compare platform with virtual"),
+        ("throughput(virtual/reactive) >= 1", "does not compare virtual with reactive"),
+    ],
+)
+def test_what_no_run_could_answer_is_refused_before_measuring(text: str, said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        asserts.refuse_unknown([asserts.parse(text)], [builders.experiment()])
+    asserts.refuse_unknown([asserts.parse("latency_p99(virtual/platform) < 1")], [builders.experiment()])

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from tests import builders
 from vtlab import plan, results, session, verdict
-from vtlab.errors import BadInput
+from vtlab.errors import AssertionFailed, BadInput, InvalidRun
 from vtlab.experiment import load
 
 
@@ -48,3 +50,34 @@ def test_noise_of_an_aa_run_is_the_sd_of_its_blocks() -> None:
     mean = sum(logs) / 6
     sd = math.sqrt(sum((x - mean) ** 2 for x in logs) / 5)
     assert session.noise(analysis).startswith(f"per-block SD: {sd:.2%}, 95 % interval ")
+
+
+def test_an_assertion_that_nothing_answers_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    options = session.Options(
+        blocks=1, seed=1, root=tmp_path / "results", no_cpu_limit=False, asserts=["speed(a/b) > 1"]
+    )
+    with pytest.raises(BadInput, match="no metric 'speed'"):
+        session.begin(plan.runs([load("cpu", session.EXPERIMENTS)], []), options, "x")
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_resumed_run_still_owes_its_assertions(tmp_path: Path) -> None:
+    demand = "throughput(virtual/platform) >= 99"
+    options = session.Options(blocks=1, seed=1, root=tmp_path, no_cpu_limit=False, asserts=[demand])
+    folder = session.begin(plan.runs([load("blocking", session.EXPERIMENTS)], []), options, "x")
+    assert results.read(folder).manifest.asserts == [demand]
+    # Nothing is left to measure: going on reports, then checks.
+    for block in builders.run(blocks=1).blocks:
+        results.append_block(folder, block)
+    with pytest.raises(AssertionFailed, match="does not hold"):
+        session.go_on(folder, tmp_path, Console(quiet=True))
+
+
+def test_a_report_of_a_run_with_too_many_rejected_blocks_is_an_invalid_run(tmp_path: Path) -> None:
+    run = builders.run(blocks=1)
+    lost = [block.model_copy(update={"faults": ["boom"], "attempt": n}) for n, block in enumerate(run.blocks * 3, 1)]
+    (analysis,) = verdict.analyse_all([replace(run, blocks=lost)])
+    with pytest.raises(InvalidRun, match="3 blocks were rejected, 0 of 1 count"):
+        session.refuse_invalid(tmp_path, [analysis])
+    (fine,) = verdict.analyse_all([run])
+    session.refuse_invalid(tmp_path, [fine])

@@ -66,7 +66,7 @@ RIGHTS = tuple(
     Right(verb, resource)
     for resource, verbs in {
         "apps/deployments": "get patch",
-        "batch/cronjobs": "get",
+        "batch/cronjobs": "list",
         "batch/jobs": "create list delete",
         "/configmaps": "create delete",
         "/events": "list",
@@ -94,6 +94,8 @@ class Cluster:
     def __init__(self, where: Where) -> None:
         """BadInput when there is no such context; PrerequisiteMissing when there is no kubeconfig."""
         self.where = where
+        #: Seconds for which calls are repeated; little once the API server has been away for longer.
+        self.patience = PATIENCE
         try:
             settings = client.Configuration()
             settings.retries = False
@@ -132,9 +134,12 @@ class Cluster:
         )
         return list(found["items"])
 
-    def cron_job(self, name: str) -> Json:
-        """A CronJob; NotFound when there is none."""
-        return self._call("get cronjobs", lambda **o: self._batch.read_namespaced_cron_job(name, self._own, **o))
+    def cron_jobs(self, selector: str) -> list[Json]:
+        """The CronJobs with those labels."""
+        found = self._call(
+            "list cronjobs", lambda **o: self._batch.list_namespaced_cron_job(self._own, label_selector=selector, **o)
+        )
+        return list(found["items"])
 
     def jobs(self, selector: str) -> list[Json]:
         """The Jobs with those labels."""
@@ -224,10 +229,12 @@ class Cluster:
         return found
 
     def _retried(self, right: str, call: Callable[..., Any]) -> Any:
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + self.patience
         while True:
             try:
-                return call(_request_timeout=_TIMEOUT)
+                answer = call(_request_timeout=_TIMEOUT)
+                self.patience = PATIENCE
+                return answer
             except HTTPError as error:
                 reason = str(error.args[0]) if error.args else type(error).__name__
             except ApiException as error:
@@ -235,6 +242,7 @@ class Cluster:
                     raise self._refused(right, error) from None
                 reason = f"{error.status} {error.reason}"
             if time.monotonic() > end:
+                self.patience = 2.0
                 raise PrerequisiteMissing(
                     f"the API server at {self.server} does not answer ({reason})",
                     f"see that '{self.where.kubectl('get pods')}' works",

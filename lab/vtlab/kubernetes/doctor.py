@@ -28,7 +28,7 @@ def findings(where: Where) -> list[Finding]:
             return found
         found.append(asked("the lab", lambda: _deployments(cluster)))
         remote_write = _remote_write(cluster)
-        if remote_write is None:
+        if not remote_write:
             found.append(
                 Finding("Prometheus", "no CronJob names where k6 pushes to", "helm upgrade, monitoring.enabled")
             )
@@ -70,12 +70,6 @@ def _deployments(cluster: Cluster) -> str:
     return ", ".join(found)
 
 
-def _remote_write(cluster: Cluster) -> str | None:
-    for experiment in ("blocking", "cpu"):
-        try:
-            spec = cluster.cron_job(f"{cluster.where.release}-{experiment}")["spec"]["jobTemplate"]["spec"]
-        except NotFound:
-            continue
-        (k6,) = (c for c in spec["template"]["spec"]["containers"] if c["name"] == job.CONTAINER)
-        return job.environment_of(k6).get("K6_PROMETHEUS_RW_SERVER_URL") or None
-    return None
+def _remote_write(cluster: Cluster) -> str:
+    selector = f"app.kubernetes.io/instance={cluster.where.release},app.kubernetes.io/component=k6"
+    return next((job.remote_write(each) for each in cluster.cron_jobs(selector)), "")

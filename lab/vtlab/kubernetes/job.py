@@ -23,28 +23,35 @@ EXPERIMENT = "/experiment/experiment.json"
 MANAGED_BY = "app.kubernetes.io/managed-by"
 
 #: Writes every half second what the kernel says of the node and of k6, for the gates: throttled periods of the pod's
-#: control group (v2 or v1), ticks of the node's cores, and of each thread of k6 (process 1: the shell becomes it) its
+#: control group (v2 or v1), ticks of the node's cores, and of each thread of k6 (the shell becomes it) its
 #: number, nanoseconds on a core and waiting for one, and time slices. Only builtins of a POSIX shell, and sleep.
 SAMPLER = """
 for stat in /sys/fs/cgroup/cpu.stat /sys/fs/cgroup/cpu/cpu.stat /sys/fs/cgroup/cpu,cpuacct/cpu.stat /dev/null; do
   [ -r "$stat" ] && break
 done
-while :; do
+while read -r alive </proc/$$/cmdline; [ -n "$alive" ]; do
   periods= throttled= threads=
   while read -r key value; do
     case $key in nr_periods) periods=$value ;; nr_throttled) throttled=$value ;; esac
   done <"$stat"
   read -r node </proc/stat
-  for task in /proc/1/task/[0-9]*; do
+  for task in /proc/$$/task/[0-9]*; do
     if read -r task_times <"$task/schedstat"; then threads="$threads ${task##*/} $task_times,"; fi
-  done 2>/dev/null
+  done
   echo "@@node $periods $throttled;$node;$threads"
   sleep 0.5
-done &
+done 2>/dev/null &
 exec "$@"
 """
 
 _LINE = re.compile(r"(\S+) (@@(?:vtlab|node) .*)")
+
+
+def template(cron_jobs: Sequence[Json], experiment: str) -> Json | None:
+    """The CronJob of that experiment, or any other where the chart has none of it (an experiment of the user's own):
+    they differ only in what ``manifest`` replaces. None where there is none at all."""
+    named = [each for each in cron_jobs if each["metadata"]["name"].endswith(f"-{experiment}")]
+    return next(iter([*named, *cron_jobs]), None)
 
 
 def manifest(cron_job: Json, name: str, labels: Mapping[str, str], env: Mapping[str, str], config_map: str) -> Json:
@@ -69,6 +76,17 @@ def manifest(cron_job: Json, name: str, labels: Mapping[str, str], env: Mapping[
     k6.setdefault("volumeMounts", []).append({"name": "experiment", "mountPath": "/experiment", "readOnly": True})
     spec.setdefault("volumes", []).append({"name": "experiment", "configMap": {"name": config_map}})
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": body["spec"]}
+
+
+def k6(cron_job: Json) -> Json:
+    """The container of k6."""
+    containers: list[Json] = cron_job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
+    return next(each for each in containers if each["name"] == CONTAINER)
+
+
+def remote_write(cron_job: Json) -> str:
+    """Where k6 sends its samples to; empty where it sends none."""
+    return environment_of(k6(cron_job)).get("K6_PROMETHEUS_RW_SERVER_URL", "")
 
 
 def environment_of(container: Json) -> dict[str, str]:

@@ -35,9 +35,12 @@ from vtlab.records import Instance, K6Document
 READY_WITHIN = 180.0
 #: Seconds after which a pod that no node takes is given up.
 _UNSCHEDULABLE = 30.0
+#: Seconds for which the clean-up waits for an API server that is away.
+_LAST_PATIENCE = 10.0
 #: Annotation whose change replaces the pods.
 _BLOCK = "vtlab/block"
-_REMOTE_WRITE = "K6_PROMETHEUS_RW_SERVER_URL"
+#: Of the variants' Services.
+_PORT = 8080
 _FLAGS = "JAVA_TOOL_OPTIONS"
 _TOLERANCE = 0.01
 
@@ -102,6 +105,7 @@ class KubernetesTarget:
         with processes.uninterrupted():
             try:
                 if self._cluster:
+                    self._cluster.patience = min(self._cluster.patience, _LAST_PATIENCE)
                     # A cluster that cannot be reached now keeps them until the next vtlab there.
                     with contextlib.suppress(LabError):
                         self._end_job()
@@ -148,13 +152,14 @@ class KubernetesTarget:
 
         Fills ``server`` and ``machine`` of every record.
         """
-        cluster, client, experiment = self._held(), self._client, self._experiment()
+        client, experiment = self._client, self._experiment()
         if client is None:
             raise RuntimeError("start comes first")
         self._loads += 1
         block, attempt = self._block
         name = f"{self._name}-{block}-{attempt}-{self._loads}"
         env = {
+            "TARGETS": json.dumps({each: f"http://{self._deployment(each)}:{_PORT}" for each in experiment.variants}),
             "ORDER": ",".join(order),
             "WARMUP_CYCLES": str(warmup_cycles),
             **({"SINGLE": single} if single else {}),
@@ -162,19 +167,8 @@ class KubernetesTarget:
             "BLOCK": str(block),
             "DOCUMENT": "stdout",
         }
-        self._put_experiment(experiment)
-        template = cluster.cron_job(self._cron_job(experiment))
-        self._job = name
-        cluster.create_job(job.manifest(template, name, self._labels(), env, self._name))
-        pod = self._watch(name)
-        log = cluster.log(pods.name(pod), job.CONTAINER)
-        self._keep(f"{block}-{attempt}-{self._loads}-k6.log", log)
-        code = pods.exit_code(pod, job.CONTAINER)
-        # 99: a threshold was crossed, which the gates judge better.
-        if code not in (0, 99):
-            raise BlockFault(f"k6 ended with exit code {code}: {job.last_lines(log) or 'it said nothing'}")
+        log = self._run(name, env, experiment)
         found = job.document(log)
-        self._end_job()
         samples = job.samples(log)
         records = (*found.warmup, *found.single, *found.trials)
         for trial in records:
@@ -201,6 +195,27 @@ class KubernetesTarget:
         if self._client is None:
             raise RuntimeError("start comes first")
         return {name: self._client.charted(name, begin_ms, end_ms) for name in self._pods}
+
+    def _run(self, name: str, env: dict[str, str], experiment: Experiment) -> str:
+        """The log of a Job that ended well. Whatever happens, the Job is deleted."""
+        cluster = self._held()
+        self._put_experiment(experiment)
+        self._job = name
+        try:
+            cluster.create_job(job.manifest(_template(cluster, experiment), name, self._labels(), env, self._name))
+            pod = self._watch(name)
+            log = cluster.log(pods.name(pod), job.CONTAINER)
+        except BaseException:
+            with contextlib.suppress(LabError):
+                self._end_job()
+            raise
+        self._end_job()
+        self._keep(f"{name.removeprefix(self._name + '-')}-k6.log", log)
+        code = pods.exit_code(pod, job.CONTAINER)
+        # 99: a threshold was crossed, which the gates judge better.
+        if code not in (0, 99):
+            raise BlockFault(f"k6 ended with exit code {code}: {job.last_lines(log) or 'it said nothing'}")
+        return log
 
     def _await_pods(self, experiment: Experiment, stamp: str) -> dict[str, Json]:
         """The ready pods with that stamp, by variant."""
@@ -280,9 +295,8 @@ class KubernetesTarget:
         if self._client is None:
             if self._ledger is None:
                 raise RuntimeError("a KubernetesTarget works only inside its 'with'")
-            env = _k6_environment(self._held().cron_job(self._cron_job(experiment)))
             log = self._folder / "logs" / "port-forward.log"
-            forward = Forward(self._where, env.get(_REMOTE_WRITE, ""), self._ledger, log)
+            forward = Forward(self._where, job.remote_write(_template(self._held(), experiment)), self._ledger, log)
             self._client = Prometheus(forward.url, transport=forward)
         return self._client
 
@@ -383,9 +397,6 @@ class KubernetesTarget:
     def _deployment(self, name: str) -> str:
         return f"{self._where.release}-{name}"
 
-    def _cron_job(self, experiment: Experiment) -> str:
-        return f"{self._where.release}-{experiment.name}"
-
     def _experiment(self) -> Experiment:
         return Experiment.model_validate_json((self._folder / "experiment.json").read_text(encoding="utf-8"))
 
@@ -400,14 +411,7 @@ def _facts(cluster: Cluster, experiment: Experiment) -> Facts:
     found = {name: _deployment(cluster, name) for name in experiment.variants}
     for name, each in found.items():
         _refuse_other(where, experiment, name, each)
-    try:
-        k6 = _k6(cluster.cron_job(f"{where.release}-{experiment.name}"))
-    except NotFound:
-        raise PrerequisiteMissing(
-            f"the release {where.release} has no CronJob {where.release}-{experiment.name}",
-            f"install it: helm upgrade {where.release} helm -n {where.namespace} --reuse-values; "
-            "the chart's value 'experiments' must not leave it out",
-        ) from None
+    k6 = job.k6(_template(cluster, experiment))
     app = _app(found[experiment.variants[0]])
     chart = found[experiment.variants[0]]["metadata"].get("labels", {}).get("helm.sh/chart", "unknown")
     return Facts(
@@ -468,13 +472,16 @@ def _app(deployment: Json) -> Json:
     return next((each for each in containers if each["name"] == "app"), containers[0])
 
 
-def _k6(cron_job: Json) -> Json:
-    containers: list[Json] = cron_job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
-    return next(each for each in containers if each["name"] == job.CONTAINER)
-
-
-def _k6_environment(cron_job: Json) -> dict[str, str]:
-    return job.environment_of(_k6(cron_job))
+def _template(cluster: Cluster, experiment: Experiment) -> Json:
+    release = cluster.where.release
+    selector = f"app.kubernetes.io/instance={release},app.kubernetes.io/component=k6"
+    found = job.template(cluster.cron_jobs(selector), experiment.name)
+    if found is None:
+        raise PrerequisiteMissing(
+            f"the release {release} has no CronJob for k6 in namespace {cluster.where.namespace}",
+            f"helm upgrade {release} helm -n {cluster.where.namespace} --reuse-values",
+        )
+    return found
 
 
 def _host() -> str:

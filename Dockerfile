@@ -1,0 +1,43 @@
+# One image for every variant: they differ in their environment only.
+#   docker build -t virtual-threads-lab .
+#   docker build -t virtual-threads-lab:21 --build-arg JAVA_VERSION=21 .
+ARG JAVA_VERSION=25
+
+FROM eclipse-temurin:25-jdk AS build
+RUN apt-get update -qq \
+ && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends maven >/dev/null \
+ && rm -rf /var/lib/apt/lists/*
+WORKDIR /src
+COPY app/pom.xml .
+# A build without sources: its downloads stay in this layer until pom.xml changes.
+RUN mvn -q -B -Dmaven.test.skip -Dspring-boot.repackage.skip -Dmaven.antrun.skip package
+COPY app/src/main src/main
+RUN mvn -q -B -Dmaven.test.skip package
+
+FROM eclipse-temurin:${JAVA_VERSION}-jre AS app
+COPY --from=build /src/target/extracted/lib /app/lib
+COPY --from=build /src/target/extracted/app.jar /app/app.jar
+
+# The ahead-of-time cache fits only the very JVM, jars and paths that it was trained with, so it is made in the image
+# itself. JDKs older than 25 cannot make one; there the file of options is empty.
+FROM app AS training
+ARG JAVA_VERSION
+RUN mkdir /trained && touch /trained/java.options \
+ && if [ "${JAVA_VERSION%%[._]*}" -ge 25 ]; then \
+      java -XX:+UseSerialGC -Xmx384m -XX:AOTCacheOutput=/trained/app.aot -Xlog:disable -Xlog:all=error \
+        -cp /app/app.jar lab.virtualthreads.TrainingRun \
+      && echo -XX:AOTCache=/app/app.aot >/trained/java.options; \
+    fi
+
+FROM app
+ARG VERSION=0.1.0
+LABEL org.opencontainers.image.title="virtual-threads-lab" \
+      org.opencontainers.image.description="The service under test of the Virtual Threads Lab" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.licenses="Apache-2.0"
+COPY --from=training /trained/ /app/
+# By number, so that Kubernetes can see that it is not root.
+USER 10001:10001
+EXPOSE 8080 8081
+# No shell in between: SIGTERM reaches the JVM.
+ENTRYPOINT ["java", "@/app/java.options", "-jar", "/app/app.jar"]

@@ -1,0 +1,51 @@
+"""The chart, rendered by the real helm."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from e2e.chart.rendering import CHART, Rendered, template
+
+
+@pytest.fixture(scope="session")
+def render() -> Callable[..., Rendered]:
+    """render("--set", "…", chart=…): the objects; the test fails where helm does."""
+
+    def rendered(*arguments: str | Path, chart: Path = CHART) -> Rendered:
+        done = template(chart, tuple(map(str, arguments)))
+        assert done.returncode == 0, done.stderr
+        return Rendered(tuple(each for each in yaml.safe_load_all(done.stdout) if each))
+
+    return rendered
+
+
+@pytest.fixture(scope="session")
+def refusal() -> Callable[..., str]:
+    """refusal("--set", "…"): what helm says as it refuses."""
+
+    def refused(*arguments: str | Path, chart: Path = CHART) -> str:
+        done = template(chart, tuple(map(str, arguments)))
+        assert done.returncode != 0, "helm accepted it"
+        assert done.stdout == ""
+        return done.stderr
+
+    return refused
+
+
+@pytest.fixture(scope="session")
+def default(render: Callable[..., Rendered]) -> Rendered:
+    return render()
+
+
+@pytest.fixture
+def chart_copy(tmp_path: Path) -> Path:
+    """A copy of the chart with the scripts as files, to change."""
+    copy = tmp_path / "helm"
+    shutil.copytree(CHART, copy, ignore=shutil.ignore_patterns("node_modules", "tests"), symlinks=False)
+    shutil.copytree(CHART / "templates/tests", copy / "templates/tests")
+    return copy

@@ -1,0 +1,86 @@
+"""The chart, rendered by the real helm."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Json = dict[str, Any]
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+CHART = REPOSITORY / "helm"
+CI_VALUES = sorted((CHART / "ci").glob("*-values.yaml"))
+RELEASE = NAMESPACE = "lab"
+KUBERNETES = "1.34.4"
+
+
+@cache
+def helm_program() -> str:
+    places = [
+        os.environ.get("HELM"),
+        shutil.which("helm"),
+        REPOSITORY / ".tools/bin/helm",
+        Path.home() / ".cache/lab-cluster/bin/helm",
+    ]
+    for place in places:
+        if place and os.access(place, os.X_OK):
+            return str(place)
+    pytest.fail(
+        "helm is missing: put it on PATH (https://helm.sh/docs/intro/install/), set HELM, "
+        "or build it with e2e/cluster/cluster deps",
+        pytrace=False,
+    )
+
+
+def helm(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([helm_program(), *map(str, arguments)], capture_output=True, text=True, check=False)
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """What the chart makes of some values."""
+
+    objects: tuple[Json, ...]
+
+    def of(self, kind: str) -> list[Json]:
+        return [each for each in self.objects if each["kind"] == kind]
+
+    def one(self, kind: str, name: str, namespace: str = NAMESPACE) -> Json:
+        (found,) = (
+            each
+            for each in self.of(kind)
+            if each["metadata"]["name"] == name and each["metadata"]["namespace"] == namespace
+        )
+        return found
+
+    def names(self, kind: str) -> list[str]:
+        return sorted(each["metadata"]["name"] for each in self.of(kind))
+
+    def pods(self) -> dict[str, Json]:
+        """The pod, or template of one, of everything that makes pods: labels and spec."""
+        templates = {each["metadata"]["name"]: each["spec"]["template"] for each in self.of("Deployment")}
+        for each in self.of("CronJob"):
+            templates[f"cronjob {each['metadata']['name']}"] = each["spec"]["jobTemplate"]["spec"]["template"]
+        for each in self.of("Pod"):
+            templates[f"pod {each['metadata']['name']}"] = each
+        return templates
+
+
+@cache
+def template(chart: Path, arguments: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
+    return helm("template", RELEASE, chart, "--namespace", NAMESPACE, "--kube-version", KUBERNETES, *arguments)
+
+
+def env(container: Json) -> dict[str, Any]:
+    return {each["name"]: each.get("value", each.get("valueFrom")) for each in container["env"]}
+
+
+def containers(template: Json) -> list[Json]:
+    return [*template["spec"].get("initContainers", []), *template["spec"]["containers"]]

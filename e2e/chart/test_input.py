@@ -1,0 +1,87 @@
+"""Values that the chart refuses, and what it says."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from e2e.chart.rendering import CHART, KUBERNETES, helm
+
+Refusal = Callable[..., str]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ("imagee.tag=1", "at '': additional properties 'imagee' not allowed"),
+        ("image.tga=1", "at '/image': additional properties 'tga' not allowed"),
+        ("variants.virtual.envv.A=b", "at '/variants/virtual': additional properties 'envv' not allowed"),
+        ("variants.Bad_Name.env.A=b", "at '/variants': additional properties 'Bad_Name' not allowed"),
+        ("variants.bad-.env.A=b", "at '/variants': additional properties 'bad-' not allowed"),
+        ("settings.NOT-A-NAME=1", "at '/settings': additional properties 'NOT-A-NAME' not allowed"),
+        ("limits.cpu=null", "at '/limits': missing property 'cpu'"),
+        ("limits.memory=null", "at '/limits': missing property 'memory'"),
+        ("limits=null", "missing property 'limits'"),
+        ("limits.cpu=0", "/limits/cpu"),
+        ("limits.cpu=0m", "/limits/cpu"),
+        ("limits.cpu=0.0", "/limits/cpu"),
+        ("limits.cpu=-1", "/limits/cpu"),
+        ("limits.memory=0Mi", "/limits/memory"),
+        ("limits.memory=768", "/limits/memory"),
+        ("limits.heap=0m", "/limits/heap"),
+        ("requests.cpu=0", "/requests/cpu"),
+        ("k6.limits.cpu=0", "/k6/limits/cpu"),
+        ("jvm.gc=CMS", "at '/jvm/gc': value must be one of 'Serial', 'Parallel', 'G1', 'Z', 'Shenandoah'"),
+        ("monitoring.interval=500ms", "/monitoring/interval"),
+        ("monitoring.prometheusUrl=prometheus:9090", "/monitoring/prometheusUrl"),
+        ("rbac.subjects[0].kind=Robot", "/rbac/subjects/0"),
+        ("variants.virtual.jvmFlags={Xmx1g}", "/variants/virtual/jvmFlags/0"),
+        (
+            "experiments={blokcing}",
+            'experiments: no experiment "blokcing": known are blocking, blocking-100ms, blocking-5s',
+        ),
+        ("experiments={experiment.schema}", 'no experiment "experiment.schema"'),
+        ("settings.JAVA_TOOL_OPTIONS=-Xmx1g", "JAVA_TOOL_OPTIONS is made from limits.heap, jvm.gc and jvmFlags"),
+        ("variants.virtual.env.JAVA_TOOL_OPTIONS=-Xmx1g", "variants.virtual: JAVA_TOOL_OPTIONS is made from"),
+    ],
+)
+def test_refused_with_the_place_and_the_reason(refusal: Refusal, values: str, message: str) -> None:
+    said = refusal("--set", values)
+
+    assert message in said
+    assert "nil pointer" not in said
+
+
+def test_no_variant_at_all(refusal: Refusal) -> None:
+    assert "/variants" in refusal("--set", "variants.platform=null,variants.virtual=null")
+
+
+def test_lint_refuses_the_same() -> None:
+    done = helm("lint", CHART, "--kube-version", KUBERNETES, "--set", "image.tga=1")
+
+    assert done.returncode == 1
+    assert "additional properties 'tga' not allowed" in done.stdout + done.stderr
+
+
+def test_a_release_name_that_makes_too_long_names() -> None:
+    done = helm("template", "x" * 45, CHART, "--kube-version", KUBERNETES)
+
+    assert done.returncode != 0
+    assert "52 are allowed: choose a shorter release name" in done.stderr
+
+
+def test_a_checkout_without_symbolic_links(refusal: Refusal, chart_copy: Path) -> None:
+    shutil.rmtree(chart_copy / "k6")
+    # What git leaves there with core.symlinks=false.
+    (chart_copy / "k6").write_text("../k6")
+
+    assert "no files in k6/ of the chart: it is a symbolic link to ../k6" in refusal(chart=chart_copy)
+
+
+def test_scripts_without_experiments(refusal: Refusal, chart_copy: Path) -> None:
+    shutil.rmtree(chart_copy / "k6/experiments")
+
+    assert "no files in k6/ of the chart" in refusal(chart=chart_copy)

@@ -1,0 +1,234 @@
+"""The flows that the rendered objects need, against those that the NetworkPolicies allow: no more, no less.
+
+The embedded cluster takes policies without enforcing them, so this is what proves them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+import pytest
+
+from e2e.chart.rendering import CI_VALUES, NAMESPACE, Json, Rendered, containers, env
+
+Render = Callable[..., Rendered]
+
+DNS = ("kube-system", {"k8s-app": "kube-dns"})
+#: As Prometheus Operator labels its pods.
+PROMETHEUS_LABELS = {"app.kubernetes.io/name": "prometheus"}
+
+
+class Peer(NamedTuple):
+    """A kind of pod: its name here, its namespace and its labels."""
+
+    name: str
+    namespace: str
+    labels: dict[str, str]
+
+
+class Flow(NamedTuple):
+    source: str
+    target: str
+    port: int
+    protocol: str = "TCP"
+
+
+def peers(rendered: Rendered, monitoring: str) -> list[Peer]:
+    """Every pod of the release, and those around it that it could talk to."""
+    own = [Peer(name, NAMESPACE, template["metadata"]["labels"]) for name, template in rendered.pods().items()]
+    neighbours = [
+        Peer(component, NAMESPACE, {"app.kubernetes.io/instance": "lab", "app.kubernetes.io/component": component})
+        for component in ("database", "downstream")
+    ]
+    # Another release in the same namespace has its own k6, tests and variants.
+    foreign = [Peer(f"foreign {peer.name}", NAMESPACE, {**peer.labels, **OTHER}) for peer in own]
+    return [
+        *own,
+        *neighbours,
+        *foreign,
+        Peer("dns", *DNS),
+        Peer("prometheus", monitoring, PROMETHEUS_LABELS),
+        Peer("other pod of kube-system", "kube-system", {"k8s-app": "other"}),
+        Peer("other pod of the lab", NAMESPACE, {"app": "other"}),
+        Peer("prometheus elsewhere", "elsewhere", PROMETHEUS_LABELS),
+        Peer("k6 elsewhere", "elsewhere", next(p.labels for p in own if p.name.startswith("cronjob"))),
+        Peer("world", "", {}),
+    ]
+
+
+OTHER = {"app.kubernetes.io/instance": "other"}
+
+
+def needed(rendered: Rendered, monitoring: str) -> set[Flow]:
+    """From what the objects say of themselves."""
+    flows = set()
+    pods = rendered.pods()
+    service = {each["metadata"]["name"]: each["spec"]["selector"] for each in rendered.of("Service")}
+
+    def behind(url: str) -> tuple[str, int]:
+        """The pod behind the URL of a Service, and its port."""
+        parts = urlsplit(url)
+        host = str(parts.hostname)
+        (name,) = (n for n, t in pods.items() if service[host].items() <= t["metadata"]["labels"].items())
+        (port,) = (
+            each["targetPort"] for each in rendered.one("Service", host)["spec"]["ports"] if each["port"] == parts.port
+        )
+        return name, port_number(pods[name], port)
+
+    for name, template in pods.items():
+        flows |= {Flow(name, "dns", 53, "UDP"), Flow(name, "dns", 53, "TCP")}
+        (container,) = containers(template)
+        variables = env(container)
+        for url in json.loads(variables.get("TARGETS", "{}")).values():
+            flows.add(Flow(name, *behind(url)))
+        for url in json.loads(variables.get("EXPECTED", "{}")):
+            flows.add(Flow(name, *behind(url)))
+        if url := variables.get("K6_PROMETHEUS_RW_SERVER_URL"):
+            flows.add(Flow(name, "prometheus", urlsplit(url).port or 443))
+    for monitor in rendered.of("ServiceMonitor"):
+        selector = monitor["spec"]["selector"]["matchLabels"]
+        for each in rendered.of("Service"):
+            if selector.items() <= each["metadata"]["labels"].items():
+                for endpoint in monitor["spec"]["endpoints"]:
+                    (port,) = (p for p in each["spec"]["ports"] if p["name"] == endpoint["port"])
+                    name, number = behind(f"http://{each['metadata']['name']}:{port['port']}")
+                    flows.add(Flow("prometheus", name, number))
+    return flows
+
+
+def port_number(template: Json, name: str) -> int:
+    ports: dict[str, int] = {port["name"]: port["containerPort"] for port in containers(template)[0]["ports"]}
+    return ports[name]
+
+
+# Policies, as Kubernetes reads them
+
+
+def selects(selector: Json, labels: dict[str, str]) -> bool:
+    assert selector.keys() <= {"matchLabels", "matchExpressions"}
+    for expression in selector.get("matchExpressions", []):
+        assert expression["operator"] == "In"
+        if labels.get(expression["key"]) not in expression["values"]:
+            return False
+    wanted: dict[str, str] = selector.get("matchLabels", {})
+    return wanted.items() <= labels.items()
+
+
+def matches(rule_peer: Json, peer: Peer, policy: Json) -> bool:
+    """No rule of ours names addresses: `world` matches nothing."""
+    assert rule_peer.keys() <= {"namespaceSelector", "podSelector"}
+    if "namespaceSelector" in rule_peer:
+        if not selects(rule_peer["namespaceSelector"], {"kubernetes.io/metadata.name": peer.namespace}):
+            return False
+    elif peer.namespace != policy["metadata"]["namespace"]:
+        return False
+    return selects(rule_peer.get("podSelector", {}), peer.labels)
+
+
+def openings(rendered: Rendered, peer: Peer, direction: str) -> list[tuple[Json, Json]] | None:
+    """The rules (policy, rule) that hold for a pod in one direction; None: no policy does, so all is allowed."""
+    policies = [
+        policy
+        for policy in rendered.of("NetworkPolicy")
+        if policy["metadata"]["namespace"] == peer.namespace
+        and selects(policy["spec"]["podSelector"], peer.labels)
+        and direction in policy["spec"]["policyTypes"]
+    ]
+    if not policies:
+        return None
+    return [(policy, rule) for policy in policies for rule in policy["spec"].get(direction.lower(), [])]
+
+
+def permits(rendered: Rendered, at: Peer, other: Peer, direction: str, port: int, protocol: str) -> bool:
+    rules = openings(rendered, at, direction)
+    if rules is None:
+        return True
+    key = "from" if direction == "Ingress" else "to"
+    return any(
+        matches(each, other, policy)
+        for policy, rule in rules
+        if {"port": port, "protocol": protocol} in rule["ports"]
+        for each in rule[key]
+    )
+
+
+def allowed(rendered: Rendered, everyone: list[Peer]) -> Iterator[Flow]:
+    """Every flow with a pod of the release at one of its ends."""
+    own = rendered.pods().keys()
+    for source in everyone:
+        for target in everyone:
+            if source is target or not {source.name, target.name} & own:
+                continue
+            for port, protocol in PORTS:
+                if permits(rendered, source, target, "Egress", port, protocol) and permits(
+                    rendered, target, source, "Ingress", port, protocol
+                ):
+                    yield Flow(source.name, target.name, port, protocol)
+
+
+PORTS = [(53, "UDP"), (53, "TCP"), *((port, "TCP") for port in (80, 443, 3306, 5432, 8080, 8081, 9090, 9999))]
+
+
+def scrapers(rendered: Rendered, everyone: list[Peer], monitoring: str) -> set[Flow]:
+    """The whole namespace of the monitoring may scrape, whatever Prometheus is called there."""
+    anything = Peer("anything of the monitoring", monitoring, {})
+    everyone.append(anything)
+    return {
+        Flow(anything.name, flow.target, flow.port)
+        for flow in needed(rendered, monitoring)
+        if flow.source == "prometheus"
+    }
+
+
+@pytest.mark.parametrize("values", CI_VALUES, ids=lambda path: path.stem)
+def test_what_is_needed_is_allowed_and_nothing_else(render: Render, values: Path) -> None:
+    rendered = render("-f", values)
+    everyone = peers(rendered, "monitoring")
+    expected = needed(rendered, "monitoring") | scrapers(rendered, everyone, "monitoring")
+
+    # No CronJob may reach a variant that it does not compare, but pods of k6 are one kind to a policy.
+    variants = [each["metadata"]["name"] for each in rendered.of("Deployment")]
+    k6 = [name for name in rendered.pods() if name.startswith("cronjob")]
+    expected |= {Flow(job, variant, 8080) for job in k6 for variant in variants}
+
+    assert set(allowed(rendered, everyone)) == expected
+
+
+def test_the_flows_are_those_of_the_issue(default: Rendered) -> None:
+    """A check of the check: what is derived is not empty."""
+    assert needed(default, "monitoring") >= {
+        Flow("cronjob lab-blocking", "lab-platform", 8080),
+        Flow("cronjob lab-blocking", "lab-virtual", 8080),
+        Flow("cronjob lab-blocking", "prometheus", 9090),
+        Flow("pod lab-test", "lab-virtual", 8080),
+        Flow("prometheus", "lab-virtual", 8081),
+        Flow("lab-virtual", "dns", 53, "UDP"),
+    }
+
+
+@pytest.mark.parametrize(("component", "port"), [("database", 3306), ("downstream", 8080)])
+def test_variants_reach_what_is_switched_on(render: Render, default: Rendered, component: str, port: int) -> None:
+    rendered = render("--set", f"{component}.enabled=true")
+    everyone = peers(rendered, "monitoring")
+
+    more = set(allowed(rendered, everyone)) - set(allowed(default, everyone))
+
+    assert more == {Flow(f"lab-{variant}", component, port) for variant in ("platform", "virtual")}
+
+
+def test_prometheus_elsewhere(render: Render) -> None:
+    rendered = render("--set", "monitoring.namespace=obs,monitoring.prometheusUrl=https://prometheus.obs")
+    everyone = peers(rendered, "obs")
+    flows = set(allowed(rendered, everyone))
+
+    assert Flow("cronjob lab-cpu", "prometheus", 443) in needed(rendered, "obs") & flows
+    assert Flow("prometheus", "lab-virtual", 8081) in flows
+    assert not [flow for flow in flows if flow.port == 9090]
+
+
+def test_without_policies_there_are_none(render: Render) -> None:
+    assert render("--set", "networkPolicy.enabled=false").of("NetworkPolicy") == []

@@ -1,0 +1,65 @@
+"""The Roles that the chart ships, against the calls that vtlab makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from e2e.chart.rendering import Json, Rendered
+from vtlab.kubernetes.cluster import MONITORING_RIGHTS, RIGHTS
+
+Render = Callable[..., Rendered]
+
+
+def granted(role: Json) -> set[str]:
+    return {
+        f"{verb} {group}/{resource}"
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+def test_roles_are_what_a_run_uses(default: Rendered) -> None:
+    assert len(default.of("Role")) == 2
+    assert granted(default.one("Role", "lab-runner")) == {f"{right.verb} {right.resource}" for right in RIGHTS}
+    assert granted(default.one("Role", "lab-runner-lab", "monitoring")) == {
+        f"{right.verb} {right.resource}" for right in MONITORING_RIGHTS
+    }
+
+
+def test_nothing_is_bound_and_nothing_is_for_the_whole_cluster(default: Rendered) -> None:
+    for kind in ("RoleBinding", "ServiceAccount", "ClusterRole", "ClusterRoleBinding"):
+        assert default.of(kind) == []
+
+
+def test_bound_to_those_named(render: Render) -> None:
+    rendered = render(
+        *("--set", "rbac.subjects[0].kind=User,rbac.subjects[0].name=runner@example.com"),
+        *("--set", "rbac.subjects[1].kind=ServiceAccount,rbac.subjects[1].name=runner"),
+        *(
+            "--set",
+            "rbac.subjects[2].kind=ServiceAccount,rbac.subjects[2].name=ci,rbac.subjects[2].namespace=pipelines",
+        ),
+    )
+
+    for name, namespace in (("lab-runner", "lab"), ("lab-runner-lab", "monitoring")):
+        binding = rendered.one("RoleBinding", name, namespace)
+        assert binding["roleRef"] == {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name}
+        assert rendered.one("Role", name, namespace)
+        assert binding["subjects"] == [
+            {"kind": "User", "name": "runner@example.com", "apiGroup": "rbac.authorization.k8s.io"},
+            {"kind": "ServiceAccount", "name": "runner", "namespace": "lab"},
+            {"kind": "ServiceAccount", "name": "ci", "namespace": "pipelines"},
+        ]
+
+
+def test_a_release_in_the_namespace_of_the_monitoring(render: Render) -> None:
+    names = render("--set", "monitoring.namespace=lab").names("Role")
+
+    assert len(set(names)) == 2
+
+
+def test_without_monitoring_or_without_roles(render: Render) -> None:
+    assert render("--set", "monitoring.enabled=false").names("Role") == ["lab-runner"]
+    assert render("--set", "rbac.create=false").names("Role") == []

@@ -1,0 +1,169 @@
+"""A call of k6 as a Job: its manifest, and what its log holds."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import builders
+from vtlab import machine
+from vtlab.errors import BlockFault
+from vtlab.kubernetes import job
+from vtlab.records import K6Document
+
+CRON_JOB: dict[str, Any] = {
+    "metadata": {"name": "lab-cpu", "uid": "42"},
+    "spec": {
+        "jobTemplate": {
+            "metadata": {"labels": {"experiment": "cpu"}},
+            "spec": {
+                "backoffLimit": 0,
+                "template": {
+                    "spec": {
+                        "containers": [
+                            {
+                                "name": "k6",
+                                "command": ["k6", "run"],
+                                "args": ["/k6/block.ts"],
+                                "env": [
+                                    {"name": "EXPERIMENT", "value": "cpu"},
+                                    {"name": "RUN_ID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+                                    {"name": "K6_PROMETHEUS_RW_SERVER_URL", "value": "http://p.m:9090/api/v1/write"},
+                                ],
+                            }
+                        ]
+                    }
+                },
+            },
+        }
+    },
+}
+
+
+def test_the_job_is_the_cron_jobs_with_the_runs_own_settings() -> None:
+    body = job.manifest(CRON_JOB, "lab-vtlab-1", {"a": "b"}, {"RUN_ID": "r", "BLOCK": "3"}, "config")
+    assert body["metadata"]["labels"] == {"experiment": "cpu", "a": "b"}
+    assert body["metadata"]["ownerReferences"][0]["uid"] == "42"
+    assert body["spec"]["backoffLimit"] == 0
+    spec = body["spec"]["template"]["spec"]
+    (k6,) = spec["containers"]
+    env = {each["name"]: each for each in k6["env"]}
+    assert len(env) == len(k6["env"]), "no name twice"
+    assert env["RUN_ID"] == {"name": "RUN_ID", "value": "r"}
+    assert env["EXPERIMENT"]["value"] == "/experiment/experiment.json"
+    assert k6["command"][:3] == ["/bin/sh", "-c", job.SAMPLER]
+    assert k6["command"][-3:] == ["k6", "run", "/k6/block.ts"]
+    assert spec["volumes"] == [{"name": "experiment", "configMap": {"name": "config"}}]
+    assert "valueFrom" in CRON_JOB["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]["env"][1], "kept"
+
+
+def test_the_template_is_the_experiments_own_or_any() -> None:
+    other = {"metadata": {"name": "lab-blocking"}}
+    assert job.template([other, CRON_JOB], "cpu") is CRON_JOB
+    assert job.template([other, CRON_JOB], "tiny") is other
+    assert job.template([], "tiny") is None
+
+
+def test_where_k6_pushes_to_is_read_from_it() -> None:
+    assert job.remote_write(CRON_JOB) == "http://p.m:9090/api/v1/write"
+
+
+def line(at: str, text: str) -> str:
+    return f"2026-11-20T10:00:{at}Z {text}"
+
+
+def document() -> K6Document:
+    block = builders.run(blocks=1).blocks[0]
+    return K6Document(
+        version=1,
+        experiment="e",
+        run_id="r",
+        block=1,
+        order=block.order,
+        agreed=True,
+        warmup=[],
+        single=[],
+        trials=[trial.model_copy(update={"server": {}, "machine": {}}) for trial in block.trials],
+    )
+
+
+def log_of(text: str, parts: int) -> str:
+    size = len(text) // parts + 1
+    pieces = [text[i * size : (i + 1) * size] for i in range(parts)]
+    lines = [line(f"0{i}.5", f"@@vtlab {i + 1}/{parts} {piece}") for i, piece in enumerate(pieces)]
+    return "\n".join([line("00.1", "a table"), *lines, line("09.0", "@@node 1 0;cpu 1 2 3 4 5 6 7 8;")])
+
+
+def test_the_document_is_put_together_from_its_parts() -> None:
+    wanted = document()
+    assert job.document(log_of(wanted.model_dump_json(), 4)) == wanted
+
+
+def test_a_document_that_is_not_whole_is_a_fault_with_the_last_words() -> None:
+    log = log_of(document().model_dump_json(), 4)
+    cut = "\n".join(each for each in log.splitlines() if "@@vtlab 3/4" not in each)
+    with pytest.raises(BlockFault, match=r"only 3 of 4 parts.*a table"):
+        job.document(cut)
+    with pytest.raises(BlockFault, match=r"no document.*boom"):
+        job.document(line("00.1", "boom"))
+    with pytest.raises(BlockFault, match="cannot be read"):
+        job.document(line("00.1", "@@vtlab 1/1 {}"))
+
+
+def test_the_log_is_kept_as_a_person_wants_it() -> None:
+    assert job.shown(log_of("{}", 1)) == "a table\n"
+
+
+def test_samples_give_the_generators_figures() -> None:
+    log = "\n".join(
+        [
+            line("00.000000001", "@@node 10 1;cpu 100 0 0 100 0 0 0 0 0 0; 1 1000000000 0 10, 7 0 0 0,"),
+            line("02.0", "@@node 30 6;cpu 150 0 0 250 0 0 0 0 0 0; 1 2000000000 1000000000 20, 7 1000000000 0 10,"),
+            line("02.1", "@@node 30 6;cpu 150 0"),
+        ]
+    )
+    samples = job.samples(log)
+    assert [sample.at % 100_000 for sample in samples] == [samples[0].at % 100_000, samples[0].at % 100_000 + 2000]
+    found = machine.difference(samples, samples[0].at, samples[1].at)
+    assert found["idle_cores"] == pytest.approx(150 / 200)
+    assert found["generator_throttled"] == pytest.approx(5 / 20)
+    assert found["generator_cpu"] == pytest.approx(1.0), "2 s of CPU in 2 s"
+    assert found["generator_wait"] == pytest.approx(1 / 20)
+
+
+def test_without_a_quota_there_is_no_throttled_share() -> None:
+    log = "\n".join(line(f"0{i}.0", f"@@node ;cpu {i} 0 0 9 0 0 0 0 0 0;") for i in range(2))
+    samples = job.samples(log)
+    assert [sample.periods for sample in samples] == [None, None]
+    assert [sample.generator for sample in samples] == [None, None]
+
+
+def test_a_window_that_ends_just_after_the_last_sample_is_measured_to_it() -> None:
+    samples = job.samples("\n".join(line(f"0{i}.0", "@@node ;cpu 1 0 0 9 0 0 0 0 0 0;") for i in range(3)))
+    last = samples[-1].at
+    assert job.reaching(samples, last + 400) == last
+    assert job.reaching(samples, last + 10_000) == last + 10_000, "that much is missing: no measurement"
+    assert job.reaching(samples, last - 1000) == last - 1000
+    assert job.reaching([], 5) == 5
+
+
+@pytest.mark.parametrize("shell", [["sh"], ["bash", "--posix"]])
+def test_the_sampler_runs_beside_the_command_and_becomes_it(shell: list[str], tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*shell, "-c", job.SAMPLER, "sh", "sh", "-c", "sleep 1.2; echo done; exit 7"],
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+        start_new_session=True,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 7
+    assert "done" in done.stdout
+    log = "\n".join(line(f"0{i}.0", text) for i, text in enumerate(done.stdout.splitlines()))
+    assert len(job.samples(log)) >= 2, done.stdout + done.stderr
+    assert json.dumps(done.stderr) == '""'

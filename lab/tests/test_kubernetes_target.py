@@ -1,0 +1,257 @@
+"""What a run refuses in a cluster, and what it removes there. (The rest is tested on a real one: e2e/.)"""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kubernetes import client
+from kubernetes.client.exceptions import ApiException
+from urllib3.exceptions import MaxRetryError
+
+from tests.test_kubernetes_job import CRON_JOB
+from vtlab import session
+from vtlab.errors import BadInput, LabError, PrerequisiteMissing
+from vtlab.experiment import load
+from vtlab.kubernetes import cluster as api
+from vtlab.kubernetes import forward, target
+from vtlab.kubernetes.cluster import Cluster, NotFound, Where
+from vtlab.local import processes
+
+WHERE = Where(None, "ns", "lab")
+BLOCKING = load("blocking", session.EXPERIMENTS)
+
+
+def deployment(virtual: str, **limits: str) -> dict[str, Any]:
+    container = {
+        "name": "app",
+        "image": "virtual-threads-lab:1",
+        "resources": {"limits": {"cpu": "1", "memory": "768Mi", **limits}},
+        "env": [
+            {"name": "SPRING_THREADS_VIRTUAL_ENABLED", "value": virtual},
+            {"name": "JAVA_TOOL_OPTIONS", "value": "-XX:+UseSerialGC -Xms384m -Xmx384m"},
+        ],
+    }
+    labels = {"helm.sh/chart": "virtual-threads-lab-0.1.0"}
+    return {"metadata": {"labels": labels}, "spec": {"replicas": 1, "template": {"spec": {"containers": [container]}}}}
+
+
+class FakeCluster:
+    """The API's answers, from memory."""
+
+    def __init__(self) -> None:
+        self.where = WHERE
+        self.patience = 60.0
+        self.deployments = {"lab-platform": deployment("false"), "lab-virtual": deployment("true")}
+        k6 = copy.deepcopy(CRON_JOB)
+        k6["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]["image"] = "k6:1"
+        self.cron = [k6]
+        self.found_jobs: list[dict[str, Any]] = []
+        self.deleted: list[str] = []
+
+    def deployment(self, name: str) -> dict[str, Any]:
+        if name not in self.deployments:
+            raise NotFound(name)
+        return self.deployments[name]
+
+    def cron_jobs(self, _: str) -> list[dict[str, Any]]:
+        return self.cron
+
+    def jobs(self, _: str) -> list[dict[str, Any]]:
+        return self.found_jobs
+
+    def delete_job(self, name: str) -> None:
+        self.deleted.append(f"job {name}")
+
+    def delete_config_map(self, name: str) -> None:
+        self.deleted.append(f"configmap {name}")
+
+    def version(self) -> str:
+        return "v1.34.4"
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
+    fake = FakeCluster()
+    monkeypatch.setattr(target, "Cluster", lambda _: fake)
+    return fake
+
+
+def test_facts_are_the_releases(cluster: FakeCluster) -> None:
+    found = target.facts(WHERE, BLOCKING)
+    assert found.versions["app"] == "virtual-threads-lab:1"
+    assert found.versions["k6"] == "k6:1"
+    assert found.versions["chart"] == "virtual-threads-lab-0.1.0"
+    assert found.jvm_flags == ["-XX:+UseSerialGC", "-Xms384m", "-Xmx384m"]
+    assert found.machine["kubernetes"] == "v1.34.4"
+
+
+@pytest.mark.parametrize(
+    ("changed", "said", "fix"),
+    [
+        (deployment("true", cpu="500m"), "its CPU limit is 500m, not 1", "limits.cpu=1"),
+        (deployment("true", memory="1Gi"), "its memory limit is 1Gi, not 768Mi", "limits.memory=768Mi"),
+        (
+            deployment("false"),
+            "its SPRING_THREADS_VIRTUAL_ENABLED is false, not true",
+            "variants.virtual.env.SPRING_THREADS_VIRTUAL_ENABLED=true",
+        ),
+    ],
+)
+def test_a_deployment_that_is_not_what_the_experiment_says_is_refused(
+    cluster: FakeCluster, changed: dict[str, Any], said: str, fix: str
+) -> None:
+    cluster.deployments["lab-virtual"] = changed
+    with pytest.raises(BadInput) as caught:
+        target.facts(WHERE, BLOCKING)
+    assert said in caught.value.message
+    assert f"--set-string {fix}" in caught.value.fix
+
+
+def test_no_limit_and_another_heap_are_refused_too(cluster: FakeCluster) -> None:
+    container = cluster.deployments["lab-virtual"]["spec"]["template"]["spec"]["containers"][0]
+    container["resources"] = {}
+    container["env"][1]["value"] = "-Xmx1g"
+    cluster.deployments["lab-virtual"]["spec"]["replicas"] = 2
+    with pytest.raises(
+        BadInput, match=r"CPU limit is absent.*memory limit is absent.*heap is not -Xmx384m.*2 replicas"
+    ):
+        target.facts(WHERE, BLOCKING)
+
+
+def test_a_setting_of_the_experiment_must_be_in_the_deployment(cluster: FakeCluster) -> None:
+    wanted = BLOCKING.model_copy(update={"settings": {"SERVER_TOMCAT_THREADS_MAX": "50"}})
+    with pytest.raises(BadInput, match="SERVER_TOMCAT_THREADS_MAX is absent, not 50") as caught:
+        target.facts(WHERE, wanted)
+    assert "settings.SERVER_TOMCAT_THREADS_MAX=50" in caught.value.fix
+
+
+def test_a_lab_that_is_not_installed_is_said(cluster: FakeCluster) -> None:
+    del cluster.deployments["lab-virtual"]
+    with pytest.raises(PrerequisiteMissing, match="no Deployment lab-virtual in namespace ns"):
+        target.facts(WHERE, BLOCKING)
+    cluster.deployments["lab-virtual"] = deployment("true")
+    cluster.cron = []
+    with pytest.raises(PrerequisiteMissing, match="no CronJob for k6"):
+        target.facts(WHERE, BLOCKING)
+
+
+def owned(name: str, owner: str, **status: int) -> dict[str, Any]:
+    return {"metadata": {"name": name, "labels": {"vtlab/owner": owner}}, "status": status}
+
+
+def enter(folder: Path) -> None:
+    with target.KubernetesTarget(folder, folder, WHERE, "run"):
+        pass
+
+
+def test_a_job_of_a_vtlab_that_is_gone_is_removed_with_its_config_map(cluster: FakeCluster, tmp_path: Path) -> None:
+    cluster.found_jobs = [owned("lab-vtlab-run-1-2-3", f"{target._host()}_{os.getpid()}-1")]
+    enter(tmp_path)
+    assert cluster.deleted == ["job lab-vtlab-run-1-2-3", "configmap lab-vtlab-run"]
+
+
+def test_a_job_that_another_vtlab_may_still_need_is_left_alone(cluster: FakeCluster, tmp_path: Path) -> None:
+    own = processes.Identity.of(os.getppid())
+    assert own is not None
+    for owner in ("another-machine_1-1", f"{target._host()}_{own.pid}-{own.start}"):
+        cluster.found_jobs = [owned("lab-vtlab-run-1-1-1", owner)]
+        with pytest.raises(PrerequisiteMissing, match="another vtlab is measuring") as caught:
+            enter(tmp_path)
+        assert "kubectl -n ns delete job lab-vtlab-run-1-1-1" in caught.value.fix
+    assert cluster.deleted == []
+    cluster.found_jobs = [owned("lab-vtlab-run-1-1-1", "another-machine_1-1", failed=1)]
+    enter(tmp_path)
+    assert cluster.deleted[0] == "job lab-vtlab-run-1-1-1", "it has ended"
+
+
+@pytest.mark.parametrize("url", ["", "http://prometheus:9090/api/v1/write", "http://10.0.0.1/write"])
+def test_prometheus_must_be_a_service(url: str) -> None:
+    with pytest.raises(PrerequisiteMissing, match="names no Service"):
+        forward.service(url)
+
+
+def test_the_service_is_in_the_url() -> None:
+    assert forward.service("http://prometheus-operated.monitoring:9090/x") == (
+        "prometheus-operated",
+        "monitoring",
+        9090,
+    )
+    assert forward.service("http://p.m.svc.cluster.local:80/x") == ("p", "m", 80)
+
+
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+current-context: here
+contexts: [{name: here, context: {cluster: here, user: me}}]
+clusters: [{name: here, cluster: {server: "http://127.0.0.1:9"}}]
+users: [{name: me, user: {token: abc}}]
+"""
+
+
+@pytest.fixture
+def real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Cluster]:
+    """Cluster's own code, before an API server that the test plays."""
+    path = tmp_path / "kubeconfig"
+    path.write_text(KUBECONFIG, encoding="utf-8")
+    monkeypatch.setenv("KUBECONFIG", str(path))
+    monkeypatch.setattr("kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(path))
+    return lambda: Cluster(WHERE)
+
+
+def test_an_absent_api_server_is_waited_for(real: Callable[[], Cluster], monkeypatch: pytest.MonkeyPatch) -> None:
+    answers: list[Any] = [MaxRetryError(None, "/", None), ApiException(status=503), client.V1PodList(items=[])]  # type: ignore[arg-type]
+
+    def answer(*_: Any, **__: Any) -> Any:
+        found = answers.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    monkeypatch.setattr(client.CoreV1Api, "list_namespaced_pod", answer)
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    assert real().pods("a=b") == []
+    assert answers == []
+
+
+def test_an_api_server_that_stays_away_is_said(real: Callable[[], Cluster], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api, "PATIENCE", 0.1)
+    with pytest.raises(PrerequisiteMissing, match=r"API server at http://127\.0\.0\.1:9 does not answer"):
+        real().pods("a=b")
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "said"),
+    [
+        (403, PrerequisiteMissing, "does not let you list pods in namespace ns"),
+        (422, PrerequisiteMissing, "refused to"),
+    ],
+)
+def test_a_refusal_names_the_right(
+    real: Callable[[], Cluster], monkeypatch: pytest.MonkeyPatch, status: int, kind: type[LabError], said: str
+) -> None:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise ApiException(status=status)
+
+    monkeypatch.setattr(client.CoreV1Api, "list_namespaced_pod", refuse)
+    with pytest.raises(kind, match=said):
+        real().pods("a=b")
+
+
+def test_an_unknown_context_is_bad_input(real: Callable[[], Cluster]) -> None:
+    with pytest.raises(BadInput, match="context 'nowhere'"):
+        Cluster(Where("nowhere", "ns", "lab"))
+
+
+def test_no_kubeconfig_at_all_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "none"))
+    with pytest.raises(PrerequisiteMissing, match="no cluster is configured"):
+        Cluster(WHERE)
