@@ -46,6 +46,11 @@ def default(render: Callable[..., Rendered]) -> Rendered:
 def chart_copy(tmp_path: Path) -> Path:
     """A copy of the chart with the scripts as files, to change."""
     copy = tmp_path / "helm"
-    shutil.copytree(CHART, copy, ignore=shutil.ignore_patterns("node_modules", "tests"), symlinks=False)
+    shutil.copytree(
+        CHART,
+        copy,
+        ignore=shutil.ignore_patterns("node_modules", "tests"),
+        symlinks=False,
+    )
     shutil.copytree(CHART / "templates/tests", copy / "templates/tests")
     return copy

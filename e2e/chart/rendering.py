@@ -40,7 +40,12 @@ def helm_program() -> str:
 
 
 def helm(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([helm_program(), *map(str, arguments)], capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [helm_program(), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 @dataclass(frozen=True)
@@ -56,7 +61,8 @@ class Rendered:
         (found,) = (
             each
             for each in self.of(kind)
-            if each["metadata"]["name"] == name and each["metadata"]["namespace"] == namespace
+            if each["metadata"]["name"] == name
+            and each["metadata"]["namespace"] == namespace
         )
         return found
 
@@ -65,22 +71,44 @@ class Rendered:
 
     def pods(self) -> dict[str, Json]:
         """The pod, or template of one, of everything that makes pods: labels and spec."""
-        templates = {each["metadata"]["name"]: each["spec"]["template"] for each in self.of("Deployment")}
+        templates = {
+            each["metadata"]["name"]: each["spec"]["template"]
+            for each in self.of("Deployment")
+        }
         for each in self.of("CronJob"):
-            templates[f"cronjob {each['metadata']['name']}"] = each["spec"]["jobTemplate"]["spec"]["template"]
+            templates[f"cronjob {each['metadata']['name']}"] = each["spec"][
+                "jobTemplate"
+            ]["spec"]["template"]
         for each in self.of("Pod"):
             templates[f"pod {each['metadata']['name']}"] = each
         return templates
 
 
 @cache
-def template(chart: Path, arguments: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
-    return helm("template", RELEASE, chart, "--namespace", NAMESPACE, "--kube-version", KUBERNETES, *arguments)
+def template(
+    chart: Path, arguments: tuple[str, ...]
+) -> subprocess.CompletedProcess[str]:
+    return helm(
+        "template",
+        RELEASE,
+        chart,
+        "--namespace",
+        NAMESPACE,
+        "--kube-version",
+        KUBERNETES,
+        *arguments,
+    )
 
 
 def env(container: Json) -> dict[str, Any]:
-    return {each["name"]: each.get("value", each.get("valueFrom")) for each in container["env"]}
+    return {
+        each["name"]: each.get("value", each.get("valueFrom"))
+        for each in container["env"]
+    }
 
 
 def containers(template: Json) -> list[Json]:
-    return [*template["spec"].get("initContainers", []), *template["spec"]["containers"]]
+    return [
+        *template["spec"].get("initContainers", []),
+        *template["spec"]["containers"],
+    ]

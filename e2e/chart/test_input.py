@@ -18,10 +18,22 @@ Refusal = Callable[..., str]
     [
         ("imagee.tag=1", "at '': additional properties 'imagee' not allowed"),
         ("image.tga=1", "at '/image': additional properties 'tga' not allowed"),
-        ("variants.virtual.envv.A=b", "at '/variants/virtual': additional properties 'envv' not allowed"),
-        ("variants.Bad_Name.env.A=b", "at '/variants': additional properties 'Bad_Name' not allowed"),
-        ("variants.bad-.env.A=b", "at '/variants': additional properties 'bad-' not allowed"),
-        ("settings.NOT-A-NAME=1", "at '/settings': additional properties 'NOT-A-NAME' not allowed"),
+        (
+            "variants.virtual.envv.A=b",
+            "at '/variants/virtual': additional properties 'envv' not allowed",
+        ),
+        (
+            "variants.Bad_Name.env.A=b",
+            "at '/variants': additional properties 'Bad_Name' not allowed",
+        ),
+        (
+            "variants.bad-.env.A=b",
+            "at '/variants': additional properties 'bad-' not allowed",
+        ),
+        (
+            "settings.NOT-A-NAME=1",
+            "at '/settings': additional properties 'NOT-A-NAME' not allowed",
+        ),
         ("limits.cpu=null", "at '/limits': missing property 'cpu'"),
         ("limits.memory=null", "at '/limits': missing property 'memory'"),
         ("limits=null", "missing property 'limits'"),
@@ -34,7 +46,10 @@ Refusal = Callable[..., str]
         ("limits.heap=0m", "/limits/heap"),
         ("requests.cpu=0", "/requests/cpu"),
         ("k6.limits.cpu=0", "/k6/limits/cpu"),
-        ("jvm.gc=CMS", "at '/jvm/gc': value must be one of 'Serial', 'Parallel', 'G1', 'Z', 'Shenandoah'"),
+        (
+            "jvm.gc=CMS",
+            "at '/jvm/gc': value must be one of 'Serial', 'Parallel', 'G1', 'Z', 'Shenandoah'",
+        ),
         ("monitoring.interval=500ms", "/monitoring/interval"),
         ("monitoring.prometheusUrl=prometheus:9090", "/monitoring/prometheusUrl"),
         ("rbac.subjects[0].kind=Robot", "/rbac/subjects/0"),
@@ -44,11 +59,19 @@ Refusal = Callable[..., str]
             'experiments: no experiment "blokcing": known are blocking, blocking-100ms, blocking-5s',
         ),
         ("experiments={experiment.schema}", 'no experiment "experiment.schema"'),
-        ("settings.JAVA_TOOL_OPTIONS=-Xmx1g", "JAVA_TOOL_OPTIONS is made from limits.heap, jvm.gc and jvmFlags"),
-        ("variants.virtual.env.JAVA_TOOL_OPTIONS=-Xmx1g", "variants.virtual: JAVA_TOOL_OPTIONS is made from"),
+        (
+            "settings.JAVA_TOOL_OPTIONS=-Xmx1g",
+            "JAVA_TOOL_OPTIONS is made from limits.heap, jvm.gc and jvmFlags",
+        ),
+        (
+            "variants.virtual.env.JAVA_TOOL_OPTIONS=-Xmx1g",
+            "variants.virtual: JAVA_TOOL_OPTIONS is made from",
+        ),
     ],
 )
-def test_refused_with_the_place_and_the_reason(refusal: Refusal, values: str, message: str) -> None:
+def test_refused_with_the_place_and_the_reason(
+    refusal: Refusal, values: str, message: str
+) -> None:
     said = refusal("--set", values)
 
     assert message in said
@@ -56,7 +79,9 @@ def test_refused_with_the_place_and_the_reason(refusal: Refusal, values: str, me
 
 
 def test_no_variant_at_all(refusal: Refusal) -> None:
-    assert "/variants" in refusal("--set", "variants.platform=null,variants.virtual=null")
+    assert "/variants" in refusal(
+        "--set", "variants.platform=null,variants.virtual=null"
+    )
 
 
 def test_lint_refuses_the_same() -> None:
@@ -78,7 +103,9 @@ def test_a_checkout_without_symbolic_links(refusal: Refusal, chart_copy: Path) -
     # What git leaves there with core.symlinks=false.
     (chart_copy / "k6").write_text("../k6")
 
-    assert "no files in k6/ of the chart: it is a symbolic link to ../k6" in refusal(chart=chart_copy)
+    assert "no files in k6/ of the chart: it is a symbolic link to ../k6" in refusal(
+        chart=chart_copy
+    )
 
 
 def test_scripts_without_experiments(refusal: Refusal, chart_copy: Path) -> None:

@@ -22,20 +22,27 @@ def granted(role: Json) -> set[str]:
 
 def test_roles_are_what_a_run_uses(default: Rendered) -> None:
     assert len(default.of("Role")) == 2
-    assert granted(default.one("Role", "lab-runner")) == {f"{right.verb} {right.resource}" for right in RIGHTS}
+    assert granted(default.one("Role", "lab-runner")) == {
+        f"{right.verb} {right.resource}" for right in RIGHTS
+    }
     assert granted(default.one("Role", "lab-runner-lab", "monitoring")) == {
         f"{right.verb} {right.resource}" for right in MONITORING_RIGHTS
     }
 
 
-def test_nothing_is_bound_and_nothing_is_for_the_whole_cluster(default: Rendered) -> None:
+def test_nothing_is_bound_and_nothing_is_for_the_whole_cluster(
+    default: Rendered,
+) -> None:
     for kind in ("RoleBinding", "ServiceAccount", "ClusterRole", "ClusterRoleBinding"):
         assert default.of(kind) == []
 
 
 def test_bound_to_those_named(render: Render) -> None:
     rendered = render(
-        *("--set", "rbac.subjects[0].kind=User,rbac.subjects[0].name=runner@example.com"),
+        *(
+            "--set",
+            "rbac.subjects[0].kind=User,rbac.subjects[0].name=runner@example.com",
+        ),
         *("--set", "rbac.subjects[1].kind=ServiceAccount,rbac.subjects[1].name=runner"),
         *(
             "--set",
@@ -45,10 +52,18 @@ def test_bound_to_those_named(render: Render) -> None:
 
     for name, namespace in (("lab-runner", "lab"), ("lab-runner-lab", "monitoring")):
         binding = rendered.one("RoleBinding", name, namespace)
-        assert binding["roleRef"] == {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name}
+        assert binding["roleRef"] == {
+            "apiGroup": "rbac.authorization.k8s.io",
+            "kind": "Role",
+            "name": name,
+        }
         assert rendered.one("Role", name, namespace)
         assert binding["subjects"] == [
-            {"kind": "User", "name": "runner@example.com", "apiGroup": "rbac.authorization.k8s.io"},
+            {
+                "kind": "User",
+                "name": "runner@example.com",
+                "apiGroup": "rbac.authorization.k8s.io",
+            },
             {"kind": "ServiceAccount", "name": "runner", "namespace": "lab"},
             {"kind": "ServiceAccount", "name": "ci", "namespace": "pipelines"},
         ]

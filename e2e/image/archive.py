@@ -21,7 +21,12 @@ def find(image: str) -> Archive:
     """The archive of an image by its name, or by the file. FileNotFoundError with the command that makes it."""
     path = Path(image)
     if not path.is_file():
-        asked = subprocess.run([CLUSTER / "images", "tar", image], capture_output=True, text=True, check=True)
+        asked = subprocess.run(
+            [CLUSTER / "images", "tar", image],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         path = Path(asked.stdout.strip())
     if not path.is_file():
         java = " --build-arg JAVA_VERSION=21" if image.endswith(":21") else ""
@@ -57,7 +62,10 @@ class Archive:
 
     def layer_sizes(self) -> list[int]:
         """Uncompressed bytes of each layer, the base's first."""
-        return [sum(member.size for member in layer if member.isfile()) for layer in self._layers()]
+        return [
+            sum(member.size for member in layer if member.isfile())
+            for layer in self._layers()
+        ]
 
     @property
     def size(self) -> int:
@@ -72,13 +80,18 @@ class Archive:
             for member in layer:
                 path = PurePosixPath(member.name)
                 if path.name == _OPAQUE:
-                    found = {name: one for name, one in found.items() if path.parent not in PurePosixPath(name).parents}
+                    found = {
+                        name: one
+                        for name, one in found.items()
+                        if path.parent not in PurePosixPath(name).parents
+                    }
                 elif path.name.startswith(_WHITEOUT):
                     gone = path.with_name(path.name.removeprefix(_WHITEOUT))
                     found = {
                         name: one
                         for name, one in found.items()
-                        if PurePosixPath(name) != gone and gone not in PurePosixPath(name).parents
+                        if PurePosixPath(name) != gone
+                        and gone not in PurePosixPath(name).parents
                     }
                 else:
                     found[str(path)] = member
@@ -108,7 +121,10 @@ class Archive:
     def _layers(self) -> Iterator[tarfile.TarFile]:
         with tarfile.open(self.path) as archive:
             for name in self._manifest["Layers"]:
-                with _member(archive, name) as file, tarfile.open(fileobj=file) as layer:
+                with (
+                    _member(archive, name) as file,
+                    tarfile.open(fileobj=file) as layer,
+                ):
                     yield layer
 
 

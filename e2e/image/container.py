@@ -52,7 +52,9 @@ class Container:
     begun: float
 
     def get(self, path: str, timeout: float = 5) -> httpx.Response:
-        return httpx.get(f"http://{ports.HOST}:{self.port}{path}", timeout=timeout, trust_env=False)
+        return httpx.get(
+            f"http://{ports.HOST}:{self.port}{path}", timeout=timeout, trust_env=False
+        )
 
     def await_ready(self) -> float:
         """Seconds from its start until it says that it is ready. RuntimeError when it ends or takes too long."""
@@ -61,13 +63,17 @@ class Container:
                 if how := self.process.ended():
                     raise RuntimeError(f"ended with {how}: {self.process.last_lines()}")
                 try:
-                    answer = client.get(f"http://{ports.HOST}:{self.management}/actuator/health/readiness")
+                    answer = client.get(
+                        f"http://{ports.HOST}:{self.management}/actuator/health/readiness"
+                    )
                     if answer.status_code == 200:
                         return time.monotonic() - self.begun
                 except httpx.TransportError:
                     pass
                 time.sleep(POLL)
-        raise RuntimeError(f"not ready after {passed:.0f} s: {self.process.last_lines()}")
+        raise RuntimeError(
+            f"not ready after {passed:.0f} s: {self.process.last_lines()}"
+        )
 
     def stop(self, grace: float = 10) -> float:
         """SIGTERM; returns the seconds until it had ended."""
@@ -94,7 +100,12 @@ class Image:
         archive.unpack(root)
         return Image(archive, root, ledger, folder)
 
-    def start(self, name: str, settings: Mapping[str, str] | None = None, entry: Sequence[str] = ()) -> Container:
+    def start(
+        self,
+        name: str,
+        settings: Mapping[str, str] | None = None,
+        entry: Sequence[str] = (),
+    ) -> Container:
         """Starts it; ``settings`` are added to its environment, ``entry`` replaces its entrypoint."""
         port, management = ports.free(2)
         config = self.archive.config

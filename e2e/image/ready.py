@@ -38,13 +38,20 @@ def main(arguments: Sequence[str]) -> int:
     starts = int(arguments[1]) if len(arguments) > 1 else STARTS
     found = archive.find(name)
     if CACHE not in found.files:
-        print(f"{name} has no ahead-of-time cache: a JDK before 25 cannot make one", file=sys.stderr)
+        print(
+            f"{name} has no ahead-of-time cache: a JDK before 25 cannot make one",
+            file=sys.stderr,
+        )
         return 2
     entry = found.config["Entrypoint"]
     entries = {"with": entry, "without": [word for word in entry if word != OPTIONS]}
     assert entries["without"] != entry, f"{OPTIONS} is not in the entrypoint {entry}"
     pairs: list[dict[str, float]] = []
-    with tempfile.TemporaryDirectory() as place, Ledger(Path(place)) as ledger, machine.Sampler() as sampler:
+    with (
+        tempfile.TemporaryDirectory() as place,
+        Ledger(Path(place)) as ledger,
+        machine.Sampler() as sampler,
+    ):
         image = Image.unpack(found, Path(place), ledger)
         # The first pair only fills the page cache.
         for number in range(2 * starts + 1):
@@ -53,7 +60,13 @@ def main(arguments: Sequence[str]) -> int:
                 begun = round(time.time() * 1000)
                 container = image.start(f"{number}-{which}", entry=entries[which])
                 seconds[which] = container.await_ready()
-                idle = min(idle, sampler.window(begun, round(time.time() * 1000) - MARGIN)["idle_cores"] or 0.0)
+                idle = min(
+                    idle,
+                    sampler.window(begun, round(time.time() * 1000) - MARGIN)[
+                        "idle_cores"
+                    ]
+                    or 0.0,
+                )
                 container.stop()
             shown = ", ".join(f"{which} {seconds[which]:.2f} s" for which in entries)
             print(f"{number}: {shown}, at least {idle:.0%} of the cores idle", end="")
@@ -67,16 +80,29 @@ def main(arguments: Sequence[str]) -> int:
             if len(pairs) == starts:
                 break
     if len(pairs) < starts:
-        print(f"only {len(pairs)} of {starts} pairs count: something else uses this machine", file=sys.stderr)
+        print(
+            f"only {len(pairs)} of {starts} pairs count: something else uses this machine",
+            file=sys.stderr,
+        )
         return 4
     counted = {which: np.array([pair[which] for pair in pairs]) for which in entries}
-    ratio = statistics.estimate(list(np.log(counted["without"]) - np.log(counted["with"])))
-    means = ", ".join(f"{which} {np.mean(each):.2f} s" for which, each in counted.items())
+    ratio = statistics.estimate(
+        list(np.log(counted["without"]) - np.log(counted["with"]))
+    )
+    means = ", ".join(
+        f"{which} {np.mean(each):.2f} s" for which, each in counted.items()
+    )
     print(f"{name}: time to ready under {CPU:g} CPU, means: {means}")
-    width = "no interval" if ratio.low is None else f"95 % interval {ratio.low:.2f} to {ratio.high:.2f}"
+    width = (
+        "no interval"
+        if ratio.low is None
+        else f"95 % interval {ratio.low:.2f} to {ratio.high:.2f}"
+    )
     print(f"without / with the cache: {ratio.ratio:.2f}, {width}, n = {ratio.n}")
     megabytes = f"{found.size / 1e6:.0f} MB, of which the cache {found.files[CACHE].size / 1e6:.0f} MB"
-    print(f"image, unpacked: {megabytes}; date {time.strftime('%Y-%m-%d', time.gmtime())}")
+    print(
+        f"image, unpacked: {megabytes}; date {time.strftime('%Y-%m-%d', time.gmtime())}"
+    )
     print(", ".join(f"{key} {value}" for key, value in machine.describe().items()))
     return 0 if ratio.low is not None and ratio.low > LEAST else 1
 

@@ -29,7 +29,7 @@ SAMPLER = """
 for stat in /sys/fs/cgroup/cpu.stat /sys/fs/cgroup/cpu/cpu.stat /sys/fs/cgroup/cpu,cpuacct/cpu.stat /dev/null; do
   [ -r "$stat" ] && break
 done
-while read -r alive </proc/$$/cmdline; [ -n "$alive" ]; do
+while read -r _ _ state _ </proc/$$/stat && [ "$state" != Z ]; do
   periods= throttled= threads=
   while read -r key value; do
     case $key in nr_periods) periods=$value ;; nr_throttled) throttled=$value ;; esac
@@ -71,7 +71,8 @@ def manifest(cron_job: Json, name: str, labels: Mapping[str, str], env: Mapping[
     overridden = {**env, "EXPERIMENT": EXPERIMENT}
     kept = [each for each in k6.get("env", []) if each["name"] not in overridden]
     k6["env"] = kept + [{"name": key, "value": value} for key, value in overridden.items()]
-    k6["command"] = ["/bin/sh", "-c", SAMPLER, "sh", *k6.get("command", []), *k6.get("args", [])]
+    # The kubelet expands $(NAME) and makes $ of $$.
+    k6["command"] = ["/bin/sh", "-c", SAMPLER.replace("$", "$$"), "sh", *k6.get("command", []), *k6.get("args", [])]
     k6.pop("args", None)
     k6.setdefault("volumeMounts", []).append({"name": "experiment", "mountPath": "/experiment", "readOnly": True})
     spec.setdefault("volumes", []).append({"name": "experiment", "configMap": {"name": config_map}})
