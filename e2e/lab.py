@@ -16,9 +16,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 CHART = REPOSITORY / "helm"
 VTLAB = Path(sys.executable).parent / "vtlab"
 NAMESPACE = "lab"
-PROMETHEUS = (
-    "/api/v1/namespaces/monitoring/services/prometheus-operated:9090/proxy/api/v1"
-)
+PROMETHEUS = "/api/v1/namespaces/monitoring/services/prometheus-operated:9090/proxy/api/v1"
 
 
 def run(
@@ -29,9 +27,7 @@ def run(
 ) -> str:
     """The command's output; fails the test with everything it said when it fails."""
     done = attempt(*command, given=given, timeout=timeout, env=env)
-    assert done.returncode == 0, (
-        f"{' '.join(map(str, command))}: {done.returncode}\n{done.stdout}\n{done.stderr}"
-    )
+    assert done.returncode == 0, f"{' '.join(map(str, command))}: {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
 
@@ -70,9 +66,7 @@ def helm(*words: str | Path, timeout: float = 400) -> str:
 
 def query(expression: str) -> list[dict[str, Any]]:
     """The series of an expression, now."""
-    answer = json.loads(
-        run("kubectl", "get", "--raw", f"{PROMETHEUS}/query?query={quote(expression)}")
-    )
+    answer = json.loads(run("kubectl", "get", "--raw", f"{PROMETHEUS}/query?query={quote(expression)}"))
     found: list[dict[str, Any]] = answer["data"]["result"]
     return found
 
@@ -113,18 +107,13 @@ def job_log(name: str, timeout: float) -> str:
         if status.get("succeeded"):
             return kubectl("logs", f"job/{name}")
         over = status.get("failed") or time.monotonic() > end
-        assert not over, (
-            f"job {name}: {status}\n{attempt('kubectl', '-n', NAMESPACE, 'logs', f'job/{name}').stdout}"
-        )
+        assert not over, f"job {name}: {status}\n{attempt('kubectl', '-n', NAMESPACE, 'logs', f'job/{name}').stdout}"
         time.sleep(1)
 
 
 def blocks(results: Path) -> list[dict[str, Any]]:
     """The lines of trials.jsonl."""
-    return [
-        json.loads(line)
-        for line in (results / "trials.jsonl").read_text(encoding="utf-8").splitlines()
-    ]
+    return [json.loads(line) for line in (results / "trials.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
 def faults(results: Path) -> str:
@@ -134,9 +123,7 @@ def faults(results: Path) -> str:
 
 def verdict(results: Path) -> dict[str, Any]:
     """verdict.json."""
-    found: dict[str, Any] = json.loads(
-        (results / "verdict.json").read_text(encoding="utf-8")
-    )
+    found: dict[str, Any] = json.loads((results / "verdict.json").read_text(encoding="utf-8"))
     return found
 
 

@@ -61,8 +61,7 @@ class Rendered:
         (found,) = (
             each
             for each in self.of(kind)
-            if each["metadata"]["name"] == name
-            and each["metadata"]["namespace"] == namespace
+            if each["metadata"]["name"] == name and each["metadata"]["namespace"] == namespace
         )
         return found
 
@@ -71,23 +70,16 @@ class Rendered:
 
     def pods(self) -> dict[str, Json]:
         """The pod, or template of one, of everything that makes pods: labels and spec."""
-        templates = {
-            each["metadata"]["name"]: each["spec"]["template"]
-            for each in self.of("Deployment")
-        }
+        templates = {each["metadata"]["name"]: each["spec"]["template"] for each in self.of("Deployment")}
         for each in self.of("CronJob"):
-            templates[f"cronjob {each['metadata']['name']}"] = each["spec"][
-                "jobTemplate"
-            ]["spec"]["template"]
+            templates[f"cronjob {each['metadata']['name']}"] = each["spec"]["jobTemplate"]["spec"]["template"]
         for each in self.of("Pod"):
             templates[f"pod {each['metadata']['name']}"] = each
         return templates
 
 
 @cache
-def template(
-    chart: Path, arguments: tuple[str, ...]
-) -> subprocess.CompletedProcess[str]:
+def template(chart: Path, arguments: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
     return helm(
         "template",
         RELEASE,
@@ -101,10 +93,7 @@ def template(
 
 
 def env(container: Json) -> dict[str, Any]:
-    return {
-        each["name"]: each.get("value", each.get("valueFrom"))
-        for each in container["env"]
-    }
+    return {each["name"]: each.get("value", each.get("valueFrom")) for each in container["env"]}
 
 
 def containers(template: Json) -> list[Json]:

@@ -47,9 +47,7 @@ def millicores(quantity: str | float) -> float:
 
 
 def test_lint_is_silent(any_values: Path) -> None:
-    done = helm(
-        "lint", "--strict", "--kube-version", KUBERNETES, CHART, "-f", any_values
-    )
+    done = helm("lint", "--strict", "--kube-version", KUBERNETES, CHART, "-f", any_values)
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 chart(s) linted, 0 chart(s) failed" in done.stdout
@@ -68,9 +66,7 @@ def test_every_object_belongs_to_the_release(render: Render, any_values: Path) -
         assert labels["helm.sh/chart"] == "virtual-threads-lab-0.1.0"
 
 
-def test_every_pod_keeps_to_pod_security_restricted(
-    render: Render, any_values: Path
-) -> None:
+def test_every_pod_keeps_to_pod_security_restricted(render: Render, any_values: Path) -> None:
     pods = render("-f", any_values).pods()
 
     assert len(pods) >= 4
@@ -82,9 +78,7 @@ def test_every_pod_keeps_to_pod_security_restricted(
         assert spec["securityContext"]["runAsUser"] > 0
         assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
         assert not {"hostNetwork", "hostPID", "hostIPC"} & spec.keys()
-        assert all(
-            {"configMap", "emptyDir"} & volume.keys() for volume in spec["volumes"]
-        )
+        assert all({"configMap", "emptyDir"} & volume.keys() for volume in spec["volumes"])
         for container in containers(template):
             assert container["securityContext"] == {
                 "allowPrivilegeEscalation": False,
@@ -93,50 +87,33 @@ def test_every_pod_keeps_to_pod_security_restricted(
             }
 
 
-def test_every_container_has_requests_and_limits(
-    render: Render, any_values: Path
-) -> None:
+def test_every_container_has_requests_and_limits(render: Render, any_values: Path) -> None:
     for template in render("-f", any_values).pods().values():
         for container in containers(template):
             assert millicores(container["resources"]["requests"]["cpu"]) > 0
             assert container["resources"]["limits"].keys() == {"cpu", "memory"}
 
 
-def test_selectors_find_their_pods_and_no_others(
-    render: Render, any_values: Path
-) -> None:
+def test_selectors_find_their_pods_and_no_others(render: Render, any_values: Path) -> None:
     rendered = render("-f", any_values)
-    labels = {
-        name: template["metadata"]["labels"]
-        for name, template in rendered.pods().items()
-    }
+    labels = {name: template["metadata"]["labels"] for name, template in rendered.pods().items()}
 
     def found(selector: Json) -> list[str]:
         return [name for name, has in labels.items() if selector.items() <= has.items()]
 
     for deployment in rendered.of("Deployment"):
-        assert found(deployment["spec"]["selector"]["matchLabels"]) == [
-            deployment["metadata"]["name"]
-        ]
+        assert found(deployment["spec"]["selector"]["matchLabels"]) == [deployment["metadata"]["name"]]
     for service in rendered.of("Service"):
         assert found(service["spec"]["selector"]) == [service["metadata"]["name"]]
-        assert (
-            service["metadata"]["labels"]["variant"]
-            == service["spec"]["selector"]["variant"]
-        )
+        assert service["metadata"]["labels"]["variant"] == service["spec"]["selector"]["variant"]
 
 
 # Variants
 
 
 def test_variants_differ_in_one_variable(default: Rendered) -> None:
-    platform, virtual = (
-        default.one("Deployment", f"lab-{variant}")
-        for variant in ("platform", "virtual")
-    )
-    (left,), (right,) = (
-        containers(each["spec"]["template"]) for each in (platform, virtual)
-    )
+    platform, virtual = (default.one("Deployment", f"lab-{variant}") for variant in ("platform", "virtual"))
+    (left,), (right,) = (containers(each["spec"]["template"]) for each in (platform, virtual))
 
     assert env(left).items() ^ env(right).items() == {
         ("SPRING_THREADS_VIRTUAL_ENABLED", "false"),
@@ -144,9 +121,7 @@ def test_variants_differ_in_one_variable(default: Rendered) -> None:
     }
     assert {**left, "env": None} == {**right, "env": None}
     # And nothing but the name beside it.
-    assert json.dumps(platform).replace("platform", "virtual").replace(
-        '"false"', '"true"'
-    ) == json.dumps(virtual)
+    assert json.dumps(platform).replace("platform", "virtual").replace('"false"', '"true"') == json.dumps(virtual)
 
 
 def test_a_variant_by_default(default: Rendered) -> None:
@@ -170,10 +145,7 @@ def test_a_variant_by_default(default: Rendered) -> None:
         "requests": {"cpu": "100m"},
         "limits": {"cpu": "1", "memory": "768Mi"},
     }
-    assert {
-        app[f"{kind}Probe"]["httpGet"]["port"]
-        for kind in ("startup", "liveness", "readiness")
-    } == {"management"}
+    assert {app[f"{kind}Probe"]["httpGet"]["port"] for kind in ("startup", "liveness", "readiness")} == {"management"}
     assert app["readinessProbe"]["httpGet"]["path"] == "/actuator/health/readiness"
     assert app["volumeMounts"] == [{"name": "tmp", "mountPath": "/tmp"}]
     assert pod["securityContext"]["runAsUser"] == 10001
@@ -184,13 +156,9 @@ def test_a_third_variant_is_an_entry_in_the_values(render: Render) -> None:
     names = ["lab-platform", "lab-virtual", "lab-virtual-jdk21"]
 
     assert rendered.names("Deployment") == rendered.names("Service") == names
-    (app,) = containers(
-        rendered.one("Deployment", "lab-virtual-jdk21")["spec"]["template"]
-    )
+    (app,) = containers(rendered.one("Deployment", "lab-virtual-jdk21")["spec"]["template"])
     assert app["image"] == "virtual-threads-lab:21"
-    assert env(app)["JAVA_TOOL_OPTIONS"].endswith(
-        " -Xmx384m -Djdk.tracePinnedThreads=short"
-    )
+    assert env(app)["JAVA_TOOL_OPTIONS"].endswith(" -Xmx384m -Djdk.tracePinnedThreads=short")
     for name in names:
         (app,) = containers(rendered.one("Deployment", name)["spec"]["template"])
         assert env(app)["SERVER_TOMCAT_THREADS_MAX"] == "400"
@@ -202,18 +170,14 @@ def test_a_third_variant_is_an_entry_in_the_values(render: Render) -> None:
     }
 
 
-def test_environment_is_text_and_the_variant_has_the_last_word(
-    render: Render, tmp_path: Path
-) -> None:
+def test_environment_is_text_and_the_variant_has_the_last_word(render: Render, tmp_path: Path) -> None:
     values = tmp_path / "values.yaml"
     values.write_text(
         "settings: {BIG: 1000000, HALF: 0.5, LEFT: true, TURNED: true, EMPTY: filled}\n"
         "variants: {virtual: {env: {TURNED: false, EMPTY: ''}}}\n"
     )
 
-    (app,) = containers(
-        render("-f", values).one("Deployment", "lab-virtual")["spec"]["template"]
-    )
+    (app,) = containers(render("-f", values).one("Deployment", "lab-virtual")["spec"]["template"])
 
     expected = {
         "BIG": "1000000",
@@ -237,35 +201,23 @@ def test_reserved_cpu_fits_two_cpus(default: Rendered) -> None:
     jobs = [name for name in pods if name.startswith("cronjob")]
     running = [name for name in pods if name not in jobs] + jobs[:1]
 
-    total = sum(
-        millicores(c["resources"]["requests"]["cpu"])
-        for name in running
-        for c in containers(pods[name])
-    )
+    total = sum(millicores(c["resources"]["requests"]["cpu"]) for name in running for c in containers(pods[name]))
 
     assert len(running) == 4  # two variants, helm test, one Job
     assert total <= 1000
 
 
 def test_reservation_can_be_the_limit(render: Render) -> None:
-    (app,) = containers(
-        render("--set-string", "requests.cpu=1").one("Deployment", "lab-virtual")[
-            "spec"
-        ]["template"]
-    )
+    (app,) = containers(render("--set-string", "requests.cpu=1").one("Deployment", "lab-virtual")["spec"]["template"])
 
-    assert (
-        app["resources"]["requests"]["cpu"] == app["resources"]["limits"]["cpu"] == "1"
-    )
+    assert app["resources"]["requests"]["cpu"] == app["resources"]["limits"]["cpu"] == "1"
 
 
 # Experiments
 
 
 def test_one_suspended_cronjob_for_each_experiment(default: Rendered) -> None:
-    runnable = [
-        name for name, experiment in EXPERIMENTS.items() if not experiment["needs"]
-    ]
+    runnable = [name for name, experiment in EXPERIMENTS.items() if not experiment["needs"]]
 
     assert default.names("CronJob") == sorted(f"lab-{name}" for name in runnable)
     for name in runnable:
@@ -274,11 +226,7 @@ def test_one_suspended_cronjob_for_each_experiment(default: Rendered) -> None:
         pod = job["template"]["spec"]
         (k6,) = pod["containers"]
         assert cronjob["suspend"] is True
-        assert (
-            cronjob["successfulJobsHistoryLimit"]
-            == cronjob["failedJobsHistoryLimit"]
-            == 100
-        )
+        assert cronjob["successfulJobsHistoryLimit"] == cronjob["failedJobsHistoryLimit"] == 100
         assert job["backoffLimit"] == 0
         assert not {"activeDeadlineSeconds", "ttlSecondsAfterFinished"} & job.keys()
         assert pod["activeDeadlineSeconds"] == 3600
@@ -292,16 +240,9 @@ def test_one_suspended_cronjob_for_each_experiment(default: Rendered) -> None:
         ]
         assert {**env(k6), "TARGETS": json.loads(env(k6)["TARGETS"])} == {
             "EXPERIMENT": name,
-            "TARGETS": {
-                variant: f"http://lab-{variant}:8080"
-                for variant in EXPERIMENTS[name]["variants"]
-            },
+            "TARGETS": {variant: f"http://lab-{variant}:8080" for variant in EXPERIMENTS[name]["variants"]},
             "BLOCK": "1",
-            "RUN_ID": {
-                "fieldRef": {
-                    "fieldPath": "metadata.labels['batch.kubernetes.io/job-name']"
-                }
-            },
+            "RUN_ID": {"fieldRef": {"fieldPath": "metadata.labels['batch.kubernetes.io/job-name']"}},
             "K6_PROMETHEUS_RW_SERVER_URL": "http://prometheus-operated.monitoring:9090/api/v1/write",
             "K6_PROMETHEUS_RW_TREND_AS_NATIVE_HISTOGRAM": "true",
             "K6_NO_USAGE_REPORT": "true",
@@ -310,9 +251,7 @@ def test_one_suspended_cronjob_for_each_experiment(default: Rendered) -> None:
         }
 
 
-def test_targets_are_in_the_order_of_the_experiment(
-    render: Render, chart_copy: Path
-) -> None:
+def test_targets_are_in_the_order_of_the_experiment(render: Render, chart_copy: Path) -> None:
     """The block's first and second variant."""
     experiment = {
         **EXPERIMENTS["blocking"],
@@ -328,9 +267,7 @@ def test_targets_are_in_the_order_of_the_experiment(
 
 def test_scripts_are_mounted_as_they_are_in_the_repository(default: Rendered) -> None:
     data = default.one("ConfigMap", "lab-k6")["data"]
-    job = default.one("CronJob", "lab-blocking")["spec"]["jobTemplate"]["spec"][
-        "template"
-    ]["spec"]
+    job = default.one("CronJob", "lab-blocking")["spec"]["jobTemplate"]["spec"]["template"]["spec"]
     (volume,) = job["volumes"]
 
     mounted = {item["path"]: data[item["key"]] for item in volume["configMap"]["items"]}
@@ -341,11 +278,7 @@ def test_scripts_are_mounted_as_they_are_in_the_repository(default: Rendered) ->
         *(k6 / "lib").rglob("*"),
         *(k6 / "experiments" / f"{name}.json" for name in EXPERIMENTS),
     ]
-    expected = {
-        str(path.relative_to(k6)): path.read_text().strip()
-        for path in paths
-        if path.is_file()
-    }
+    expected = {str(path.relative_to(k6)): path.read_text().strip() for path in paths if path.is_file()}
     assert {path: text.strip() for path, text in mounted.items()} == expected
     assert job["containers"][0]["volumeMounts"][0]["mountPath"] == "/k6"
     assert volume["configMap"]["name"] == "lab-k6"
@@ -360,25 +293,18 @@ def test_named_experiments_only(render: Render) -> None:
 
 
 @pytest.mark.parametrize("need", ["database", "downstream", "jdk21"])
-def test_an_experiment_waits_for_what_it_needs(
-    render: Render, refusal: Any, chart_copy: Path, need: str
-) -> None:
+def test_an_experiment_waits_for_what_it_needs(render: Render, refusal: Any, chart_copy: Path, need: str) -> None:
     experiment = {**EXPERIMENTS["blocking"], "name": "needy", "needs": [need]}
     (chart_copy / "k6/experiments/needy.json").write_text(json.dumps(experiment))
 
     assert "lab-needy" not in render(chart=chart_copy).names("CronJob")
-    assert "lab-needy" in render(
-        "--set", f"{need}.enabled=true", chart=chart_copy
-    ).names("CronJob")
-    assert (
-        f"experiments: needy needs {need}, which is off: set {need}.enabled"
-        in refusal("--set", "experiments={needy}", chart=chart_copy)
+    assert "lab-needy" in render("--set", f"{need}.enabled=true", chart=chart_copy).names("CronJob")
+    assert f"experiments: needy needs {need}, which is off: set {need}.enabled" in refusal(
+        "--set", "experiments={needy}", chart=chart_copy
     )
 
 
-def test_an_experiment_waits_for_its_variants(
-    render: Render, refusal: Any, chart_copy: Path
-) -> None:
+def test_an_experiment_waits_for_its_variants(render: Render, refusal: Any, chart_copy: Path) -> None:
     experiment = {
         **EXPERIMENTS["blocking"],
         "name": "other",
@@ -393,9 +319,8 @@ def test_an_experiment_waits_for_its_variants(
         chart=chart_copy,
     )
     assert "lab-other" in there.names("CronJob")
-    assert (
-        "other compares the variant reactive, which is not there: add variants.reactive"
-        in refusal("--set", "experiments={other}", chart=chart_copy)
+    assert "other compares the variant reactive, which is not there: add variants.reactive" in refusal(
+        "--set", "experiments={other}", chart=chart_copy
     )
 
 
@@ -419,26 +344,15 @@ def test_servicemonitor(default: Rendered) -> None:
         assert selector.items() <= service["metadata"]["labels"].items()
         assert endpoint["port"] in [port["name"] for port in service["spec"]["ports"]]
     for template in default.of("Deployment"):
-        assert (
-            template["spec"]["template"]["metadata"]["labels"]["variant"]
-            in template["metadata"]["name"]
-        )
+        assert template["spec"]["template"]["metadata"]["labels"]["variant"] in template["metadata"]["name"]
 
 
 def test_without_monitoring_nothing_of_the_operator(render: Render) -> None:
     rendered = render("-f", CHART / "ci/no-monitoring-values.yaml")
 
-    assert not [
-        each
-        for each in rendered.objects
-        if "monitoring.coreos.com" in each["apiVersion"]
-    ]
+    assert not [each for each in rendered.objects if "monitoring.coreos.com" in each["apiVersion"]]
     assert {each["metadata"]["namespace"] for each in rendered.objects} == {"lab"}
-    (k6,) = containers(
-        rendered.one("CronJob", "lab-blocking")["spec"]["jobTemplate"]["spec"][
-            "template"
-        ]
-    )
+    (k6,) = containers(rendered.one("CronJob", "lab-blocking")["spec"]["jobTemplate"]["spec"]["template"])
     assert "-o" not in k6["command"]
     assert not [name for name in env(k6) if "PROMETHEUS" in name]
 
@@ -449,11 +363,7 @@ def test_another_prometheus(render: Render) -> None:
         "monitoring.namespace=obs,monitoring.prometheusUrl=https://prom.obs/,monitoring.interval=5s",
     )
 
-    (k6,) = containers(
-        rendered.one("CronJob", "lab-blocking")["spec"]["jobTemplate"]["spec"][
-            "template"
-        ]
-    )
+    (k6,) = containers(rendered.one("CronJob", "lab-blocking")["spec"]["jobTemplate"]["spec"]["template"])
     assert env(k6)["K6_PROMETHEUS_RW_SERVER_URL"] == "https://prom.obs/api/v1/write"
     assert rendered.one("Role", "lab-runner-lab", "obs")
     assert rendered.of("ServiceMonitor")[0]["spec"]["endpoints"][0]["interval"] == "5s"
@@ -463,11 +373,7 @@ def test_another_prometheus(render: Render) -> None:
 
 
 def test_the_test_pod_knows_the_kind_of_each_thread(render: Render) -> None:
-    (test,) = containers(
-        render("--set", "settings.SPRING_THREADS_VIRTUAL_ENABLED=true").one(
-            "Pod", "lab-test"
-        )
-    )
+    (test,) = containers(render("--set", "settings.SPRING_THREADS_VIRTUAL_ENABLED=true").one("Pod", "lab-test"))
     assert json.loads(env(test)["EXPECTED"]) == {
         "http://lab-platform:8080": False,
         "http://lab-virtual:8080": True,
@@ -491,9 +397,7 @@ def test_a_successful_test_leaves_nothing_behind(default: Rendered) -> None:
 def test_notes_name_this_release(any_values: Path, chart_copy: Path) -> None:
     # `helm template` leaves the notes out, and all other commands that show them want a cluster.
     (chart_copy / "templates/NOTES.txt").rename(chart_copy / "notes")
-    (chart_copy / "templates/notes.yaml").write_text(
-        'notes: {{ tpl (.Files.Get "notes") . | toJson }}'
-    )
+    (chart_copy / "templates/notes.yaml").write_text('notes: {{ tpl (.Files.Get "notes") . | toJson }}')
     where = ("--namespace", "elsewhere", "--kube-version", KUBERNETES)
     done = helm(
         "template",
@@ -508,31 +412,21 @@ def test_notes_name_this_release(any_values: Path, chart_copy: Path) -> None:
 
     assert done.returncode == 0, done.stderr
     notes = yaml.safe_load(done.stdout)["notes"]
-    assert (
-        "kubectl -n elsewhere create job --from=cronjob/mine-blocking blocking-1"
-        in notes
-    )
+    assert "kubectl -n elsewhere create job --from=cronjob/mine-blocking blocking-1" in notes
     assert "kubectl -n elsewhere logs -f job/blocking-1" in notes
     assert "helm test mine -n elsewhere" in notes
     if "no-monitoring" in any_values.name:
         assert "Monitoring is off" in notes
     else:
-        assert (
-            "vtlab run blocking --target kubernetes --namespace elsewhere --release mine"
-            in notes
-        )
-        assert (
-            "kubectl -n monitoring port-forward svc/monitoring-grafana 3000:80" in notes
-        )
+        assert "vtlab run blocking --target kubernetes --namespace elsewhere --release mine" in notes
+        assert "kubectl -n monitoring port-forward svc/monitoring-grafana 3000:80" in notes
         assert "get secret grafana-admin" in notes
 
 
 # Package
 
 
-def test_the_package_holds_what_a_job_needs_as_files(
-    tmp_path: Path, default: Rendered, render: Render
-) -> None:
+def test_the_package_holds_what_a_job_needs_as_files(tmp_path: Path, default: Rendered, render: Render) -> None:
     done = helm("package", CHART, "--destination", tmp_path)
     assert done.returncode == 0, done.stderr
     (package,) = tmp_path.glob("*.tgz")
@@ -542,22 +436,12 @@ def test_the_package_holds_what_a_job_needs_as_files(
     assert all(member.isreg() for member in members.values())
     scripts = {name for name in members if name.startswith("k6/")}
     assert {"k6/block.ts", "k6/lib/plan.ts", "k6/experiments/blocking.json"} <= scripts
-    assert all(
-        name == "k6/block.ts" or name.startswith(("k6/lib/", "k6/experiments/"))
-        for name in scripts
-    )
-    assert not [
-        name
-        for name in members
-        if "kube-prometheus-stack" in name or "node_modules" in name
-    ]
+    assert all(name == "k6/block.ts" or name.startswith(("k6/lib/", "k6/experiments/")) for name in scripts)
+    assert not [name for name in members if "kube-prometheus-stack" in name or "node_modules" in name]
     assert render(chart=package).objects == default.objects
 
 
 def test_chart_and_app_have_one_version() -> None:
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
 
-    assert (
-        f"<version>{chart['appVersion']}</version>"
-        in (REPOSITORY / "app/pom.xml").read_text()
-    )
+    assert f"<version>{chart['appVersion']}</version>" in (REPOSITORY / "app/pom.xml").read_text()

@@ -69,9 +69,7 @@ Refusal = Callable[..., str]
         ),
     ],
 )
-def test_refused_with_the_place_and_the_reason(
-    refusal: Refusal, values: str, message: str
-) -> None:
+def test_refused_with_the_place_and_the_reason(refusal: Refusal, values: str, message: str) -> None:
     said = refusal("--set", values)
 
     assert message in said
@@ -79,9 +77,7 @@ def test_refused_with_the_place_and_the_reason(
 
 
 def test_no_variant_at_all(refusal: Refusal) -> None:
-    assert "/variants" in refusal(
-        "--set", "variants.platform=null,variants.virtual=null"
-    )
+    assert "/variants" in refusal("--set", "variants.platform=null,variants.virtual=null")
 
 
 def test_lint_refuses_the_same() -> None:
@@ -103,9 +99,7 @@ def test_a_checkout_without_symbolic_links(refusal: Refusal, chart_copy: Path) -
     # What git leaves there with core.symlinks=false.
     (chart_copy / "k6").write_text("../k6")
 
-    assert "no files in k6/ of the chart: it is a symbolic link to ../k6" in refusal(
-        chart=chart_copy
-    )
+    assert "no files in k6/ of the chart: it is a symbolic link to ../k6" in refusal(chart=chart_copy)
 
 
 def test_scripts_without_experiments(refusal: Refusal, chart_copy: Path) -> None:

@@ -133,12 +133,8 @@ def small_chart(tmp_path_factory: pytest.TempPathFactory) -> Path:
         own[name]["resources"] = {}
         subchart = chart / "charts" / name
         subchart.mkdir(parents=True)
-        (subchart / "Chart.yaml").write_text(
-            f"apiVersion: v2\nname: {name}\nversion: 1.0.0\n"
-        )
-        (subchart / "values.yaml").write_text(
-            yaml.safe_dump({**own.pop(name), "labels": {}})
-        )
+        (subchart / "Chart.yaml").write_text(f"apiVersion: v2\nname: {name}\nversion: 1.0.0\n")
+        (subchart / "values.yaml").write_text(yaml.safe_dump({**own.pop(name), "labels": {}}))
         dependencies.append({"name": name, "version": "1.0.0"})
     about = {
         "apiVersion": "v2",
@@ -202,9 +198,7 @@ def test_our_values_pass(small_chart: Path) -> None:
         ("prometheusOperator/resources/requests/cpus", "cpu"),
     ],
 )
-def test_a_typo_fails(
-    small_chart: Path, tmp_path: Path, typo: str, instead_of: str
-) -> None:
+def test_a_typo_fails(small_chart: Path, tmp_path: Path, typo: str, instead_of: str) -> None:
     done = check(small_chart, changed(tmp_path, typo, "x", drop=instead_of))
 
     assert done.returncode == 1
@@ -216,21 +210,14 @@ def test_a_map_in_the_wrong_place_fails(small_chart: Path, tmp_path: Path) -> No
         small_chart,
         changed(tmp_path, "prometheus/prometheusSpec/retention", {"days": 7}),
     )
-    assert failures(done) == [
-        "prometheus.prometheusSpec.retention: a map, but the chart has '7d' there"
-    ]
+    assert failures(done) == ["prometheus.prometheusSpec.retention: a map, but the chart has '7d' there"]
 
     done = check(small_chart, changed(tmp_path, "grafana/sidecar", True))
     assert failures(done) == ["grafana.sidecar: True, but the chart has a map there"]
 
 
 def test_labels_are_free(small_chart: Path, tmp_path: Path) -> None:
-    assert (
-        check(
-            small_chart, changed(tmp_path, "grafana/labels", {"mine": "yes"})
-        ).returncode
-        == 0
-    )
+    assert check(small_chart, changed(tmp_path, "grafana/labels", {"mine": "yes"})).returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -291,18 +278,14 @@ def test_labels_are_free(small_chart: Path, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_the_lab_relies_on(
-    small_chart: Path, tmp_path: Path, path: str, value: Any, failure: str
-) -> None:
+def test_what_the_lab_relies_on(small_chart: Path, tmp_path: Path, path: str, value: Any, failure: str) -> None:
     done = check(small_chart, changed(tmp_path, path, value))
 
     assert done.returncode == 1
     assert any(failure in each for each in failures(done)), done.stdout
 
 
-def test_a_value_that_the_chart_no_longer_uses(
-    small_chart: Path, tmp_path: Path
-) -> None:
+def test_a_value_that_the_chart_no_longer_uses(small_chart: Path, tmp_path: Path) -> None:
     """The key is still known, but nothing comes of it: only the rendered objects show that."""
     broken = tmp_path / "kube-prometheus-stack"
     broken.mkdir()
@@ -321,13 +304,9 @@ def test_another_version_fails(small_chart: Path, tmp_path: Path) -> None:
     other.mkdir()
     for name in ("values.yaml", "charts", "templates"):
         (other / name).symlink_to(small_chart / name)
-    (other / "Chart.yaml").write_text(
-        (small_chart / "Chart.yaml").read_text().replace(VERSION, "1.2.3")
-    )
+    (other / "Chart.yaml").write_text((small_chart / "Chart.yaml").read_text().replace(VERSION, "1.2.3"))
 
-    assert failures(check(other)) == [
-        f"version of the chart: '1.2.3', needed is '{VERSION}'"
-    ]
+    assert failures(check(other)) == [f"version of the chart: '1.2.3', needed is '{VERSION}'"]
 
 
 def test_no_chart_there(tmp_path: Path) -> None:
@@ -356,9 +335,7 @@ REAL = "KUBE_PROMETHEUS_STACK_CHART"
 @pytest.fixture
 def real_chart() -> Path:
     if REAL not in os.environ:
-        pytest.skip(
-            f"kube-prometheus-stack {VERSION} is not at hand: {REAL} names no folder of it"
-        )
+        pytest.skip(f"kube-prometheus-stack {VERSION} is not at hand: {REAL} names no folder of it")
     return Path(os.environ[REAL]).resolve()
 
 

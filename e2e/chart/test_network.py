@@ -39,10 +39,7 @@ class Flow(NamedTuple):
 
 def peers(rendered: Rendered, monitoring: str) -> list[Peer]:
     """Every pod of the release, and those around it that it could talk to."""
-    own = [
-        Peer(name, NAMESPACE, template["metadata"]["labels"])
-        for name, template in rendered.pods().items()
-    ]
+    own = [Peer(name, NAMESPACE, template["metadata"]["labels"]) for name, template in rendered.pods().items()]
     neighbours = [
         Peer(
             component,
@@ -55,10 +52,7 @@ def peers(rendered: Rendered, monitoring: str) -> list[Peer]:
         for component in ("database", "downstream")
     ]
     # Another release in the same namespace has its own k6, tests and variants.
-    foreign = [
-        Peer(f"foreign {peer.name}", NAMESPACE, {**peer.labels, **OTHER})
-        for peer in own
-    ]
+    foreign = [Peer(f"foreign {peer.name}", NAMESPACE, {**peer.labels, **OTHER}) for peer in own]
     return [
         *own,
         *neighbours,
@@ -84,24 +78,15 @@ def needed(rendered: Rendered, monitoring: str) -> set[Flow]:
     """From what the objects say of themselves."""
     flows = set()
     pods = rendered.pods()
-    service = {
-        each["metadata"]["name"]: each["spec"]["selector"]
-        for each in rendered.of("Service")
-    }
+    service = {each["metadata"]["name"]: each["spec"]["selector"] for each in rendered.of("Service")}
 
     def behind(url: str) -> tuple[str, int]:
         """The pod behind the URL of a Service, and its port."""
         parts = urlsplit(url)
         host = str(parts.hostname)
-        (name,) = (
-            n
-            for n, t in pods.items()
-            if service[host].items() <= t["metadata"]["labels"].items()
-        )
+        (name,) = (n for n, t in pods.items() if service[host].items() <= t["metadata"]["labels"].items())
         (port,) = (
-            each["targetPort"]
-            for each in rendered.one("Service", host)["spec"]["ports"]
-            if each["port"] == parts.port
+            each["targetPort"] for each in rendered.one("Service", host)["spec"]["ports"] if each["port"] == parts.port
         )
         return name, port_number(pods[name], port)
 
@@ -120,22 +105,14 @@ def needed(rendered: Rendered, monitoring: str) -> set[Flow]:
         for each in rendered.of("Service"):
             if selector.items() <= each["metadata"]["labels"].items():
                 for endpoint in monitor["spec"]["endpoints"]:
-                    (port,) = (
-                        p
-                        for p in each["spec"]["ports"]
-                        if p["name"] == endpoint["port"]
-                    )
-                    name, number = behind(
-                        f"http://{each['metadata']['name']}:{port['port']}"
-                    )
+                    (port,) = (p for p in each["spec"]["ports"] if p["name"] == endpoint["port"])
+                    name, number = behind(f"http://{each['metadata']['name']}:{port['port']}")
                     flows.add(Flow("prometheus", name, number))
     return flows
 
 
 def port_number(template: Json, name: str) -> int:
-    ports: dict[str, int] = {
-        port["name"]: port["containerPort"] for port in containers(template)[0]["ports"]
-    }
+    ports: dict[str, int] = {port["name"]: port["containerPort"] for port in containers(template)[0]["ports"]}
     return ports[name]
 
 
@@ -166,9 +143,7 @@ def matches(rule_peer: Json, peer: Peer, policy: Json) -> bool:
     return selects(rule_peer.get("podSelector", {}), peer.labels)
 
 
-def openings(
-    rendered: Rendered, peer: Peer, direction: str
-) -> list[tuple[Json, Json]] | None:
+def openings(rendered: Rendered, peer: Peer, direction: str) -> list[tuple[Json, Json]] | None:
     """The rules (policy, rule) that hold for a pod in one direction; None: no policy does, so all is allowed."""
     policies = [
         policy
@@ -179,16 +154,10 @@ def openings(
     ]
     if not policies:
         return None
-    return [
-        (policy, rule)
-        for policy in policies
-        for rule in policy["spec"].get(direction.lower(), [])
-    ]
+    return [(policy, rule) for policy in policies for rule in policy["spec"].get(direction.lower(), [])]
 
 
-def permits(
-    rendered: Rendered, at: Peer, other: Peer, direction: str, port: int, protocol: str
-) -> bool:
+def permits(rendered: Rendered, at: Peer, other: Peer, direction: str, port: int, protocol: str) -> bool:
     rules = openings(rendered, at, direction)
     if rules is None:
         return True
@@ -209,9 +178,9 @@ def allowed(rendered: Rendered, everyone: list[Peer]) -> Iterator[Flow]:
             if source is target or not {source.name, target.name} & own:
                 continue
             for port, protocol in PORTS:
-                if permits(
-                    rendered, source, target, "Egress", port, protocol
-                ) and permits(rendered, target, source, "Ingress", port, protocol):
+                if permits(rendered, source, target, "Egress", port, protocol) and permits(
+                    rendered, target, source, "Ingress", port, protocol
+                ):
                     yield Flow(source.name, target.name, port, protocol)
 
 
@@ -234,14 +203,10 @@ def scrapers(rendered: Rendered, everyone: list[Peer], monitoring: str) -> set[F
 
 
 @pytest.mark.parametrize("values", CI_VALUES, ids=lambda path: path.stem)
-def test_what_is_needed_is_allowed_and_nothing_else(
-    render: Render, values: Path
-) -> None:
+def test_what_is_needed_is_allowed_and_nothing_else(render: Render, values: Path) -> None:
     rendered = render("-f", values)
     everyone = peers(rendered, "monitoring")
-    expected = needed(rendered, "monitoring") | scrapers(
-        rendered, everyone, "monitoring"
-    )
+    expected = needed(rendered, "monitoring") | scrapers(rendered, everyone, "monitoring")
 
     # No CronJob may reach a variant that it does not compare, but pods of k6 are one kind to a policy.
     variants = [each["metadata"]["name"] for each in rendered.of("Deployment")]
@@ -263,20 +228,14 @@ def test_the_flows_are_those_of_the_issue(default: Rendered) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("component", "port"), [("database", 3306), ("downstream", 8080)]
-)
-def test_variants_reach_what_is_switched_on(
-    render: Render, default: Rendered, component: str, port: int
-) -> None:
+@pytest.mark.parametrize(("component", "port"), [("database", 3306), ("downstream", 8080)])
+def test_variants_reach_what_is_switched_on(render: Render, default: Rendered, component: str, port: int) -> None:
     rendered = render("--set", f"{component}.enabled=true")
     everyone = peers(rendered, "monitoring")
 
     more = set(allowed(rendered, everyone)) - set(allowed(default, everyone))
 
-    assert more == {
-        Flow(f"lab-{variant}", component, port) for variant in ("platform", "virtual")
-    }
+    assert more == {Flow(f"lab-{variant}", component, port) for variant in ("platform", "virtual")}
 
 
 def test_prometheus_elsewhere(render: Render) -> None:

@@ -22,9 +22,7 @@ def granted(role: Json) -> set[str]:
 
 def test_roles_are_what_a_run_uses(default: Rendered) -> None:
     assert len(default.of("Role")) == 2
-    assert granted(default.one("Role", "lab-runner")) == {
-        f"{right.verb} {right.resource}" for right in RIGHTS
-    }
+    assert granted(default.one("Role", "lab-runner")) == {f"{right.verb} {right.resource}" for right in RIGHTS}
     assert granted(default.one("Role", "lab-runner-lab", "monitoring")) == {
         f"{right.verb} {right.resource}" for right in MONITORING_RIGHTS
     }

@@ -31,9 +31,7 @@ def _lab() -> Iterator[None]:
 class Running:
     """A vtlab in the background."""
 
-    def __init__(
-        self, folder: Path, *words: str | Path, env: dict[str, str] | None = None
-    ) -> None:
+    def __init__(self, folder: Path, *words: str | Path, env: dict[str, str] | None = None) -> None:
         self.log = folder / "vtlab.log"
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
@@ -52,12 +50,8 @@ class Running:
         """Waits until it has said so."""
         end = time.monotonic() + within
         while said not in self.text():
-            assert self.process.poll() is None, (
-                f"vtlab ended before '{said}': {self.text()}"
-            )
-            assert time.monotonic() < end, (
-                f"not '{said}' within {within:.0f} s: {self.text()}"
-            )
+            assert self.process.poll() is None, f"vtlab ended before '{said}': {self.text()}"
+            assert time.monotonic() < end, f"not '{said}' within {within:.0f} s: {self.text()}"
             time.sleep(0.2)
 
     def ended(self, within: float = 400) -> int:
@@ -94,9 +88,7 @@ def running_pod(selector: str) -> str:
 
     def look() -> list[str]:
         pods = lab.get("pods", "-l", selector)["items"]
-        found[:] = [
-            p["metadata"]["name"] for p in pods if p["status"]["phase"] == "Running"
-        ]
+        found[:] = [p["metadata"]["name"] for p in pods if p["status"]["phase"] == "Running"]
         return found
 
     lab.until(f"a running pod {selector}", look)
@@ -123,9 +115,7 @@ def test_a_killed_pod_and_an_evicted_k6_cost_a_block_each(tmp_path: Path) -> Non
             "metadata": {"name": pod, "namespace": lab.NAMESPACE},
         }
         path = f"/api/v1/namespaces/{lab.NAMESPACE}/pods/{pod}/eviction"
-        lab.run(
-            "kubectl", "create", "--raw", path, "-f", "-", given=json.dumps(eviction)
-        )
+        lab.run("kubectl", "create", "--raw", path, "-f", "-", given=json.dumps(eviction))
         assert run.ended() == 0, run.text()
     results = lab.only(root)
     first, second, third = lab.blocks(results)
@@ -141,20 +131,14 @@ def test_a_restarted_prometheus_and_an_absent_api_server_lose_no_block(
     tmp_path: Path,
 ) -> None:
     root = tmp_path / "results"
-    admin: Any = json.loads(
-        lab.run(
-            "kubectl", "config", "view", "--raw", "--minify", "--flatten", "-o", "json"
-        )
-    )
+    admin: Any = json.loads(lab.run("kubectl", "config", "view", "--raw", "--minify", "--flatten", "-o", "json"))
     server = urlsplit(admin["clusters"][0]["cluster"]["server"])
     with Proxy(str(server.hostname), server.port or 443) as proxy:
         admin["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{proxy.port}"
         kubeconfig = tmp_path / "kubeconfig"
         kubeconfig.write_text(json.dumps(admin), encoding="utf-8")
         kubeconfig.chmod(0o600)
-        with Running(
-            tmp_path, *measuring(root, blocks=2), env={"KUBECONFIG": str(kubeconfig)}
-        ) as run:
+        with Running(tmp_path, *measuring(root, blocks=2), env={"KUBECONFIG": str(kubeconfig)}) as run:
             run.until("block 1 of 2: measuring")
             proxy.cut()
             time.sleep(10)
@@ -174,9 +158,7 @@ def test_a_restarted_prometheus_and_an_absent_api_server_lose_no_block(
             assert run.ended() == 0, run.text()
     results = lab.only(root)
     after = lab.blocks(results)
-    assert after[: len(before)] == before, (
-        "the blocks done before are kept as they were"
-    )
+    assert after[: len(before)] == before, "the blocks done before are kept as they were"
     found = lab.verdict(results)
     assert (found["valid"], found["n"]) == (True, 2)
     # Without its samples a block does not count, whatever else was measured.
@@ -201,9 +183,7 @@ def test_an_image_that_is_not_there_is_said_within_seconds(tmp_path: Path) -> No
         assert "no-such-tag" in done.stderr
         assert "ImagePullBackOff" in done.stderr
         assert "vtlab resume" in done.stderr
-        lab.show(
-            [f"a missing image was reported after {time.monotonic() - begun:.0f} s"]
-        )
+        lab.show([f"a missing image was reported after {time.monotonic() - begun:.0f} s"])
     finally:
         lab.helm("rollback", "lab", "--wait", "--timeout", "4m")
 
@@ -224,9 +204,7 @@ def test_a_variant_killed_for_lack_of_memory_makes_the_run_invalid(
         "limits.memory=96Mi,limits.heap=64m",
     )
     try:
-        done = lab.attempt(
-            lab.VTLAB, *measuring(tmp_path / "results", path), timeout=400
-        )
+        done = lab.attempt(lab.VTLAB, *measuring(tmp_path / "results", path), timeout=400)
         assert done.returncode == 4, done.stdout + done.stderr
         assert "OOMKilled" in done.stdout + done.stderr
         results = lab.only(tmp_path / "results")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import tarfile
@@ -13,7 +14,13 @@ from typing import IO, Any
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CLUSTER = REPOSITORY / "e2e" / "cluster"
-NAME = "localhost/virtual-threads-lab"
+#: As the embedded cluster knows what `docker build -t virtual-threads-lab:<version>` makes.
+NAME = "docker.io/library/virtual-threads-lab"
+VERSION = re.findall(r'^appVersion: *"?([^"\n]+)', (REPOSITORY / "helm/Chart.yaml").read_text(encoding="utf-8"), re.M)[
+    0
+]
+#: JDK -> image.
+IMAGES = {25: f"{NAME}:{VERSION}", 21: f"{NAME}:{VERSION}-jdk21"}
 _WHITEOUT, _OPAQUE = ".wh.", ".wh..wh..opq"
 
 
@@ -29,7 +36,7 @@ def find(image: str) -> Archive:
         )
         path = Path(asked.stdout.strip())
     if not path.is_file():
-        java = " --build-arg JAVA_VERSION=21" if image.endswith(":21") else ""
+        java = " --build-arg JAVA_VERSION=21" if image.endswith("-jdk21") else ""
         raise FileNotFoundError(
             f"no archive of {image}; make it: e2e/cluster/cluster build{java} -t {image} .\n"
             f"or, with Docker: docker build{java} -t {image} . && docker save -o {path} {image}"
@@ -62,10 +69,7 @@ class Archive:
 
     def layer_sizes(self) -> list[int]:
         """Uncompressed bytes of each layer, the base's first."""
-        return [
-            sum(member.size for member in layer if member.isfile())
-            for layer in self._layers()
-        ]
+        return [sum(member.size for member in layer if member.isfile()) for layer in self._layers()]
 
     @property
     def size(self) -> int:
@@ -80,18 +84,13 @@ class Archive:
             for member in layer:
                 path = PurePosixPath(member.name)
                 if path.name == _OPAQUE:
-                    found = {
-                        name: one
-                        for name, one in found.items()
-                        if path.parent not in PurePosixPath(name).parents
-                    }
+                    found = {name: one for name, one in found.items() if path.parent not in PurePosixPath(name).parents}
                 elif path.name.startswith(_WHITEOUT):
                     gone = path.with_name(path.name.removeprefix(_WHITEOUT))
                     found = {
                         name: one
                         for name, one in found.items()
-                        if PurePosixPath(name) != gone
-                        and gone not in PurePosixPath(name).parents
+                        if PurePosixPath(name) != gone and gone not in PurePosixPath(name).parents
                     }
                 else:
                     found[str(path)] = member

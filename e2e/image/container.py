@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
+
+from e2e.image.archive import Archive
 from vtlab.local import ports
 from vtlab.local.cgroup import Cgroup
 from vtlab.local.processes import Ledger, Process
-
-from e2e.image.archive import Archive
 
 #: As in the chart.
 JAVA_TOOL_OPTIONS = "-XX:+UseSerialGC -XX:+ExitOnOutOfMemoryError -Xms384m -Xmx384m"
@@ -52,9 +52,7 @@ class Container:
     begun: float
 
     def get(self, path: str, timeout: float = 5) -> httpx.Response:
-        return httpx.get(
-            f"http://{ports.HOST}:{self.port}{path}", timeout=timeout, trust_env=False
-        )
+        return httpx.get(f"http://{ports.HOST}:{self.port}{path}", timeout=timeout, trust_env=False)
 
     def await_ready(self) -> float:
         """Seconds from its start until it says that it is ready. RuntimeError when it ends or takes too long."""
@@ -63,17 +61,13 @@ class Container:
                 if how := self.process.ended():
                     raise RuntimeError(f"ended with {how}: {self.process.last_lines()}")
                 try:
-                    answer = client.get(
-                        f"http://{ports.HOST}:{self.management}/actuator/health/readiness"
-                    )
+                    answer = client.get(f"http://{ports.HOST}:{self.management}/actuator/health/readiness")
                     if answer.status_code == 200:
                         return time.monotonic() - self.begun
                 except httpx.TransportError:
                     pass
                 time.sleep(POLL)
-        raise RuntimeError(
-            f"not ready after {passed:.0f} s: {self.process.last_lines()}"
-        )
+        raise RuntimeError(f"not ready after {passed:.0f} s: {self.process.last_lines()}")
 
     def stop(self, grace: float = 10) -> float:
         """SIGTERM; returns the seconds until it had ended."""

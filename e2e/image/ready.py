@@ -17,11 +17,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from vtlab import machine, statistics
-from vtlab.local.processes import Ledger
 
 from e2e.image import archive
 from e2e.image.container import CPU, Image
+from vtlab import machine, statistics
+from vtlab.local.processes import Ledger
 
 STARTS = 10
 LEAST = 1.2
@@ -34,7 +34,7 @@ OPTIONS, CACHE = "@/app/java.options", "app/app.aot"
 
 def main(arguments: Sequence[str]) -> int:
     """Measures, and prints every pair and the interval."""
-    name = arguments[0] if arguments else f"{archive.NAME}:dev"
+    name = arguments[0] if arguments else archive.IMAGES[25]
     starts = int(arguments[1]) if len(arguments) > 1 else STARTS
     found = archive.find(name)
     if CACHE not in found.files:
@@ -62,10 +62,7 @@ def main(arguments: Sequence[str]) -> int:
                 seconds[which] = container.await_ready()
                 idle = min(
                     idle,
-                    sampler.window(begun, round(time.time() * 1000) - MARGIN)[
-                        "idle_cores"
-                    ]
-                    or 0.0,
+                    sampler.window(begun, round(time.time() * 1000) - MARGIN)["idle_cores"] or 0.0,
                 )
                 container.stop()
             shown = ", ".join(f"{which} {seconds[which]:.2f} s" for which in entries)
@@ -86,23 +83,13 @@ def main(arguments: Sequence[str]) -> int:
         )
         return 4
     counted = {which: np.array([pair[which] for pair in pairs]) for which in entries}
-    ratio = statistics.estimate(
-        list(np.log(counted["without"]) - np.log(counted["with"]))
-    )
-    means = ", ".join(
-        f"{which} {np.mean(each):.2f} s" for which, each in counted.items()
-    )
+    ratio = statistics.estimate(list(np.log(counted["without"]) - np.log(counted["with"])))
+    means = ", ".join(f"{which} {np.mean(each):.2f} s" for which, each in counted.items())
     print(f"{name}: time to ready under {CPU:g} CPU, means: {means}")
-    width = (
-        "no interval"
-        if ratio.low is None
-        else f"95 % interval {ratio.low:.2f} to {ratio.high:.2f}"
-    )
+    width = "no interval" if ratio.low is None else f"95 % interval {ratio.low:.2f} to {ratio.high:.2f}"
     print(f"without / with the cache: {ratio.ratio:.2f}, {width}, n = {ratio.n}")
     megabytes = f"{found.size / 1e6:.0f} MB, of which the cache {found.files[CACHE].size / 1e6:.0f} MB"
-    print(
-        f"image, unpacked: {megabytes}; date {time.strftime('%Y-%m-%d', time.gmtime())}"
-    )
+    print(f"image, unpacked: {megabytes}; date {time.strftime('%Y-%m-%d', time.gmtime())}")
     print(", ".join(f"{key} {value}" for key, value in machine.describe().items()))
     return 0 if ratio.low is not None and ratio.low > LEAST else 1
 

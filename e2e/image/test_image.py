@@ -14,18 +14,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from vtlab.local.processes import Ledger
 
 from e2e.image import archive
 from e2e.image.archive import Archive
 from e2e.image.container import JAVA_TOOL_OPTIONS, Image
+from vtlab.local.processes import Ledger
 
-IMAGES = {25: f"{archive.NAME}:dev", 21: f"{archive.NAME}:21"}
+IMAGES = archive.IMAGES
 USER = "10001:10001"
 
-as_root = pytest.mark.skipif(
-    os.geteuid() != 0, reason="runs the image without a container engine: needs root"
-)
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="runs the image without a container engine: needs root")
 
 
 @pytest.fixture(scope="module", params=IMAGES, ids=lambda java: f"java-{java}")
@@ -74,29 +72,19 @@ class TestWhatItHolds:
         assert labels["org.opencontainers.image.licenses"] == "Apache-2.0"
         assert labels["org.opencontainers.image.version"] == version[1]
 
-    def test_has_an_ahead_of_time_cache_where_the_jdk_can_make_one(
-        self, packed: Archive, java: int
-    ) -> None:
+    def test_has_an_ahead_of_time_cache_where_the_jdk_can_make_one(self, packed: Archive, java: int) -> None:
         assert ("app/app.aot" in packed.files) == (java >= 25)
         assert (packed.files["app/java.options"].size > 0) == (java >= 25)
 
     def test_holds_the_app_and_nothing_of_its_build(self, packed: Archive) -> None:
         names = set(packed.files)
         assert "app/app.jar" in names
-        assert any(
-            re.fullmatch(r"app/lib/spring-boot-\d.*\.jar", name) for name in names
-        )
+        assert any(re.fullmatch(r"app/lib/spring-boot-\d.*\.jar", name) for name in names)
         assert not [
-            name
-            for name in names
-            if re.search(
-                r"(^|/)(mvn|javac|\.m2|pom\.xml)$|^(src|trained)/|\w\.java$", name
-            )
+            name for name in names if re.search(r"(^|/)(mvn|javac|\.m2|pom\.xml)$|^(src|trained)/|\w\.java$", name)
         ]
 
-    def test_its_user_can_read_the_app_and_change_nothing(
-        self, packed: Archive
-    ) -> None:
+    def test_its_user_can_read_the_app_and_change_nothing(self, packed: Archive) -> None:
         wrong = [
             name
             for name, member in packed.files.items()
@@ -105,18 +93,10 @@ class TestWhatItHolds:
         ]
         assert wrong == []
 
-    def test_size(
-        self, packed: Archive, java: int, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        ours = sum(
-            member.size
-            for name, member in packed.files.items()
-            if name.startswith("app/")
-        )
+    def test_size(self, packed: Archive, java: int, capsys: pytest.CaptureFixture[str]) -> None:
+        ours = sum(member.size for name, member in packed.files.items() if name.startswith("app/"))
         with capsys.disabled():
-            print(
-                f"\nimage for Java {java}: {packed.size / 1e6:.0f} MB unpacked, {ours / 1e6:.0f} MB of them in /app"
-            )
+            print(f"\nimage for Java {java}: {packed.size / 1e6:.0f} MB unpacked, {ours / 1e6:.0f} MB of them in /app")
         assert ours < (130e6 if java >= 25 else 40e6)
         # No layer repeats the files of another.
         assert sum(packed.layer_sizes()[-3:]) < 1.05 * ours
@@ -125,19 +105,13 @@ class TestWhatItHolds:
 @as_root
 class TestHowItRuns:
     @pytest.mark.parametrize("virtual", [False, True], ids=["platform", "virtual"])
-    def test_serves_with_a_read_only_root_and_ends_at_sigterm(
-        self, image: Image, java: int, virtual: bool
-    ) -> None:
-        container = image.start(
-            f"serve-{virtual}", {"SPRING_THREADS_VIRTUAL_ENABLED": str(virtual).lower()}
-        )
+    def test_serves_with_a_read_only_root_and_ends_at_sigterm(self, image: Image, java: int, virtual: bool) -> None:
+        container = image.start(f"serve-{virtual}", {"SPRING_THREADS_VIRTUAL_ENABLED": str(virtual).lower()})
         container.await_ready()
         answer = container.get("/thread?duration=10ms")
         assert answer.status_code == 200
         assert answer.json()["isVirtual"] is virtual
-        status = Path(f"/proc/{container.process.pid}/status").read_text(
-            encoding="ascii"
-        )
+        status = Path(f"/proc/{container.process.pid}/status").read_text(encoding="ascii")
         assert re.search(r"^Uid:\t10001\t10001\t10001\t10001$", status, re.M)
         assert re.search(r"^CapEff:\t0+$", status, re.M)
         assert container.stop() < 3
@@ -150,9 +124,7 @@ class TestHowItRuns:
         assert "Exception" not in log
 
     def test_cannot_write_to_its_root(self, image: Image) -> None:
-        container = image.start(
-            "write", entry=["sh", "-c", ": >/tmp/ok && : >/app/new"]
-        )
+        container = image.start("write", entry=["sh", "-c", ": >/tmp/ok && : >/app/new"])
         deadline = time.monotonic() + 5
         while container.process.ended() is None and time.monotonic() < deadline:
             time.sleep(0.05)
@@ -161,9 +133,7 @@ class TestHowItRuns:
         assert "/app/new" in said
         assert "/tmp/ok" not in said
 
-    def test_takes_its_classes_from_the_cache_with_the_charts_options(
-        self, image: Image, java: int
-    ) -> None:
+    def test_takes_its_classes_from_the_cache_with_the_charts_options(self, image: Image, java: int) -> None:
         options = f"{JAVA_TOOL_OPTIONS} -Xlog:class+load:stdout"
         # "on" makes a cache that cannot be used an error.
         container = image.start(
@@ -176,9 +146,7 @@ class TestHowItRuns:
             r"\] (lab\.virtualthreads\.\S+|org\.springframework\.\S+) source: (.*)",
             container.process.log.read_text(encoding="utf-8"),
         )
-        shared = [
-            name for name, source in loaded if source.startswith("shared objects file")
-        ]
+        shared = [name for name, source in loaded if source.startswith("shared objects file")]
         assert len(loaded) > 1000
         if java >= 25:
             assert len(shared) / len(loaded) > 0.95

@@ -23,11 +23,7 @@ def limited(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The environment of somebody who has no rights but what is bound to the service account `runner`."""
     lab.kubectl("create", "serviceaccount", "runner")
     kubeconfig = tmp_path_factory.mktemp("rights") / "kubeconfig"
-    admin: Any = json.loads(
-        lab.run(
-            "kubectl", "config", "view", "--raw", "--minify", "--flatten", "-o", "json"
-        )
-    )
+    admin: Any = json.loads(lab.run("kubectl", "config", "view", "--raw", "--minify", "--flatten", "-o", "json"))
     token = lab.kubectl("create", "token", "runner", "--duration", "2h").strip()
     user = admin["contexts"][0]["context"]["user"]
     admin["users"] = [{"name": user, "user": {"token": token}}]
@@ -48,17 +44,9 @@ def test_the_chart_installs_where_restricted_is_enforced() -> None:
 def test_a_block_by_hand_ends_with_its_table() -> None:
     lab.kubectl("create", "job", "--from=cronjob/lab-blocking", "blocking-1")
     log = lab.job_log("blocking-1", timeout=300)
-    lab.show(
-        [
-            f"from helm install to the end of one block of blocking: {time.monotonic() - Clock.installed:.0f} s"
-        ]
-    )
+    lab.show([f"from helm install to the end of one block of blocking: {time.monotonic() - Clock.installed:.0f} s"])
     table = log[log.index("one block, warm JVMs, no verdict") :]
-    means = {
-        line.split()[1]: float(line.split()[3])
-        for line in table.splitlines()
-        if line.strip().startswith("mean ")
-    }
+    means = {line.split()[1]: float(line.split()[3]) for line in table.splitlines() if line.strip().startswith("mean ")}
     assert set(means) == set(VARIANTS)
     # Not a timing: the law says 5, and anything near it says that both were loaded alike.
     assert means["virtual"] > 3 * means["platform"] > 0
@@ -75,9 +63,7 @@ def test_the_app_is_measured_under_its_variant(variant: str) -> None:
     lab.until(f"a scrape of {variant}", lambda: lab.value(f"max(up{{{own}}})") == 1)
     assert lab.value(f"max(cgroup_cpu_limit_cores{{{own}}})") == 1
     assert lab.value(f"max(system_cpu_count{{{own}}})") == 1
-    requests = (
-        f'sum(http_server_requests_seconds_count{{{own},uri="/thread",status="200"}})'
-    )
+    requests = f'sum(http_server_requests_seconds_count{{{own},uri="/thread",status="200"}})'
     assert (lab.value(requests) or 0) > 100
     (series,) = lab.query(f"jvm_info{{{own}}}")
     assert series["metric"]["pod"].startswith(f"lab-{variant}-")
@@ -87,9 +73,7 @@ def test_the_app_is_measured_under_its_variant(variant: str) -> None:
 
 
 def test_k6_is_measured_with_its_labels() -> None:
-    found = lab.query(
-        "sum by (experiment, variant, testid, block, phase) (last_over_time(k6_http_reqs_total[10m]))"
-    )
+    found = lab.query("sum by (experiment, variant, testid, block, phase) (last_over_time(k6_http_reqs_total[10m]))")
     labels = [series["metric"] for series in found]
     for variant in VARIANTS:
         wanted = {
@@ -131,19 +115,13 @@ def test_the_quota_is_enforced_under_cpu_load_and_one_setting_can_be_changed() -
     )
     lab.kubectl("create", "-f", "-", given=changed)
     log = lab.job_log("cpu-1", timeout=200)
-    assert (
-        sum(line.split()[0] == "w1" for line in log.splitlines() if line.strip()) == 1
-    )
+    assert sum(line.split()[0] == "w1" for line in log.splitlines() if line.strip()) == 1
     for variant in VARIANTS:
         own = f'namespace="lab",variant="{variant}"'
-        throttled = lab.value(
-            f"sum(increase(cgroup_cpu_throttled_periods_total{{{own}}}[3m]))"
-        )
+        throttled = lab.value(f"sum(increase(cgroup_cpu_throttled_periods_total{{{own}}}[3m]))")
         assert throttled is not None
         assert throttled > 0
-        used = lab.value(
-            f"max(max_over_time(rate(process_cpu_time_ns_total{{{own}}}[4s])[2m:1s])) / 1e9"
-        )
+        used = lab.value(f"max(max_over_time(rate(process_cpu_time_ns_total{{{own}}}[4s])[2m:1s])) / 1e9")
         assert used is not None
         # A period of quota may be used at either edge of 4 s.
         assert 0.5 < used < 1.1, f"{variant} used {used} cores of 1"
@@ -156,9 +134,7 @@ def test_doctor_names_every_right_that_is_missing(limited: dict[str, str]) -> No
         assert right in done.stdout
 
 
-def test_vtlab_finds_the_same_with_the_rights_of_the_charts_roles(
-    limited: dict[str, str], tmp_path: Path
-) -> None:
+def test_vtlab_finds_the_same_with_the_rights_of_the_charts_roles(limited: dict[str, str], tmp_path: Path) -> None:
     subject = {"kind": "ServiceAccount", "name": "runner"}
     lab.helm(
         "upgrade",
@@ -200,21 +176,14 @@ def test_vtlab_finds_the_same_with_the_rights_of_the_charts_roles(
     assert found["variants"]["platform"]["constraint"]["resource"] == "tomcat-threads"
     assert found["variants"]["virtual"]["constraint"]["resource"] == "users"
     assert found["environment"]["target"] == "kubernetes"
-    assert {
-        name: each["cpu_limit"]
-        for name, each in found["environment"]["instances"].items()
-    } == dict.fromkeys(VARIANTS, 1)
-    identities = {
-        instance["identity"]
-        for block in lab.blocks(results)
-        for instance in block["instances"]
-    }
+    assert {name: each["cpu_limit"] for name, each in found["environment"]["instances"].items()} == dict.fromkeys(
+        VARIANTS, 1
+    )
+    identities = {instance["identity"] for block in lab.blocks(results) for instance in block["instances"]}
     assert len(identities) == 2 * len(lab.blocks(results)), "fresh pods in every block"
     assert (results / "report.html").is_file()
     assert lab.left_by_vtlab() == []
-    rates = ", ".join(
-        f"{name} {each['throughput']:.1f}/s" for name, each in found["variants"].items()
-    )
+    rates = ", ".join(f"{name} {each['throughput']:.1f}/s" for name, each in found["variants"].items())
     lab.show(
         [
             f"vtlab run blocking --target kubernetes --blocks 2: {time.monotonic() - begun:.0f} s, ratio "
@@ -257,9 +226,7 @@ def test_an_upgrade_changes_the_limit_vtlab_refuses_it_and_a_rollback_restores_i
 
 
 def limit(variant: str) -> str:
-    containers = lab.get("deployment", f"lab-{variant}")["spec"]["template"]["spec"][
-        "containers"
-    ]
+    containers = lab.get("deployment", f"lab-{variant}")["spec"]["template"]["spec"]["containers"]
     return str(containers[0]["resources"]["limits"]["cpu"])
 
 
@@ -281,16 +248,12 @@ def test_an_unknown_value_is_refused_by_name() -> None:
 
 def test_uninstall_leaves_nothing() -> None:
     lab.helm("uninstall", "lab", "--wait", "--timeout", "3m")
-    kinds = lab.run(
-        "kubectl", "api-resources", "--verbs=list", "--namespaced", "-o", "name"
-    ).split()
+    kinds = lab.run("kubectl", "api-resources", "--verbs=list", "--namespaced", "-o", "name").split()
     # Events are no objects of the release; the pods' EndpointSlices go with their Services.
     kinds = [kind for kind in kinds if not kind.startswith("events")]
 
     def left() -> list[str]:
-        names = lab.kubectl(
-            "get", ",".join(kinds), "-l", "app.kubernetes.io/instance=lab", "-o", "name"
-        ).split()
+        names = lab.kubectl("get", ",".join(kinds), "-l", "app.kubernetes.io/instance=lab", "-o", "name").split()
         return names + lab.kubectl("get", "jobs,pods", "-o", "name").split()
 
     lab.until("nothing is left of the release", lambda: not left(), within=120)
