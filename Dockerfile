@@ -21,9 +21,9 @@ COPY --from=build /src/target/extracted/app.jar /app/app.jar
 # The ahead-of-time cache fits only the very JVM, jars and paths that it was trained with, so it is made in the image
 # itself. JDKs older than 25 cannot make one; there the file of options is empty.
 FROM app AS training
-ARG JAVA_VERSION
 RUN mkdir /trained && touch /trained/java.options \
- && if [ "${JAVA_VERSION%%[._]*}" -ge 25 ]; then \
+ && major=$(sed -n 's/^JAVA_VERSION="\([0-9]*\).*/\1/p' "$JAVA_HOME/release") \
+ && if [ "$major" -ge 25 ]; then \
       java -XX:+UseSerialGC -Xmx384m -XX:AOTCacheOutput=/trained/app.aot -Xlog:disable -Xlog:all=error \
         -cp /app/app.jar lab.virtualthreads.TrainingRun \
       && echo -XX:AOTCache=/app/app.aot >/trained/java.options; \

@@ -86,6 +86,13 @@ def until(what: str, holds: Callable[[], object], within: float = 60) -> None:
         time.sleep(0.5)
 
 
+def install(*words: str) -> None:
+    """helm install of the chart with the image that e2e/up built."""
+    name, _, tag = os.environ["LAB_IMAGE"].rpartition(":")
+    image = ("--set", f"image.repository={name}", "--set-string", f"image.tag={tag}")
+    helm("install", "lab", CHART, *image, "--wait", "--timeout", "4m", *words)
+
+
 def fresh_namespace() -> None:
     """An empty namespace in which Pod Security `restricted` is enforced."""
     run("kubectl", "delete", "namespace", NAMESPACE, "--ignore-not-found", timeout=200)

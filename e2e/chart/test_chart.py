@@ -445,3 +445,9 @@ def test_chart_and_app_have_one_version() -> None:
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
 
     assert f"<version>{chart['appVersion']}</version>" in (REPOSITORY / "app/pom.xml").read_text()
+
+
+def test_the_service_monitor_takes_the_labels_that_a_prometheus_selects(render: Render) -> None:
+    monitor = render("--set", "monitoring.labels.release=stack").one("ServiceMonitor", "lab-variants")
+
+    assert monitor["metadata"]["labels"]["release"] == "stack"

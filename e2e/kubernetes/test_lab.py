@@ -35,7 +35,7 @@ def limited(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def test_the_chart_installs_where_restricted_is_enforced() -> None:
     lab.fresh_namespace()
     Clock.installed = time.monotonic()
-    lab.helm("install", "lab", lab.CHART, "--wait", "--timeout", "4m")
+    lab.install()
     for variant in VARIANTS:
         deployment = lab.get("deployment", f"lab-{variant}")
         assert deployment["status"]["readyReplicas"] == 1

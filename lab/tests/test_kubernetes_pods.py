@@ -61,6 +61,13 @@ def test_trouble_is_named(found: Json, said: str | None, hopeless: bool) -> None
         assert trouble.hopeless is hopeless
 
 
+def test_only_an_image_that_is_missing_is_blamed_on_the_image() -> None:
+    for reason, image in (("ImagePullBackOff", True), ("CreateContainerConfigError", False)):
+        trouble = pods.trouble(pod(container({"waiting": {"reason": reason}})))
+        assert trouble is not None
+        assert trouble.image is image
+
+
 def test_it_counts_restarts_and_oom_kills() -> None:
     found = pod(container({"running": {}}, OOM, 1), container(OOM))
     assert pods.restarts(found) == 1

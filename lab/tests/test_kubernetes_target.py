@@ -133,6 +133,27 @@ def test_a_setting_of_the_experiment_must_be_in_the_deployment(cluster: FakeClus
     assert "settings.SERVER_TOMCAT_THREADS_MAX=50" in caught.value.fix
 
 
+def test_an_environment_that_the_experiment_does_not_have_is_refused(cluster: FakeCluster) -> None:
+    for each in cluster.deployments.values():
+        each["spec"]["template"]["spec"]["containers"][0]["env"].append(
+            {"name": "SERVER_TOMCAT_THREADS_MAX", "value": "9"}
+        )
+    with pytest.raises(BadInput, match="sets SERVER_TOMCAT_THREADS_MAX=9, which the experiment does not") as caught:
+        target.facts(WHERE, BLOCKING)
+    assert "--set settings.SERVER_TOMCAT_THREADS_MAX=null" in caught.value.fix
+
+
+@pytest.mark.parametrize("other", ["image", "flags"])
+def test_variants_that_differ_in_more_than_their_threads_are_refused(cluster: FakeCluster, other: str) -> None:
+    container = cluster.deployments["lab-virtual"]["spec"]["template"]["spec"]["containers"][0]
+    if other == "image":
+        container["image"] = "virtual-threads-lab:2"
+    else:
+        container["env"][1]["value"] += " -XX:+UseG1GC"
+    with pytest.raises(BadInput, match="platform and virtual differ in more than their threads"):
+        target.facts(WHERE, BLOCKING)
+
+
 def test_a_lab_that_is_not_installed_is_said(cluster: FakeCluster) -> None:
     del cluster.deployments["lab-virtual"]
     with pytest.raises(PrerequisiteMissing, match="no Deployment lab-virtual in namespace ns"):
@@ -153,9 +174,9 @@ def enter(folder: Path) -> None:
 
 
 def test_a_job_of_a_vtlab_that_is_gone_is_removed_with_its_config_map(cluster: FakeCluster, tmp_path: Path) -> None:
-    cluster.found_jobs = [owned("lab-vtlab-run-1-2-3", f"{target._host()}_{os.getpid()}-1")]
+    cluster.found_jobs = [owned("lab-vtlab-run-a1b2-1-2-3", f"{target._host()}_{os.getpid()}-1")]
     enter(tmp_path)
-    assert cluster.deleted == ["job lab-vtlab-run-1-2-3", "configmap lab-vtlab-run"]
+    assert cluster.deleted == ["job lab-vtlab-run-a1b2-1-2-3", "configmap lab-vtlab-run-a1b2"]
 
 
 def test_a_job_that_another_vtlab_may_still_need_is_left_alone(cluster: FakeCluster, tmp_path: Path) -> None:

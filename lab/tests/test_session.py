@@ -64,7 +64,7 @@ def test_an_assertion_that_nothing_answers_is_refused_before_anything_is_made(tm
 def test_a_resumed_run_still_owes_its_assertions(tmp_path: Path) -> None:
     demand = "throughput(virtual/platform) >= 99"
     options = session.Options(blocks=1, seed=1, root=tmp_path, no_cpu_limit=False, asserts=[demand])
-    folder = session.begin(plan.runs([load("blocking", session.EXPERIMENTS)], []), options, "x")
+    folder = session.begin(plan.runs([builders.experiment()], []), options, "x")
     assert results.read(folder).manifest.asserts == [demand]
     # Nothing is left to measure: going on reports, then checks.
     for block in builders.run(blocks=1).blocks:

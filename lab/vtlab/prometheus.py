@@ -32,9 +32,10 @@ class Prometheus:
         self.selectors: dict[str, dict[str, str]] = {}
         self._client = httpx.Client(base_url=self.url, timeout=15, trust_env=False, transport=transport)
 
-    def evaluate(self, expr: str, at_ms: int) -> float | None:
-        """The one value of an expression at that time; None where there is none, or no finite one."""
-        data = self._get("/api/v1/query", {"query": expr, "time": _time(at_ms)})
+    def evaluate(self, expr: str, at_ms: int | None) -> float | None:
+        """The one value of an expression at that time, or now by Prometheus's clock; None where there is none, or no
+        finite one."""
+        data = self._get("/api/v1/query", {"query": expr, **({} if at_ms is None else {"time": _time(at_ms)})})
         if data["resultType"] == "scalar":
             return _finite(data["result"][1])
         if len(data["result"]) > 1:
@@ -79,6 +80,10 @@ class Prometheus:
         """The series of the report's charts, every second."""
         return {name: self.series(self._of(template, variant), begin_ms, end_ms) for name, template in CHARTED.items()}
 
+    def now(self) -> int:
+        """The time by Prometheus's own clock."""
+        return round(1000 * (self.evaluate("time()", None) or 0.0))
+
     def measured(self, variant: str, expr: str, at_ms: int) -> float | None:
         """As ``evaluate``; ``$selector`` in the expression stands for the variant's labels."""
         return self.evaluate(expr.replace("$selector", self._selector(variant)), at_ms)
@@ -97,7 +102,7 @@ class Prometheus:
         newest = f"max(timestamp({up}) and {up} == 1) * 1000"
         end = time.monotonic() + within
         while True:
-            at = self.evaluate(newest, round(time.time() * 1000))
+            at = self.evaluate(newest, None)
             if at is not None and at > after_ms:
                 return
             if time.monotonic() > end:

@@ -54,6 +54,11 @@ def begin(planned: Sequence[plan.PlannedRun], options: Options, label: str) -> P
     """
     demands = [asserts.parse(text) for text in options.asserts]
     asserts.refuse_unknown(demands, [run.experiment for run in planned])
+    if sys.platform != "linux":
+        raise PrerequisiteMissing(
+            "vtlab needs Linux: for CPU limits by control groups, and to end what it started",
+            "run it on Linux or in a Linux virtual machine",
+        )
     cluster = options.cluster
     found = [kubernetes.facts(cluster, run.experiment) if cluster else _facts(run.experiment) for run in planned]
     now = datetime.now(UTC)
@@ -84,11 +89,6 @@ def begin(planned: Sequence[plan.PlannedRun], options: Options, label: str) -> P
 
 def _facts(experiment: Experiment) -> Facts:
     """What this machine runs the experiment with; PrerequisiteMissing or BadInput where it cannot."""
-    if sys.platform != "linux":
-        raise PrerequisiteMissing(
-            "CPU limits need Linux control groups; this is no Linux",
-            "run the lab on Linux or in a Linux virtual machine, or in a cluster: --target kubernetes",
-        )
     cores = os.cpu_count() or 1
     if experiment.limits.cpu > cores:
         raise BadInput(

@@ -13,7 +13,7 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.config.config_exception import ConfigException
 from urllib3.exceptions import HTTPError
 
-from vtlab.errors import BadInput, PrerequisiteMissing
+from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 
 Json = dict[str, Any]
 
@@ -83,8 +83,8 @@ MONITORING_RIGHTS = tuple(
 )
 
 
-class NotFound(Exception):
-    """The object does not exist."""
+class NotFound(BlockFault):
+    """The object does not exist. In the middle of a block that is a fault of it."""
 
 
 class Cluster:
@@ -169,13 +169,15 @@ class Cluster:
 
     def log(self, pod: str, container: str) -> str:
         """Its whole log, each line with its time (RFC 3339) first."""
-        answer = self._retried(
-            "get pods/log",
-            lambda **o: self._core.read_namespaced_pod_log(
-                pod, self._own, container=container, timestamps=True, _preload_content=False, **o
-            ),
-        )
-        return bytes(answer.data).decode(errors="replace")
+
+        def read(**options: Any) -> bytes:
+            answer: Any = self._core.read_namespaced_pod_log(
+                pod, self._own, container=container, timestamps=True, _preload_content=False, **options
+            )
+            # The whole of it here, so that a connection lost half-way is tried again, too.
+            return bytes(answer.data)
+
+        return bytes(self._retried("get pods/log", read)).decode(errors="replace")
 
     def last_warning(self, uid: str) -> str:
         """The newest warning event of an object, as words; empty without one."""
@@ -251,7 +253,7 @@ class Cluster:
 
     def _refused(self, right: str, error: ApiException) -> Exception:
         if error.status == 404:
-            return NotFound(right)
+            return NotFound(f"the cluster has no such object any more ({right} in namespace {self._own})")
         if error.status == 409:
             return _AlreadyThere(right)
         if error.status in (401, 403):

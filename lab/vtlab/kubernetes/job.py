@@ -61,11 +61,7 @@ def manifest(cron_job: Json, name: str, labels: Mapping[str, str], env: Mapping[
     metadata = body.setdefault("metadata", {})
     metadata["name"] = name
     metadata["labels"] = {**metadata.get("labels", {}), **labels}
-    owner = cron_job["metadata"]
-    # As by `kubectl create job --from`: who uninstalls the chart removes its Jobs.
-    metadata["ownerReferences"] = [
-        {"apiVersion": "batch/v1", "kind": "CronJob", "name": owner["name"], "uid": owner["uid"], "controller": False}
-    ]
+    metadata["ownerReferences"] = [owner(cron_job)]
     spec = body["spec"]["template"]["spec"]
     (k6,) = (each for each in spec["containers"] if each["name"] == CONTAINER)
     overridden = {**env, "EXPERIMENT": EXPERIMENT}
@@ -77,6 +73,12 @@ def manifest(cron_job: Json, name: str, labels: Mapping[str, str], env: Mapping[
     k6.setdefault("volumeMounts", []).append({"name": "experiment", "mountPath": "/experiment", "readOnly": True})
     spec.setdefault("volumes", []).append({"name": "experiment", "configMap": {"name": config_map}})
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": body["spec"]}
+
+
+def owner(cron_job: Json) -> Json:
+    """As by `kubectl create job --from`: who uninstalls the chart removes what was made from it."""
+    metadata = cron_job["metadata"]
+    return {"apiVersion": "batch/v1", "kind": "CronJob", "name": metadata["name"], "uid": metadata["uid"]}
 
 
 def k6(cron_job: Json) -> Json:

@@ -10,10 +10,9 @@ from typing import Any
 Json = dict[str, Any]
 
 #: Reasons for which a container waits and that do not pass by themselves.
+_NO_IMAGE = ("ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName")
 _HOPELESS = (
-    "ImagePullBackOff",
-    "ErrImageNeverPull",
-    "InvalidImageName",
+    *_NO_IMAGE,
     "CreateContainerConfigError",
     "CreateContainerError",
     "RunContainerError",
@@ -22,10 +21,12 @@ _HOPELESS = (
 
 @dataclass(frozen=True)
 class Trouble:
-    """What is wrong with a pod. ``hopeless``: waiting will not help, somebody must change something."""
+    """What is wrong with a pod. ``hopeless``: waiting will not help, somebody must change something; ``image``:
+    namely the image."""
 
     text: str
     hopeless: bool = False
+    image: bool = False
 
 
 def name(pod: Json) -> str:
@@ -93,9 +94,8 @@ def trouble(pod: Json) -> Trouble | None:
     for each in _containers(pod):
         waiting = (each.get("state") or {}).get("waiting") or {}
         if waiting.get("reason") in _HOPELESS:
-            return Trouble(
-                f"cannot start, {waiting['reason']}: {waiting.get('message', '')} (image {each.get('image')})", True
-            )
+            text = f"cannot start, {waiting['reason']}: {waiting.get('message', '')} (image {each.get('image')})"
+            return Trouble(text, True, waiting["reason"] in _NO_IMAGE)
         for end in _ends(each):
             if end.get("reason") == "OOMKilled":
                 return Trouble("was killed for lack of memory (OOMKilled) at its memory limit")

@@ -13,7 +13,7 @@ import math
 import os
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,12 +33,15 @@ from vtlab.records import Instance, K6Document
 
 #: Seconds until a Deployment's new pod must be ready, and a Job's pod must run.
 READY_WITHIN = 180.0
+#: Seconds that the k6 of an attempt before may take to end.
+_QUIET_WITHIN = 45.0
 #: Seconds after which a pod that no node takes is given up.
 _UNSCHEDULABLE = 30.0
 #: Seconds for which the clean-up waits for an API server that is away.
 _LAST_PATIENCE = 10.0
 #: Annotation whose change replaces the pods.
 _BLOCK = "vtlab/block"
+_JOB_NAME = "batch.kubernetes.io/job-name"
 #: Of the variants' Services.
 _PORT = 8080
 _FLAGS = "JAVA_TOOL_OPTIONS"
@@ -73,7 +76,8 @@ class KubernetesTarget:
         self._where = where
         #: The name of this run's ConfigMap, and how its Jobs' names begin.
         run = re.sub(r"[^a-z0-9-]+", "-", run_id.lower()).strip("-")
-        self._name = f"{where.release}-vtlab-{run}"[:45].rstrip("-")
+        # A resumed run must not find the pods and Jobs of the call before it under its own names.
+        self._name = f"{where.release}-vtlab-{run}"[:40].rstrip("-") + f"-{os.urandom(2).hex()}"
         self._cluster: Cluster | None = None
         self._ledger: Ledger | None = None
         self._forward: Forward | None = None
@@ -82,6 +86,7 @@ class KubernetesTarget:
         self._job: str | None = None
         self._pods: dict[str, Json] = {}
         self._instances: list[Instance] = []
+        self._nodes: set[str] = set()
         self._block, self._loads = (0, 0), 0
 
     def __enter__(self) -> KubernetesTarget:
@@ -131,6 +136,7 @@ class KubernetesTarget:
         """
         cluster = self._held()
         self._end_job()
+        self._await_quiet()
         _facts(cluster, experiment)
         self._block, self._loads, self._instances, self._pods = (block, attempt), 0, [], {}
         stamp = f"{self._name}-{block}-{attempt}"
@@ -138,7 +144,8 @@ class KubernetesTarget:
             cluster.annotate_pods(self._deployment(name), _BLOCK, stamp)
         self._pods = self._await_pods(experiment, stamp)
         client = self._prometheus(experiment)
-        now = round(time.time() * 1000)
+        # Prometheus's clock: the cluster's may differ from this machine's.
+        now = client.now()
         client.selectors = {
             name: {"namespace": self._where.namespace, "pod": pods.name(pod)} for name, pod in self._pods.items()
         }
@@ -196,14 +203,28 @@ class KubernetesTarget:
             raise RuntimeError("start comes first")
         return {name: self._client.charted(name, begin_ms, end_ms) for name in self._pods}
 
+    def _await_quiet(self) -> None:
+        """Waits until no k6 loads the release: that of an attempt before may still be ending. BlockFault when one
+        goes on."""
+        end = time.monotonic() + _QUIET_WITHIN
+        while True:
+            running = [pods.name(pod) for pod in self._held().pods(self._selector("k6")) if _running(pod)]
+            if not running:
+                return
+            if time.monotonic() > end:
+                raise BlockFault(f"another k6 loads the same variants: {', '.join(running)}")
+            time.sleep(0.5)
+
     def _run(self, name: str, env: dict[str, str], experiment: Experiment) -> str:
         """The log of a Job that ended well. Whatever happens, the Job is deleted."""
         cluster = self._held()
-        self._put_experiment(experiment)
+        template = _template(cluster, experiment)
+        self._put_experiment(experiment, template)
         self._job = name
         try:
-            cluster.create_job(job.manifest(_template(cluster, experiment), name, self._labels(), env, self._name))
+            cluster.create_job(job.manifest(template, name, self._labels(), env, self._name))
             pod = self._watch(name)
+            self._nodes = {str(each["spec"].get("nodeName", "")) for each in (pod, *self._pods.values())}
             log = cluster.log(pods.name(pod), job.CONTAINER)
         except BaseException:
             with contextlib.suppress(LabError):
@@ -251,13 +272,19 @@ class KubernetesTarget:
                 if found is None:
                     raise BlockFault(f"{what} is gone while k6 loaded it")
                 self._raise(pods.trouble(found), what, " while k6 loaded it")
-            own = [pod for pod in now.values() if pods.label(pod, "batch.kubernetes.io/job-name") == name]
+            own = [pod for pod in now.values() if pods.label(pod, _JOB_NAME) == name]
+            for pod in now.values():
+                if pods.label(pod, "app.kubernetes.io/component") == "k6" and pod not in own and _running(pod):
+                    raise BlockFault(f"another k6 loads the same variants: pod {pods.name(pod)}")
             if own:
                 seen = True
                 if pods.exit_code(own[0], job.CONTAINER) is not None and pods.trouble(own[0]) is None:
                     return own[0]
                 self._raise(pods.trouble(own[0]), f"k6: its pod {pods.name(own[0])}")
                 self._refuse_unschedulable("k6", own[0], time.monotonic() - begun)
+                if own[0]["status"].get("phase") == "Pending" and time.monotonic() - begun > READY_WITHIN:
+                    said = cluster.last_warning(pods.uid(own[0])) or "no event says why"
+                    raise BlockFault(f"k6: its pod does not run after {READY_WITHIN:.0f} s: {said}")
             elif seen:
                 raise BlockFault(f"k6: the pod of the Job {name} is gone")
             elif time.monotonic() - begun > _UNSCHEDULABLE:
@@ -269,7 +296,7 @@ class KubernetesTarget:
     def _instance(self, client: Prometheus, experiment: Experiment, name: str) -> Instance:
         """What the JVM says of itself; PrerequisiteMissing where that is not the limit that it should have."""
         pod = self._pods[name]
-        now = round(time.time() * 1000)
+        now = client.now()
         limit = client.measured(name, "max(cgroup_cpu_limit_cores{$selector})", now)
         processors = client.measured(name, "max(system_cpu_count{$selector})", now)
         wanted = experiment.limits.cpu
@@ -301,8 +328,11 @@ class KubernetesTarget:
         return self._client
 
     def _refuse_pressure(self, client: Prometheus, begin_ms: int, end_ms: int) -> None:
-        """BlockFault when a node of the variants was short of memory, disk or process ids (kube-state-metrics says)."""
-        nodes = "|".join(sorted({str(pod["spec"].get("nodeName", "")) for pod in self._pods.values()}))
+        """BlockFault when a node of the variants or of k6 was short of memory, disk or process ids.
+
+        Only where kube-state-metrics runs; where it does not, the kubelet's evictions are all that shows.
+        """
+        nodes = "|".join(sorted(self._nodes))
         seconds = max(1, round((end_ms - begin_ms) / 1000))
         conditions = 'condition=~"MemoryPressure|DiskPressure|PIDPressure",status="true"'
         found = client.evaluate(
@@ -330,20 +360,18 @@ class KubernetesTarget:
 
     def _raise(self, found: pods.Trouble | None, what: str, when: str = "") -> None:
         if found and found.hopeless:
-            raise PrerequisiteMissing(
-                f"{what} {found.text}",
-                "load the image into the cluster (docs/operations.md), or name another: helm upgrade --set image.tag=",
-            )
+            fix = "load the image into the cluster (docs/operations.md), or name another: helm upgrade --set image.tag="
+            raise PrerequisiteMissing(f"{what} {found.text}", fix if found.image else "mend what the reason names")
         if found:
             raise BlockFault(f"{what} {found.text}{when}")
 
     def _warning(self, pod: Json | None) -> str:
         return self._held().last_warning(pods.uid(pod)) if pod else "no pod"
 
-    def _put_experiment(self, experiment: Experiment) -> None:
+    def _put_experiment(self, experiment: Experiment, template: Json) -> None:
         if not self._config_map:
             data = {"experiment.json": json.dumps(experiment.document())}
-            metadata = {"name": self._name, "labels": self._labels()}
+            metadata = {"name": self._name, "labels": self._labels(), "ownerReferences": [job.owner(template)]}
             # Before the call: an interruption in it must not leave one behind.
             self._config_map = True
             self._held().create_config_map(
@@ -411,6 +439,7 @@ def _facts(cluster: Cluster, experiment: Experiment) -> Facts:
     found = {name: _deployment(cluster, name) for name in experiment.variants}
     for name, each in found.items():
         _refuse_other(where, experiment, name, each)
+    _refuse_different(found)
     k6 = job.k6(_template(cluster, experiment))
     app = _app(found[experiment.variants[0]])
     chart = found[experiment.variants[0]]["metadata"].get("labels", {}).get("helm.sh/chart", "unknown")
@@ -456,15 +485,44 @@ def _refuse_other(where: Where, experiment: Experiment, name: str, deployment: J
         if env.get(key) != value:
             setting = f"variants.{name}.env.{key}" if key in variant.environment(name) else f"settings.{key}"
             wrong.append((f"its {key} is {env.get(key, 'absent')}, not {value}", f"{setting}={value}"))
+    for key in env.keys() - {_FLAGS, *experiment.settings, *variant.environment(name)}:
+        wrong.append((f"it sets {key}={env[key]}, which the experiment does not", f"settings.{key}=null"))
     if deployment["spec"].get("replicas") != 1:
         wrong.append((f"it has {deployment['spec'].get('replicas')} replicas, not 1", ""))
     if wrong:
-        settings = " ".join(f"--set-string {setting}" for _, setting in wrong if setting)
+        words = [
+            ("--set" if setting.endswith("=null") else "--set-string") + f" {setting}"
+            for _, setting in wrong
+            if setting
+        ]
+        settings = " ".join(words)
         raise BadInput(
             f"Deployment {where.release}-{name} is not what {experiment.name} asks for: "
             + "; ".join(text for text, _ in wrong),
             f"helm upgrade {where.release} helm -n {where.namespace} --reuse-values {settings}",
         )
+
+
+def _refuse_different(deployments: Mapping[str, Json]) -> None:
+    """BadInput when the variants differ in more than what makes them variants: image, JVM flags, environment."""
+    seen: dict[str, Json] = {}
+    for name, deployment in deployments.items():
+        app = _app(deployment)
+        env = {key: value for key, value in job.environment_of(app).items() if key not in variant.environment(name)}
+        seen[name] = {"image": app.get("image"), **env}
+    (first, one), *others = seen.items()
+    for name, other in others:
+        differing = [key for key in {**one, **other} if one.get(key) != other.get(key)]
+        if differing:
+            said = "; ".join(f"{key} is {one.get(key, 'absent')} and {other.get(key, 'absent')}" for key in differing)
+            raise BadInput(
+                f"{first} and {name} differ in more than their threads: {said}",
+                "it would not show which difference makes the difference: give both the same in the chart's values",
+            )
+
+
+def _running(pod: Json) -> bool:
+    return bool(pod["status"].get("phase") == "Running")
 
 
 def _app(deployment: Json) -> Json:
