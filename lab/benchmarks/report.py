@@ -1,0 +1,47 @@
+"""How long ``vtlab report`` takes on a synthetic run of many blocks, and whether it writes the same bytes each time.
+
+    cd lab && ../.venv/bin/python -m benchmarks.report [BLOCKS]
+
+Exit code 1 when the bytes differ.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests import builders
+from vtlab import machine, results
+
+FILES = ("report.html", "report.md", "verdict.json")
+CALLS = 5
+VTLAB = Path(sys.executable).parent / "vtlab"
+
+
+def main() -> int:
+    """Measures, and prints."""
+    blocks = int(sys.argv[1]) if len(sys.argv) > 1 else 100
+    with tempfile.TemporaryDirectory() as place:
+        run = builders.run(blocks=blocks)
+        folder = results.create(Path(place) / "run", run.manifest)
+        for block in run.blocks:
+            results.append_block(folder, block)
+            results.append_series(folder, block, run.series[block.block, block.attempt])
+        took, bytes_ = [], set()
+        for _ in range(CALLS):
+            begin = time.monotonic()
+            subprocess.run([VTLAB, "report", folder], check=True, stdout=subprocess.DEVNULL)
+            took.append(time.monotonic() - begin)
+            bytes_.add(tuple((folder / name).read_bytes() for name in FILES))
+    median = sorted(took)[CALLS // 2]
+    print(f"vtlab report of {blocks} blocks: median {median:.1f} s of {CALLS} calls, longest {max(took):.1f} s")
+    print("the same bytes each time" if len(bytes_) == 1 else "THE BYTES DIFFER")
+    print(", ".join(f"{key} {value}" for key, value in machine.describe().items()))
+    return 0 if len(bytes_) == 1 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
