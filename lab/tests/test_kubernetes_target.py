@@ -15,7 +15,7 @@ from urllib3.exceptions import MaxRetryError
 
 from tests.test_kubernetes_job import CRON_JOB
 from vtlab import session
-from vtlab.errors import BadInput, LabError, PrerequisiteMissing
+from vtlab.errors import BadInput, BlockFault, LabError, PrerequisiteMissing
 from vtlab.experiment import load
 from vtlab.kubernetes import cluster as api
 from vtlab.kubernetes import forward, target
@@ -52,6 +52,10 @@ class FakeCluster:
         self.cron = [k6]
         self.found_jobs: list[dict[str, Any]] = []
         self.deleted: list[str] = []
+        self.found_pods: list[dict[str, Any]] = []
+
+    def pods(self, _: str) -> list[dict[str, Any]]:
+        return self.found_pods
 
     def deployment(self, name: str) -> dict[str, Any]:
         if name not in self.deployments:
@@ -191,6 +195,39 @@ def test_a_job_that_another_vtlab_may_still_need_is_left_alone(cluster: FakeClus
     cluster.found_jobs = [owned("lab-vtlab-run-1-1-1", "another-machine_1-1", failed=1)]
     enter(tmp_path)
     assert cluster.deleted[0] == "job lab-vtlab-run-1-1-1", "it has ended"
+
+
+def k6_pod(job: str, phase: str, **state: Any) -> dict[str, Any]:
+    labels = {"app.kubernetes.io/component": "k6", "batch.kubernetes.io/job-name": job}
+    status = {"phase": phase, "containerStatuses": [{"name": "k6", "state": state}] if state else []}
+    return {"metadata": {"name": f"{job}-x", "uid": job, "labels": labels}, "status": status}
+
+
+def test_another_k6_is_a_fault_and_its_own_earlier_one_is_not(cluster: FakeCluster, tmp_path: Path) -> None:
+    with target.KubernetesTarget(tmp_path, tmp_path, WHERE, "run") as running:
+        name = f"{running._name}-1-1-2"
+        ended = k6_pod(name, "Succeeded", terminated={"exitCode": 0})
+        # Deleted, and already ended: the API may call it running for a while.
+        before = k6_pod(f"{running._name}-1-1-1", "Running")
+        before["metadata"]["deletionTimestamp"] = "2026-11-20T00:00:00Z"
+        cluster.found_pods = [before, ended]
+        assert running._watch(name) == ended
+
+        cluster.found_pods = [k6_pod("blocking-1", "Running"), ended]
+        with pytest.raises(BlockFault, match="another k6 loads the same variants: pod blocking-1-x"):
+            running._watch(name)
+
+
+def test_a_k6_that_goes_on_is_not_waited_for_for_ever(
+    cluster: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(target, "_QUIET_WITHIN", 0.0)
+    cluster.found_pods = [k6_pod("blocking-1", "Running")]
+    with (
+        target.KubernetesTarget(tmp_path, tmp_path, WHERE, "run") as running,
+        pytest.raises(BlockFault, match="another k6 loads the same variants: blocking-1-x"),
+    ):
+        running._await_quiet()
 
 
 @pytest.mark.parametrize("url", ["", "http://prometheus:9090/api/v1/write", "http://10.0.0.1/write"])

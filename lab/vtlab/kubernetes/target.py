@@ -274,7 +274,9 @@ class KubernetesTarget:
                 self._raise(pods.trouble(found), what, " while k6 loaded it")
             own = [pod for pod in now.values() if pods.label(pod, _JOB_NAME) == name]
             for pod in now.values():
-                if pods.label(pod, "app.kubernetes.io/component") == "k6" and pod not in own and _running(pod):
+                # The pods of its own Jobs before this one may be on their way out.
+                strange = not pods.label(pod, _JOB_NAME).startswith(f"{self._name}-")
+                if pods.label(pod, "app.kubernetes.io/component") == "k6" and strange and _running(pod):
                     raise BlockFault(f"another k6 loads the same variants: pod {pods.name(pod)}")
             if own:
                 seen = True
