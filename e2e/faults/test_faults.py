@@ -180,7 +180,7 @@ def test_an_image_that_is_not_there_is_said_within_seconds(tmp_path: Path) -> No
         lab.CHART,
         "--reuse-values",
         "--set",
-        "variants.virtual.image.tag=no-such-tag",
+        "image.tag=no-such-tag",
     )
     try:
         begun = time.monotonic()
