@@ -35,6 +35,9 @@ from vtlab.records import Instance, K6Document
 READY_WITHIN = 180.0
 #: Seconds that the k6 of an attempt before may take to end.
 _QUIET_WITHIN = 45.0
+#: Seconds until a fresh pod must have been scraped: after an installation the operator's configuration reaches Prometheus
+#: through a Secret that the kubelet renews within two minutes.
+_SCRAPED_WITHIN = 150.0
 #: Seconds after which a pod that no node takes is given up.
 _UNSCHEDULABLE = 30.0
 #: Seconds for which the clean-up waits for an API server that is away.
@@ -150,7 +153,7 @@ class KubernetesTarget:
             name: {"namespace": self._where.namespace, "pod": pods.name(pod)} for name, pod in self._pods.items()
         }
         for name in experiment.variants:
-            client.await_scrape(name, now, within=60)
+            client.await_scrape(name, now, within=_SCRAPED_WITHIN)
         self._instances = [self._instance(client, experiment, name) for name in experiment.variants]
         return list(self._instances)
 
