@@ -35,8 +35,8 @@ from vtlab.records import Instance, K6Document
 READY_WITHIN = 180.0
 #: Seconds that the k6 of an attempt before may take to end.
 _QUIET_WITHIN = 45.0
-#: Seconds until a fresh pod must have been scraped: after an installation the operator's configuration reaches Prometheus
-#: through a Secret that the kubelet renews within two minutes.
+#: Seconds until a fresh pod must have been scraped: after an installation the operator's configuration reaches
+#: Prometheus through a Secret that the kubelet renews within two minutes.
 _SCRAPED_WITHIN = 150.0
 #: Seconds after which a pod that no node takes is given up.
 _UNSCHEDULABLE = 30.0
