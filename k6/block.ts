@@ -55,7 +55,7 @@ export function setup(): number {
 }
 
 export default function (clock: number): void {
-  setClock(clock);
+  setClock(clock, block.grid);
   const phase = block.phases[exec.vu.iterationInScenario] as Phase;
   const user = exec.vu.idInTest - 1;
 

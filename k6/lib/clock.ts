@@ -2,10 +2,9 @@
 import { sleep } from 'k6';
 import exec from 'k6/execution';
 
-/** Users end their part in a phase, and begin the next, on this grid of the wall clock. */
-const GRID = 500;
-
 let base = 0;
+/** Users end their part in a phase, and begin the next, on this grid of the wall clock. */
+let grid = 500;
 
 /** In setup(): what to add to k6's own clock for milliseconds since the epoch, finer than Date.now(). */
 export function readClock(): number {
@@ -14,8 +13,10 @@ export function readClock(): number {
   return Date.now() - exec.instance.currentTestRunDuration;
 }
 
-export function setClock(value: number): void {
-  base = value;
+/** `clock` is what readClock returned, `step` the plan's grid. */
+export function setClock(clock: number, step: number): void {
+  base = clock;
+  grid = step;
 }
 
 export function now(): number {
@@ -36,9 +37,9 @@ export function sleepUntil(time: number): void {
  */
 export function awaitBegin(index: number, users: number): number {
   // All users know when the scenario began; leave them time to get going.
-  if (index === 0) return nextPoint(exec.scenario.startTime + GRID);
+  if (index === 0) return nextPoint(exec.scenario.startTime + grid);
   for (;;) {
-    sleepUntil(nextPoint(now() - GRID / 2) + GRID / 2);
+    sleepUntil(nextPoint(now() - grid / 2) + grid / 2);
     if (exec.instance.iterationsCompleted >= users * index) return nextPoint(now());
   }
 }
@@ -49,5 +50,5 @@ export function endOnGrid(end: number): void {
 }
 
 function nextPoint(time: number): number {
-  return Math.ceil(time / GRID) * GRID;
+  return Math.ceil(time / grid) * grid;
 }

@@ -33,6 +33,8 @@ export interface Plan {
   timeout: number;
   /** Milliseconds that the block cannot exceed. */
   longest: number;
+  /** Milliseconds between the moments at which users end and begin phases. All of them wake at once: more need longer. */
+  grid: number;
 }
 
 /** A request may take this much longer than `max_response` before the user gives it up. */
@@ -80,11 +82,13 @@ export function plan(input: Input): Plan {
   }
 
   const timeout = input.experiment.maxResponse + GRACE;
+  const users = Math.max(...phases.map((phase) => phase.users));
   return {
     phases,
-    users: Math.max(...phases.map((phase) => phase.users)),
+    users,
     timeout,
     longest: phases.reduce((sum, phase) => sum + phase.end + timeout + GRACE, 60_000),
+    grid: 500 * Math.ceil(users / 1000),
   };
 }
 

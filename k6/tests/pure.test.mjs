@@ -55,6 +55,11 @@ test('a block warms up in turn, then measures one user, then the mirrored order'
   assert.equal(phases[0].url, 'http://p/work?duration=1s&what=a%20b');
 });
 
+test('many users get longer to wake', () => {
+  const grid = (users) => plan(input({ load: { model: 'closed', users } })).grid;
+  assert.deepEqual([10, 1000, 1001, 2000].map(grid), [500, 500, 1000, 1000]);
+});
+
 test('warm-up follows the order given, or the targets where there is none', () => {
   const first = (env) => plan(input({}, env)).phases[0].variant;
   assert.equal(first({ ORDER: 'virtual,platform,platform,virtual' }), 'virtual');
