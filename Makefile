@@ -27,7 +27,7 @@ test: setup-test lint ## Every test on this machine, against real parts (Tomcat,
 	$(SETUP) java mvn -q -f app/pom.xml test
 	cd k6 && K6="$$(../$(PYTHON) -m vtlab.tools k6)" PATH="$(CURDIR)/.venv/bin:$$PATH" npm test
 	cd lab && ../$(PYTHON) -m pytest
-	$(PYTHON) -m pytest -c e2e/pytest.ini e2e/chart
+	$(PYTHON) -m pytest -c e2e/pytest.ini e2e/chart e2e/test_up.py
 
 e2e: setup-test ## The whole thing on a real Kubernetes (brought up and taken down again)
 	@e2e/run kubernetes
@@ -52,4 +52,5 @@ lock: ## Write lab/requirements.txt anew from requirements.in (newest versions)
 	@$(SETUP) lock
 
 clean: ## Remove everything that make built; results stay
+	@! [ -s .tools/up ] || { echo "make: what make up brought up would be forgotten: make down first" >&2; exit 3; }
 	rm -rf .venv .tools app/target k6/node_modules
