@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from tests import lab_call
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 CHART = REPOSITORY / "helm"
-VTLAB = Path(sys.executable).parent / "vtlab"
 NAMESPACE = "lab"
+#: What e2e/up has brought up.
+UP = REPOSITORY / ".tools" / "up"
+CompletedProcess = subprocess.CompletedProcess[str]
 PROMETHEUS = "/api/v1/namespaces/monitoring/services/prometheus-operated:9090/proxy/api/v1"
 
 
@@ -36,7 +39,7 @@ def attempt(
     given: str | None = None,
     timeout: float = 300,
     env: dict[str, str] | None = None,
-) -> subprocess.CompletedProcess[str]:
+) -> CompletedProcess:
     """The command, however it ends."""
     return subprocess.run(
         [str(word) for word in command],
@@ -93,9 +96,41 @@ def install(*words: str) -> None:
     helm("install", "lab", CHART, *image, "--wait", "--timeout", "4m", *words)
 
 
+def upgrade(*words: str, wait: bool = True) -> None:
+    """helm upgrade of the release, with its values and what ``words`` change."""
+    waiting = ("--wait", "--timeout", "4m") if wait else ()
+    helm("upgrade", "lab", CHART, "--reuse-values", *words, *waiting)
+
+
+def rollback(revision: str = "") -> None:
+    """To the revision before, or to that one."""
+    helm("rollback", "lab", *([revision] if revision else []), "--wait", "--timeout", "4m")
+
+
+def measure(experiment: str | Path, root: Path, blocks: int = 1) -> list[str | Path]:
+    """The words after ``vtlab`` that measure an experiment here."""
+    return ["run", experiment, "--target", "kubernetes", "--blocks", str(blocks), "--results", root]
+
+
+def vtlab(*words: str | Path, timeout: float = 400, env: dict[str, str] | None = None) -> CompletedProcess:
+    """vtlab to its end, however it ends; it never ends with a traceback."""
+    done = attempt(lab_call.VTLAB, *words, timeout=timeout, env=env)
+    assert "Traceback" not in done.stdout + done.stderr, done.stderr
+    return done
+
+
 def fresh_namespace() -> None:
-    """An empty namespace in which Pod Security `restricted` is enforced."""
-    run("kubectl", "delete", "namespace", NAMESPACE, "--ignore-not-found", timeout=200)
+    """An empty namespace in which Pod Security `restricted` is enforced. Fails where there is one that e2e/up (or this)
+    did not make: it may be somebody's."""
+    made = f"made {NAMESPACE}\n"
+    if made in UP.read_text(encoding="utf-8"):
+        run("kubectl", "delete", "namespace", NAMESPACE, "--ignore-not-found", timeout=200)
+    else:
+        there = attempt("kubectl", "get", "namespace", NAMESPACE).returncode == 0
+        assert not there, f"namespace {NAMESPACE} was here before: delete it, or test on another cluster"
+        # So that e2e/up down removes it.
+        with UP.open("a", encoding="utf-8") as state:
+            state.write(made)
     run("kubectl", "create", "namespace", NAMESPACE)
     run(
         "kubectl",
@@ -118,25 +153,14 @@ def job_log(name: str, timeout: float) -> str:
         time.sleep(1)
 
 
-def blocks(results: Path) -> list[dict[str, Any]]:
-    """The lines of trials.jsonl."""
-    return [json.loads(line) for line in (results / "trials.jsonl").read_text(encoding="utf-8").splitlines()]
-
-
 def faults(results: Path) -> str:
     """Every fault of every block."""
-    return "\n".join(fault for block in blocks(results) for fault in block["faults"])
+    return "\n".join(fault for block in lab_call.blocks(results) for fault in block["faults"])
 
 
 def verdict(results: Path) -> dict[str, Any]:
     """verdict.json."""
     found: dict[str, Any] = json.loads((results / "verdict.json").read_text(encoding="utf-8"))
-    return found
-
-
-def only(root: Path) -> Path:
-    """The one results directory in root."""
-    (found,) = [place for place in root.iterdir() if not place.name.startswith(".")]
     return found
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from e2e.chart.rendering import CHART, Rendered, template
+from e2e.chart.rendering import CHART, CI_VALUES, Rendered, template
 
 
 @pytest.fixture(scope="session")
@@ -54,3 +54,9 @@ def chart_copy(tmp_path: Path) -> Path:
     )
     shutil.copytree(CHART / "templates/tests", copy / "templates/tests")
     return copy
+
+
+@pytest.fixture(params=CI_VALUES, ids=lambda path: path.stem)
+def any_values(request: pytest.FixtureRequest) -> Path:
+    """Each of the values files in helm/ci, one after another."""
+    return Path(request.param)

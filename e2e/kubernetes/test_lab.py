@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from e2e import lab
+from tests.lab_call import blocks, only
 
 VARIANTS = ("platform", "virtual")
 
@@ -128,7 +129,7 @@ def test_the_quota_is_enforced_under_cpu_load_and_one_setting_can_be_changed() -
 
 
 def test_doctor_names_every_right_that_is_missing(limited: dict[str, str]) -> None:
-    done = lab.attempt(lab.VTLAB, "doctor", "--target", "kubernetes", env=limited)
+    done = lab.vtlab("doctor", "--target", "kubernetes", env=limited)
     assert done.returncode == 3, done.stdout + done.stderr
     for right in ("patch apps/deployments", "create batch/jobs", "get pods/log"):
         assert right in done.stdout
@@ -136,40 +137,16 @@ def test_doctor_names_every_right_that_is_missing(limited: dict[str, str]) -> No
 
 def test_vtlab_finds_the_same_with_the_rights_of_the_charts_roles(limited: dict[str, str], tmp_path: Path) -> None:
     subject = {"kind": "ServiceAccount", "name": "runner"}
-    lab.helm(
-        "upgrade",
-        "lab",
-        lab.CHART,
-        "--reuse-values",
-        "--set-json",
-        f"rbac.subjects={json.dumps([subject])}",
-        "--wait",
-    )
-    doctor = lab.attempt(lab.VTLAB, "doctor", "--target", "kubernetes", env=limited)
+    lab.upgrade("--set-json", f"rbac.subjects={json.dumps([subject])}")
+    doctor = lab.vtlab("doctor", "--target", "kubernetes", env=limited)
     assert doctor.returncode == 0, doctor.stdout + doctor.stderr
 
     root = tmp_path / "results"
-    command = [
-        "run",
-        "blocking",
-        "--target",
-        "kubernetes",
-        "--blocks",
-        "2",
-        "--results",
-        str(root),
-    ]
+    demand = ("--assert", "throughput(virtual/platform) >= 1.05")
     begun = time.monotonic()
-    done = lab.attempt(
-        lab.VTLAB,
-        *command,
-        "--assert",
-        "throughput(virtual/platform) >= 1.05",
-        env=limited,
-        timeout=1200,
-    )
+    done = lab.vtlab(*lab.measure("blocking", root, blocks=2), *demand, env=limited, timeout=1200)
     assert done.returncode == 0, done.stdout + done.stderr
-    results = lab.only(root)
+    results = only(root)
     found = lab.verdict(results)
     primary = found["comparisons"][0]
     assert (primary["verdict"], found["valid"], found["n"]) == ("faster", True, 2)
@@ -179,8 +156,8 @@ def test_vtlab_finds_the_same_with_the_rights_of_the_charts_roles(limited: dict[
     assert {name: each["cpu_limit"] for name, each in found["environment"]["instances"].items()} == dict.fromkeys(
         VARIANTS, 1
     )
-    identities = {instance["identity"] for block in lab.blocks(results) for instance in block["instances"]}
-    assert len(identities) == 2 * len(lab.blocks(results)), "fresh pods in every block"
+    identities = {instance["identity"] for block in blocks(results) for instance in block["instances"]}
+    assert len(identities) == 2 * len(blocks(results)), "fresh pods in every block"
     assert (results / "report.html").is_file()
     assert lab.left_by_vtlab() == []
     rates = ", ".join(f"{name} {each['throughput']:.1f}/s" for name, each in found["variants"].items())
@@ -196,32 +173,14 @@ def test_an_upgrade_changes_the_limit_vtlab_refuses_it_and_a_rollback_restores_i
     tmp_path: Path,
 ) -> None:
     before = int(json.loads(lab.helm("history", "lab", "-o", "json"))[-1]["revision"])
-    lab.helm(
-        "upgrade",
-        "lab",
-        lab.CHART,
-        "--reuse-values",
-        "--set",
-        "limits.cpu=500m",
-        "--wait",
-        "--timeout",
-        "4m",
-    )
+    lab.upgrade("--set", "limits.cpu=500m")
     assert limit("virtual") == "500m"
-    refused = lab.attempt(
-        lab.VTLAB,
-        "run",
-        "blocking",
-        "--target",
-        "kubernetes",
-        "--results",
-        tmp_path / "results",
-    )
+    refused = lab.vtlab(*lab.measure("blocking", tmp_path / "results"))
     assert refused.returncode == 2, refused.stdout + refused.stderr
     assert "its CPU limit is 500m, not 1" in refused.stderr
     assert "--set-string limits.cpu=1" in refused.stderr
     assert not (tmp_path / "results").exists()
-    lab.helm("rollback", "lab", str(before), "--wait", "--timeout", "4m")
+    lab.rollback(str(before))
     assert limit("virtual") == "1"
 
 

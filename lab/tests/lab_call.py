@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 TINY = Path(__file__).parent / "tiny.json"
 VTLAB = Path(sys.executable).parent / "vtlab"
@@ -25,9 +26,9 @@ def vtlab(*arguments: str | Path, timeout: float = 400) -> subprocess.CompletedP
 
 
 class Running:
-    """A vtlab in the background; its output goes to ``log``."""
+    """A vtlab in the background; its output goes to ``log``. ``env`` comes on top of this process's environment."""
 
-    def __init__(self, folder: Path, *arguments: str | Path) -> None:
+    def __init__(self, folder: Path, *arguments: str | Path, env: dict[str, str] | None = None) -> None:
         self.log = folder / "vtlab.log"
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
@@ -36,12 +37,13 @@ class Running:
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
+                env={**os.environ, **(env or {})},
             )
 
     def text(self) -> str:
         return self.log.read_text(encoding="utf-8", errors="replace")
 
-    def until(self, said: str, timeout: float = 150) -> None:
+    def until(self, said: str, timeout: float = 200) -> None:
         """Waits until vtlab has said so."""
         self.wait_for(lambda: said in self.text(), f"'{said}'", timeout)
 
@@ -55,7 +57,13 @@ class Running:
     def end(self, number: int, timeout: float = 60) -> int:
         """Sends a signal; the exit code."""
         self.process.send_signal(number)
-        return self.process.wait(timeout)
+        return self.ended(timeout)
+
+    def ended(self, timeout: float = 400) -> int:
+        """The exit code, once it has ended by itself."""
+        code = self.process.wait(timeout)
+        assert "Traceback" not in self.text(), self.text()
+        return code
 
     def __enter__(self) -> Running:
         return self
@@ -63,7 +71,7 @@ class Running:
     def __exit__(self, *_: object) -> None:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-            self.process.wait(60)
+            self.process.wait(90)
 
 
 def started(root: Path) -> list[tuple[str, int]]:
@@ -100,7 +108,7 @@ def leftovers(root: Path) -> list[str]:
     return found
 
 
-def blocks(results: Path) -> list[dict[str, object]]:
+def blocks(results: Path) -> list[dict[str, Any]]:
     """The lines of ``trials.jsonl``."""
     return [json.loads(line) for line in (results / "trials.jsonl").read_text(encoding="utf-8").splitlines()]
 

@@ -1,0 +1,135 @@
+"""An experiment: its suspended CronJob, and the scripts that it mounts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from e2e.chart.rendering import (
+    REPOSITORY,
+    Rendered,
+    containers,
+    env,
+)
+
+Render = Callable[..., Rendered]
+
+
+EXPERIMENTS = {
+    path.stem: json.loads(path.read_text())
+    for path in (REPOSITORY / "k6/experiments").glob("*.json")
+    if path.name != "experiment.schema.json"
+}
+MEBIBYTE = 1024 * 1024
+
+
+def test_one_suspended_cronjob_for_each_experiment(default: Rendered) -> None:
+    runnable = [name for name, experiment in EXPERIMENTS.items() if not experiment["needs"]]
+
+    assert default.names("CronJob") == sorted(f"lab-{name}" for name in runnable)
+    for name in runnable:
+        cronjob = default.one("CronJob", f"lab-{name}")["spec"]
+        job = cronjob["jobTemplate"]["spec"]
+        pod = job["template"]["spec"]
+        (k6,) = pod["containers"]
+        assert cronjob["suspend"] is True
+        assert cronjob["successfulJobsHistoryLimit"] == cronjob["failedJobsHistoryLimit"] == 100
+        assert job["backoffLimit"] == 0
+        assert not {"activeDeadlineSeconds", "ttlSecondsAfterFinished"} & job.keys()
+        assert pod["activeDeadlineSeconds"] == 3600
+        assert pod["restartPolicy"] == "Never"
+        assert pod["securityContext"]["runAsUser"] == 12345
+        assert k6["name"] == "k6"
+        assert k6["image"] == "docker.io/grafana/k6:1.8.1"
+        assert k6["command"] == [
+            *("k6", "run", "--address=", "--no-color", "--quiet"),
+            *("-o", "experimental-prometheus-rw", "/k6/block.ts"),
+        ]
+        assert {**env(k6), "TARGETS": json.loads(env(k6)["TARGETS"])} == {
+            "EXPERIMENT": name,
+            "TARGETS": {variant: f"http://lab-{variant}:8080" for variant in EXPERIMENTS[name]["variants"]},
+            "BLOCK": "1",
+            "RUN_ID": {"fieldRef": {"fieldPath": "metadata.labels['batch.kubernetes.io/job-name']"}},
+            "K6_PROMETHEUS_RW_SERVER_URL": "http://prometheus-operated.monitoring:9090/api/v1/write",
+            "K6_PROMETHEUS_RW_TREND_AS_NATIVE_HISTOGRAM": "true",
+            "K6_NO_USAGE_REPORT": "true",
+            "K6_WEB_DASHBOARD": "false",
+            "HOME": "/tmp",
+        }
+
+
+def test_targets_are_in_the_order_of_the_experiment(render: Render, chart_copy: Path) -> None:
+    """The block's first and second variant."""
+    experiment = {
+        **EXPERIMENTS["blocking"],
+        "name": "turned",
+        "variants": ["virtual", "platform"],
+    }
+    (chart_copy / "k6/experiments/turned.json").write_text(json.dumps(experiment))
+
+    turned = render(chart=chart_copy).one("CronJob", "lab-turned")
+    (k6,) = containers(turned["spec"]["jobTemplate"]["spec"]["template"])
+    assert list(json.loads(env(k6)["TARGETS"])) == ["virtual", "platform"]
+
+
+def test_scripts_are_mounted_as_they_are_in_the_repository(default: Rendered) -> None:
+    data = default.one("ConfigMap", "lab-k6")["data"]
+    job = default.one("CronJob", "lab-blocking")["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    (volume,) = job["volumes"]
+
+    mounted = {item["path"]: data[item["key"]] for item in volume["configMap"]["items"]}
+
+    k6 = REPOSITORY / "k6"
+    paths = [
+        k6 / "block.ts",
+        *(k6 / "lib").rglob("*"),
+        *(k6 / "experiments" / f"{name}.json" for name in EXPERIMENTS),
+    ]
+    expected = {str(path.relative_to(k6)): path.read_text().strip() for path in paths if path.is_file()}
+    assert {path: text.strip() for path, text in mounted.items()} == expected
+    assert job["containers"][0]["volumeMounts"][0]["mountPath"] == "/k6"
+    assert volume["configMap"]["name"] == "lab-k6"
+    assert len(json.dumps(data).encode()) < MEBIBYTE
+
+
+def test_named_experiments_only(render: Render) -> None:
+    assert render("--set", "experiments={cpu,blocking}").names("CronJob") == [
+        "lab-blocking",
+        "lab-cpu",
+    ]
+
+
+@pytest.mark.parametrize("need", ["database", "downstream", "jdk21"])
+def test_an_experiment_waits_for_what_it_needs(render: Render, refusal: Any, chart_copy: Path, need: str) -> None:
+    experiment = {**EXPERIMENTS["blocking"], "name": "needy", "needs": [need]}
+    (chart_copy / "k6/experiments/needy.json").write_text(json.dumps(experiment))
+
+    assert "lab-needy" not in render(chart=chart_copy).names("CronJob")
+    assert "lab-needy" in render("--set", f"{need}.enabled=true", chart=chart_copy).names("CronJob")
+    assert f"experiments: needy needs {need}, which is off: set {need}.enabled" in refusal(
+        "--set", "experiments={needy}", chart=chart_copy
+    )
+
+
+def test_an_experiment_waits_for_its_variants(render: Render, refusal: Any, chart_copy: Path) -> None:
+    experiment = {
+        **EXPERIMENTS["blocking"],
+        "name": "other",
+        "variants": ["virtual", "reactive"],
+    }
+    (chart_copy / "k6/experiments/other.json").write_text(json.dumps(experiment))
+
+    assert "lab-other" not in render(chart=chart_copy).names("CronJob")
+    there = render(
+        "--set",
+        "variants.reactive.env.SPRING_MAIN_WEB_APPLICATION_TYPE=reactive",
+        chart=chart_copy,
+    )
+    assert "lab-other" in there.names("CronJob")
+    assert "other compares the variant reactive, which is not there: add variants.reactive" in refusal(
+        "--set", "experiments={other}", chart=chart_copy
+    )

@@ -1,0 +1,101 @@
+"""What holds for every object, pod and container that the chart renders, whatever its values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from e2e.chart.rendering import (
+    CHART,
+    KUBERNETES,
+    Json,
+    Rendered,
+    containers,
+    helm,
+)
+
+Render = Callable[..., Rendered]
+
+
+def millicores(quantity: str | float) -> float:
+    text = str(quantity)
+    return float(text[:-1]) if text.endswith("m") else float(text) * 1000
+
+
+def test_lint_is_silent(any_values: Path) -> None:
+    done = helm("lint", "--strict", "--kube-version", KUBERNETES, CHART, "-f", any_values)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 chart(s) linted, 0 chart(s) failed" in done.stdout
+    assert "[WARNING]" not in done.stdout
+
+
+def test_every_object_belongs_to_the_release(render: Render, any_values: Path) -> None:
+    for each in render("-f", any_values).objects:
+        labels = each["metadata"]["labels"]
+        assert each["metadata"]["name"].startswith("lab-")
+        assert each["metadata"]["namespace"] in ("lab", "monitoring")
+        assert labels["app.kubernetes.io/name"] == "virtual-threads-lab"
+        assert labels["app.kubernetes.io/instance"] == "lab"
+        assert labels["app.kubernetes.io/managed-by"] == "Helm"
+        assert labels["app.kubernetes.io/version"] == "0.1.0"
+        assert labels["helm.sh/chart"] == "virtual-threads-lab-0.1.0"
+
+
+def test_every_pod_keeps_to_pod_security_restricted(render: Render, any_values: Path) -> None:
+    pods = render("-f", any_values).pods()
+
+    assert len(pods) >= 4
+    for template in pods.values():
+        spec = template["spec"]
+        assert spec["automountServiceAccountToken"] is False
+        assert spec["enableServiceLinks"] is False
+        assert spec["securityContext"]["runAsNonRoot"] is True
+        assert spec["securityContext"]["runAsUser"] > 0
+        assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert not {"hostNetwork", "hostPID", "hostIPC"} & spec.keys()
+        assert all({"configMap", "emptyDir"} & volume.keys() for volume in spec["volumes"])
+        for container in containers(template):
+            assert container["securityContext"] == {
+                "allowPrivilegeEscalation": False,
+                "readOnlyRootFilesystem": True,
+                "capabilities": {"drop": ["ALL"]},
+            }
+
+
+def test_every_container_has_requests_and_limits(render: Render, any_values: Path) -> None:
+    for template in render("-f", any_values).pods().values():
+        for container in containers(template):
+            assert millicores(container["resources"]["requests"]["cpu"]) > 0
+            assert container["resources"]["limits"].keys() == {"cpu", "memory"}
+
+
+def test_selectors_find_their_pods_and_no_others(render: Render, any_values: Path) -> None:
+    rendered = render("-f", any_values)
+    labels = {name: template["metadata"]["labels"] for name, template in rendered.pods().items()}
+
+    def found(selector: Json) -> list[str]:
+        return [name for name, has in labels.items() if selector.items() <= has.items()]
+
+    for deployment in rendered.of("Deployment"):
+        assert found(deployment["spec"]["selector"]["matchLabels"]) == [deployment["metadata"]["name"]]
+    for service in rendered.of("Service"):
+        assert found(service["spec"]["selector"]) == [service["metadata"]["name"]]
+        assert service["metadata"]["labels"]["variant"] == service["spec"]["selector"]["variant"]
+
+
+def test_reserved_cpu_fits_two_cpus(default: Rendered) -> None:
+    pods = default.pods()
+    jobs = [name for name in pods if name.startswith("cronjob")]
+    running = [name for name in pods if name not in jobs] + jobs[:1]
+
+    total = sum(millicores(c["resources"]["requests"]["cpu"]) for name in running for c in containers(pods[name]))
+
+    assert len(running) == 4  # two variants, helm test, one Job
+    assert total <= 1000
+
+
+def test_reservation_can_be_the_limit(render: Render) -> None:
+    (app,) = containers(render("--set-string", "requests.cpu=1").one("Deployment", "lab-virtual")["spec"]["template"])
+
+    assert app["resources"]["requests"]["cpu"] == app["resources"]["limits"]["cpu"] == "1"
