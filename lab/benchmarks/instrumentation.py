@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,6 +24,7 @@ import numpy as np
 from vtlab import experiment, k6, machine, plan, session, statistics, tools
 from vtlab.local import jvm
 from vtlab.local.processes import Ledger
+from vtlab.records import K6Document, Trial
 
 ON, OFF = "metrics-on", "metrics-off"
 SETTINGS: dict[str, dict[str, str]] = {ON: {}, OFF: {"SPRING_PROFILES_ACTIVE": "no-metrics"}}
@@ -53,7 +54,7 @@ def scraped(address: str) -> Iterator[None]:
 
 
 def block(number: int, folder: Path, ledger: Ledger) -> dict[str, list[float]]:
-    """Throughput of both, two trials each, of fresh JVMs under the same CPU limit."""
+    """Throughput of both, two trials each, of fresh JVMs under the same CPU limit, once both have levelled off."""
     small = experiment.load(str(Path(__file__).with_suffix(".json")), session.EXPERIMENTS)
     running: dict[str, jvm.Jvm] = {}
     for name, settings in SETTINGS.items():
@@ -69,34 +70,42 @@ def block(number: int, folder: Path, ledger: Ledger) -> dict[str, list[float]]:
             jvm.await_ready(client, [each])
     place = folder / "experiment.json"
     place.write_text(json.dumps(small.document() | {"variants": [ON, OFF]}), encoding="utf-8")
-    call = k6.Call(
-        script=session.REPOSITORY / "k6" / "block.ts",
-        experiment=place,
-        targets={name: each.url for name, each in running.items()},
-        order=plan.order([ON, OFF], seed=1, block=number),
-        warmup_cycles=small.windows.warmup_cycles,
-        single=None,
-        run_id="instrumentation",
-        block=number,
-        document=folder / f"{number}.json",
-    )
-    command = k6.command(tools.find_k6(session.REPOSITORY).path, call, push=False)
-    process = ledger.start(command, role="k6", log=folder / f"{number}-k6.log", environment=tools.clean_environment())
-    with machine.Sampler(process.pid) as sampler, scraped(running[ON].address):
-        while process.ended() is None:
-            time.sleep(0.1)
+
+    def load(order: list[str], cycles: int) -> tuple[K6Document, machine.Sampler]:
+        call = k6.Call(
+            script=session.REPOSITORY / "k6" / "block.ts",
+            experiment=place,
+            targets={name: each.url for name, each in running.items()},
+            order=order,
+            warmup_cycles=cycles,
+            single=None,
+            run_id="instrumentation",
+            block=number,
+            document=folder / f"{number}.json",
+        )
+        call.document.unlink(missing_ok=True)
+        command = k6.command(tools.find_k6(session.REPOSITORY).path, call, push=False)
+        log = folder / f"{number}-k6.log"
+        process = ledger.start(command, role="k6", log=log, environment=tools.clean_environment())
+        with machine.Sampler(process.pid) as sampler, scraped(running[ON].address):
+            while process.ended() is None:
+                time.sleep(0.1)
+        if process.returncode() not in k6.DONE:
+            raise SystemExit(f"block {number}: k6 ended with {process.ended()}: {process.last_lines()}")
+        return k6.read_document(call.document, process.last_lines()), sampler
+
+    cycles: list[Trial] = []
+    more = small.windows.warmup_cycles
+    while (gain := gained(cycles)) >= MOST_GAIN:
+        if len(cycles) >= len(SETTINGS) * small.windows.max_cycles:
+            raise SystemExit(f"block {number}: still gained {gain:.1%} after {small.windows.max_cycles} warm-up cycles")
+        cycles += load([], more)[0].warmup
+        more = 1
+    document, sampler = load(plan.order([ON, OFF], seed=1, block=number), 0)
     for each in running.values():
         each.process.stop(3)
         if each.cgroup:
             each.cgroup.remove()
-    if process.returncode() not in k6.DONE:
-        raise SystemExit(f"block {number}: k6 ended with {process.ended()}: {process.last_lines()}")
-    document = k6.read_document(call.document, process.last_lines())
-    for name in SETTINGS:
-        *before, first, second = [t.throughput for t in document.warmup if t.variant == name]
-        gain = max(first, second) / max(before) - 1
-        if gain >= MOST_GAIN:
-            raise SystemExit(f"block {number}: {name} still gained {gain:.1%} in its warm-up: give it more cycles")
     rates: dict[str, list[float]] = {ON: [], OFF: []}
     for trial in document.trials:
         if any(trial.failed.values()) or trial.started != trial.completed:
@@ -106,6 +115,16 @@ def block(number: int, folder: Path, ledger: Ledger) -> dict[str, list[float]]:
             raise SystemExit(f"block {number}: only {idle:.1%} of the cores were idle: something else runs here")
         rates[trial.variant].append(trial.throughput)
     return rates
+
+
+def gained(cycles: Sequence[Trial]) -> float:
+    """By how much the last two warm-up cycles gained over the best before, of the variant that gained most."""
+    gains = []
+    for name in SETTINGS:
+        rates = [trial.throughput for trial in cycles if trial.variant == name]
+        best = max(rates[:-2], default=0.0)
+        gains.append(max(rates[-2:]) / best - 1 if best > 0 else float("inf"))
+    return max(gains)
 
 
 def main() -> None:
