@@ -16,7 +16,7 @@ from vtlab.kubernetes import job
 from vtlab.records import K6Document
 
 CRON_JOB: dict[str, Any] = {
-    "metadata": {"name": "lab-cpu", "uid": "42"},
+    "metadata": {"name": "lab-cpu", "uid": "42", "labels": {"experiment": "cpu"}},
     "spec": {
         "jobTemplate": {
             "metadata": {"labels": {"experiment": "cpu"}},
@@ -67,6 +67,8 @@ def test_the_template_is_the_experiments_own_or_any() -> None:
     assert job.template([other, CRON_JOB], "cpu") is CRON_JOB
     assert job.template([other, CRON_JOB], "tiny") is other
     assert job.template([], "tiny") is None
+    assert job.template([other, CRON_JOB], "tiny", own=True) is None
+    assert job.template([other, CRON_JOB], "cpu", own=True) is CRON_JOB
 
 
 def test_where_k6_pushes_to_is_read_from_it() -> None:

@@ -18,7 +18,7 @@ from vtlab import session
 from vtlab.errors import BadInput, BlockFault, LabError, PrerequisiteMissing
 from vtlab.experiment import load
 from vtlab.kubernetes import cluster as api
-from vtlab.kubernetes import forward, target
+from vtlab.kubernetes import forward, release, target, watch
 from vtlab.kubernetes.cluster import Cluster, NotFound, Where
 from vtlab.local import processes
 
@@ -51,6 +51,7 @@ class FakeCluster:
         k6["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]["image"] = "k6:1"
         self.cron = [k6]
         self.found_jobs: list[dict[str, Any]] = []
+        self.found_config_maps: list[dict[str, Any]] = []
         self.deleted: list[str] = []
         self.found_pods: list[dict[str, Any]] = []
 
@@ -68,6 +69,9 @@ class FakeCluster:
     def jobs(self, _: str) -> list[dict[str, Any]]:
         return self.found_jobs
 
+    def config_maps(self, _: str) -> list[dict[str, Any]]:
+        return self.found_config_maps
+
     def delete_job(self, name: str) -> None:
         self.deleted.append(f"job {name}")
 
@@ -84,12 +88,13 @@ class FakeCluster:
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
     fake = FakeCluster()
-    monkeypatch.setattr(target, "Cluster", lambda _: fake)
+    for module in (release, target):
+        monkeypatch.setattr(module, "Cluster", lambda _: fake)
     return fake
 
 
 def test_facts_are_the_releases(cluster: FakeCluster) -> None:
-    found = target.facts(WHERE, BLOCKING)
+    found = release.facts(WHERE, BLOCKING)
     assert found.versions["app"] == "virtual-threads-lab:1"
     assert found.versions["k6"] == "k6:1"
     assert found.versions["chart"] == "virtual-threads-lab-0.1.0"
@@ -114,7 +119,7 @@ def test_a_deployment_that_is_not_what_the_experiment_says_is_refused(
 ) -> None:
     cluster.deployments["lab-virtual"] = changed
     with pytest.raises(BadInput) as caught:
-        target.facts(WHERE, BLOCKING)
+        release.facts(WHERE, BLOCKING)
     assert said in caught.value.message
     assert f"--set-string {fix}" in caught.value.fix
 
@@ -127,13 +132,13 @@ def test_no_limit_and_another_heap_are_refused_too(cluster: FakeCluster) -> None
     with pytest.raises(
         BadInput, match=r"CPU limit is absent.*memory limit is absent.*heap is not -Xmx384m.*2 replicas"
     ):
-        target.facts(WHERE, BLOCKING)
+        release.facts(WHERE, BLOCKING)
 
 
 def test_a_setting_of_the_experiment_must_be_in_the_deployment(cluster: FakeCluster) -> None:
     wanted = BLOCKING.model_copy(update={"settings": {"SERVER_TOMCAT_THREADS_MAX": "50"}})
     with pytest.raises(BadInput, match="SERVER_TOMCAT_THREADS_MAX is absent, not 50") as caught:
-        target.facts(WHERE, wanted)
+        release.facts(WHERE, wanted)
     assert "settings.SERVER_TOMCAT_THREADS_MAX=50" in caught.value.fix
 
 
@@ -143,7 +148,7 @@ def test_an_environment_that_the_experiment_does_not_have_is_refused(cluster: Fa
             {"name": "SERVER_TOMCAT_THREADS_MAX", "value": "9"}
         )
     with pytest.raises(BadInput, match="sets SERVER_TOMCAT_THREADS_MAX=9, which the experiment does not") as caught:
-        target.facts(WHERE, BLOCKING)
+        release.facts(WHERE, BLOCKING)
     assert "--set settings.SERVER_TOMCAT_THREADS_MAX=null" in caught.value.fix
 
 
@@ -155,17 +160,49 @@ def test_variants_that_differ_in_more_than_their_threads_are_refused(cluster: Fa
     else:
         container["env"][1]["value"] += " -XX:+UseG1GC"
     with pytest.raises(BadInput, match="platform and virtual differ in more than their threads"):
-        target.facts(WHERE, BLOCKING)
+        release.facts(WHERE, BLOCKING)
 
 
 def test_a_lab_that_is_not_installed_is_said(cluster: FakeCluster) -> None:
     del cluster.deployments["lab-virtual"]
     with pytest.raises(PrerequisiteMissing, match="no Deployment lab-virtual in namespace ns"):
-        target.facts(WHERE, BLOCKING)
+        release.facts(WHERE, BLOCKING)
     cluster.deployments["lab-virtual"] = deployment("true")
     cluster.cron = []
     with pytest.raises(PrerequisiteMissing, match="no CronJob for k6"):
-        target.facts(WHERE, BLOCKING)
+        release.facts(WHERE, BLOCKING)
+
+
+def test_an_experiment_that_needs_what_is_off_is_refused(cluster: FakeCluster) -> None:
+    needy = BLOCKING.model_copy(update={"name": "needy", "needs": ["database"]})
+    with pytest.raises(PrerequisiteMissing, match="no CronJob for needy, which needs database,") as caught:
+        release.facts(WHERE, needy)
+    assert "--set database.enabled=true" in caught.value.fix
+    cluster.cron[0]["metadata"]["labels"]["experiment"] = "needy"
+    assert release.facts(WHERE, needy).versions["k6"] == "k6:1"
+
+
+class Pressed:
+    """A Prometheus that says what kube-state-metrics says of the nodes."""
+
+    def __init__(self, found: float | None) -> None:
+        self.found, self.asked = found, ""
+
+    def evaluate(self, expr: str, at_ms: int | None) -> float | None:
+        self.asked = f"{expr} at {at_ms}"
+        return self.found
+
+
+def test_a_node_under_pressure_rejects_the_block(tmp_path: Path) -> None:
+    running = target.KubernetesTarget(tmp_path, tmp_path, WHERE, "run")
+    running._nodes = {"a", "b"}
+    for found in (None, 0.0):
+        running._refuse_pressure(Pressed(found), 1000, 9000)  # type: ignore[arg-type]
+    pressed = Pressed(1.0)
+    with pytest.raises(BlockFault, match=r"the node a\|b was under pressure"):
+        running._refuse_pressure(pressed, 1000, 9000)  # type: ignore[arg-type]
+    assert 'node=~"a|b"' in pressed.asked
+    assert pressed.asked.endswith("[8s])) at 9000")
 
 
 def owned(name: str, owner: str, **status: int) -> dict[str, Any]:
@@ -178,9 +215,20 @@ def enter(folder: Path) -> None:
 
 
 def test_a_job_of_a_vtlab_that_is_gone_is_removed_with_its_config_map(cluster: FakeCluster, tmp_path: Path) -> None:
-    cluster.found_jobs = [owned("lab-vtlab-run-a1b2-1-2-3", f"{target._host()}_{os.getpid()}-1")]
+    gone = f"{target._host()}_{os.getpid()}-1"
+    cluster.found_jobs = [owned("lab-vtlab-run-a1b2-1-2-3", gone)]
+    # One was killed between two Jobs, and one belongs to somebody else.
+    cluster.found_config_maps = [
+        owned("lab-vtlab-run-a1b2", gone),
+        owned("lab-vtlab-old-c3d4", gone),
+        owned("lab-vtlab-other", "another-machine_1-1"),
+    ]
     enter(tmp_path)
-    assert cluster.deleted == ["job lab-vtlab-run-a1b2-1-2-3", "configmap lab-vtlab-run-a1b2"]
+    assert cluster.deleted == [
+        "job lab-vtlab-run-a1b2-1-2-3",
+        "configmap lab-vtlab-run-a1b2",
+        "configmap lab-vtlab-old-c3d4",
+    ]
 
 
 def test_a_job_that_another_vtlab_may_still_need_is_left_alone(cluster: FakeCluster, tmp_path: Path) -> None:
@@ -194,7 +242,7 @@ def test_a_job_that_another_vtlab_may_still_need_is_left_alone(cluster: FakeClus
     assert cluster.deleted == []
     cluster.found_jobs = [owned("lab-vtlab-run-1-1-1", "another-machine_1-1", failed=1)]
     enter(tmp_path)
-    assert cluster.deleted[0] == "job lab-vtlab-run-1-1-1", "it has ended"
+    assert cluster.deleted == ["job lab-vtlab-run-1-1-1"], "it has ended"
 
 
 def k6_pod(job: str, phase: str, **state: Any) -> dict[str, Any]:
@@ -203,31 +251,25 @@ def k6_pod(job: str, phase: str, **state: Any) -> dict[str, Any]:
     return {"metadata": {"name": f"{job}-x", "uid": job, "labels": labels}, "status": status}
 
 
-def test_another_k6_is_a_fault_and_its_own_earlier_one_is_not(cluster: FakeCluster, tmp_path: Path) -> None:
-    with target.KubernetesTarget(tmp_path, tmp_path, WHERE, "run") as running:
-        name = f"{running._name}-1-1-2"
-        ended = k6_pod(name, "Succeeded", terminated={"exitCode": 0})
-        # Deleted, and already ended: the API may call it running for a while.
-        before = k6_pod(f"{running._name}-1-1-1", "Running")
-        before["metadata"]["deletionTimestamp"] = "2026-11-20T00:00:00Z"
-        cluster.found_pods = [before, ended]
-        assert running._watch(name) == ended
+def test_another_k6_is_a_fault_and_its_own_earlier_one_is_not(cluster: FakeCluster) -> None:
+    own = "lab-vtlab-run-a1b2-"
+    ended = k6_pod(f"{own}1-1-2", "Succeeded", terminated={"exitCode": 0})
+    # Deleted, and already ended: the API may call it running for a while.
+    before = k6_pod(f"{own}1-1-1", "Running")
+    before["metadata"]["deletionTimestamp"] = "2026-11-20T00:00:00Z"
+    cluster.found_pods = [before, ended]
+    assert watch.ended(cluster, f"{own}1-1-2", own, {}) == ended  # type: ignore[arg-type]
 
-        cluster.found_pods = [k6_pod("blocking-1", "Running"), ended]
-        with pytest.raises(BlockFault, match="another k6 loads the same variants: pod blocking-1-x"):
-            running._watch(name)
+    cluster.found_pods = [k6_pod("blocking-1", "Running"), ended]
+    with pytest.raises(BlockFault, match="another k6 loads the same variants: pod blocking-1-x"):
+        watch.ended(cluster, f"{own}1-1-2", own, {})  # type: ignore[arg-type]
 
 
-def test_a_k6_that_goes_on_is_not_waited_for_for_ever(
-    cluster: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(target, "_QUIET_WITHIN", 0.0)
+def test_a_k6_that_goes_on_is_not_waited_for_for_ever(cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "QUIET_WITHIN", 0.0)
     cluster.found_pods = [k6_pod("blocking-1", "Running")]
-    with (
-        target.KubernetesTarget(tmp_path, tmp_path, WHERE, "run") as running,
-        pytest.raises(BlockFault, match="another k6 loads the same variants: blocking-1-x"),
-    ):
-        running._await_quiet()
+    with pytest.raises(BlockFault, match="another k6 loads the same variants: blocking-1-x"):
+        watch.quiet(cluster)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("url", ["", "http://prometheus:9090/api/v1/write", "http://10.0.0.1/write"])
@@ -286,6 +328,21 @@ def test_an_api_server_that_stays_away_is_said(real: Callable[[], Cluster], monk
         real().pods("a=b")
 
 
+def test_a_conflict_is_tried_again(real: Callable[[], Cluster], monkeypatch: pytest.MonkeyPatch) -> None:
+    answers: list[Any] = [ApiException(status=409), client.V1PodList(items=[])]
+
+    def answer(*_: Any, **__: Any) -> Any:
+        found = answers.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    monkeypatch.setattr(client.AppsV1Api, "patch_namespaced_deployment", answer)
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    real().annotate_pods("lab-virtual", "a", "b")
+    assert answers == []
+
+
 @pytest.mark.parametrize(
     ("status", "kind", "said"),
     [
@@ -302,6 +359,15 @@ def test_a_refusal_names_the_right(
     monkeypatch.setattr(client.CoreV1Api, "list_namespaced_pod", refuse)
     with pytest.raises(kind, match=said):
         real().pods("a=b")
+
+
+def test_the_current_context_is_recorded_by_its_name(real: Callable[[], Cluster]) -> None:
+    assert WHERE.named() == Where("here", "ns", "lab")
+    assert Where("there", "ns", "lab").named().context == "there"
+    assert Where.of(WHERE.named().document()) == WHERE.named()
+    assert WHERE.named().helm_upgrade("--set a=b") == (
+        "helm upgrade lab helm --kube-context here -n ns --reuse-values --set a=b"
+    )
 
 
 def test_an_unknown_context_is_bad_input(real: Callable[[], Cluster]) -> None:

@@ -18,8 +18,8 @@ from vtlab.machine import Delays, Sample, Sampler, Usage
 
 def test_shares_and_rates_between_two_samples() -> None:
     samples = [
-        Sample(1000, 400, 100, 0, Usage(1.0, 0.5, 1000), Usage(2.0, 0.0, 10), (10, 1)),
-        Sample(3000, 800, 300, 20, Usage(2.0, 0.6, 2000), Usage(2.1, 0.0, 20), (30, 6)),
+        Sample(1000, 400, 100, 0, Usage(1.0, 0.5, 1000), Usage(2.0, 0.02, 10), (10, 1)),
+        Sample(3000, 800, 300, 20, Usage(2.0, 0.6, 2000), Usage(2.1, 0.03, 20), (30, 6)),
     ]
     assert machine.difference(samples, 1000, 3000) == pytest.approx(
         {
@@ -30,6 +30,7 @@ def test_shares_and_rates_between_two_samples() -> None:
             "generator_wait": 1e-4,
             "generator_throttled": 0.25,
             "prometheus_cpu": 0.05,
+            "prometheus_delay": 0.1,
         }
     )
 

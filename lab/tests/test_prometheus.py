@@ -82,6 +82,7 @@ def test_values_of_exactly_the_window(tmp_path: Path, ledger: Ledger, exposition
     server = make(tmp_path, ledger)
     server.scrape({"platform": exposition})
     with Prometheus(server.url) as client:
+        client.refuse_old()
         begin = now()
         client.await_scrape("platform", begin)
         before = now()
@@ -202,6 +203,17 @@ def test_long_ranges_are_asked_for_in_parts() -> None:
     with Prometheus("http://test", httpx.MockTransport(answer)) as client:
         assert client.series("x", 0, 10_000_500) == [[0, 1.0], [10_000_000, 1.0]]
     assert asked == [(0, 9999), (10_000, 10_000.5)]
+
+
+@pytest.mark.parametrize(("version", "old"), [("3.15.0", False), ("2.55.1", True), ("", True)])
+def test_a_prometheus_that_counts_one_sample_more_is_refused(version: str, old: bool) -> None:
+    answer = {"status": "success", "data": {"version": version}}
+    with Prometheus("http://test", httpx.MockTransport(lambda _: httpx.Response(200, json=answer))) as client:
+        if old:
+            with pytest.raises(PrerequisiteMissing, match=r"3\.0 or newer is needed"):
+                client.refuse_old()
+        else:
+            client.refuse_old()
 
 
 def test_what_is_no_answer_is_a_fault() -> None:

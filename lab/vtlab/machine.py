@@ -68,8 +68,8 @@ def difference(samples: list[Sample], start_ms: int, end_ms: int) -> dict[str, f
 
     - ``idle_cores``: share of all cores that was idle; ``steal``: share that the hypervisor took
     - ``generator_cpu``, ``prometheus_cpu``: cores that k6 and Prometheus used
-    - ``generator_delay``: k6's run-queue delay over its CPU time; ``generator_wait``: that delay in seconds per
-      time slice, so how long a ready thread waited for a CPU on average
+    - ``generator_delay``, ``prometheus_delay``: their run-queue delay over their CPU time; ``generator_wait``: k6's
+      in seconds per time slice, so how long a ready thread waited for a CPU on average
     - ``generator_throttled``: share of k6's quota periods that were throttled; None without a quota
 
     A value is None where the samples do not reach.
@@ -92,6 +92,7 @@ def difference(samples: list[Sample], start_ms: int, end_ms: int) -> dict[str, f
         "generator_wait": ratio(counter("generator.delay"), counter("generator.slices")),
         "generator_throttled": ratio(counter("periods.1"), counter("periods.0")),
         "prometheus_cpu": ratio(counter("prometheus.cpu"), seconds),
+        "prometheus_delay": ratio(counter("prometheus.delay"), counter("prometheus.cpu")),
     }
 
 

@@ -12,13 +12,16 @@ from typing import Any
 
 import httpx
 
-from vtlab.errors import BlockFault
+from vtlab.errors import BlockFault, PrerequisiteMissing
 from vtlab.expressions import CHARTED, EXPRESSIONS, expression
+from vtlab.records import K6Document, Trial
 
 #: The series exists from the first request on; a service that was scraped without it has none in flight.
 IN_FLIGHT = 'max(http_server_requests_active_seconds_count{variant="$variant"}) or 0 * max(up{variant="$variant"} == 1)'
 #: Seconds to wait for the scrape after a window: several of its 1 s intervals.
 SCRAPED_WITHIN = 15.0
+#: From 3.0 on a range leaves its left end out.
+_LEAST_MAJOR = 3
 #: Prometheus answers with at most 11,000 points.
 _POINTS = 10_000
 
@@ -31,6 +34,15 @@ class Prometheus:
         #: More labels that tell a variant's series from others' in a Prometheus that is shared.
         self.selectors: dict[str, dict[str, str]] = {}
         self._client = httpx.Client(base_url=self.url, timeout=15, trust_env=False, transport=transport)
+
+    def refuse_old(self) -> None:
+        """PrerequisiteMissing before Prometheus 3: there a window of n seconds holds one sample more."""
+        version = str(self._get("/api/v1/status/buildinfo", {}).get("version", ""))
+        if not version.partition(".")[0].isdigit() or int(version.partition(".")[0]) < _LEAST_MAJOR:
+            raise PrerequisiteMissing(
+                f"Prometheus at {self.url} is {version or 'unknown'}; version {_LEAST_MAJOR}.0 or newer is needed",
+                "upgrade it, or install the lab's own (README)",
+            )
 
     def evaluate(self, expr: str, at_ms: int | None) -> float | None:
         """The one value of an expression at that time, or now by Prometheus's clock; None where there is none, or no
@@ -137,12 +149,34 @@ class Prometheus:
         except ValueError:
             raise BlockFault(f"Prometheus at {self.url} answers with status {answer.status_code} and no JSON") from None
         if body.get("status") != "success":
-            said = f"{body.get('error', 'no reason given')}: {query['query']}"
+            said = f"{body.get('error', 'no reason given')}: {query.get('query', path)}"
             if answer.status_code == 400:
                 raise ValueError(f"Prometheus refuses the expression: {said}")
             raise BlockFault(f"Prometheus at {self.url}: {said}")
         data: dict[str, Any] = body["data"]
         return data
+
+
+def fill_in_flight_before(document: K6Document, client: Prometheus) -> None:
+    """What each phase found in flight in its server: at the last scrape after the variant's phase before it.
+
+    Phases follow each other within the second, so there may be no such scrape. Then the client knows: it had
+    every answer, none of them a failure, so that the server has nothing left of it. After failures (a timeout's
+    request goes on in the server) it does not, and the value is None.
+    """
+    before: dict[str, Trial] = {}
+    for trial in (*document.warmup, *document.single, *document.trials):
+        last = before.get(trial.variant)
+        found = client.in_flight(trial.variant, last.drained if last else 0, trial.begin)
+        if (
+            found is None
+            and last is not None
+            and last.started == last.completed
+            and not (any(last.failed.values()) or last.failed_outside)
+        ):
+            found = 0.0
+        trial.server["in_flight_before"] = found
+        before[trial.variant] = trial
 
 
 def _time(ms: int) -> str:

@@ -120,6 +120,15 @@ class Block(Record):
     faults: list[str] = []
 
 
+class Facts(Record):
+    """What a target would run an experiment with, for the manifest."""
+
+    versions: dict[str, str]
+    jvm_flags: list[str]
+    #: Of the machine or of the cluster.
+    machine: dict[str, str]
+
+
 class Manifest(Record):
     """What ran, on what, and how to run it again. Written once, before the first block."""
 

@@ -12,7 +12,7 @@ from vtlab.analysis import BlockSeries
 from vtlab.errors import BlockFault, InvalidRun
 from vtlab.experiment import Experiment
 from vtlab.progress import Progress
-from vtlab.records import Block, Instance, K6Document, Manifest, Trial
+from vtlab.records import Block, Facts, Instance, K6Document, Manifest, Trial
 
 
 class Target(Protocol):
@@ -124,7 +124,8 @@ def _of(trials: Sequence[Trial], variant: str) -> list[Trial]:
     return [trial for trial in trials if trial.variant == variant]
 
 
-def manifest_of(planned: plan.PlannedRun, **fields: Any) -> Manifest:
+def manifest_of(planned: plan.PlannedRun, facts: Facts, **fields: Any) -> Manifest:
     """The manifest of a planned run."""
     blocks: int = fields["blocks"]
-    return Manifest(experiment=planned.experiment.document(), max_rejected=max(2, blocks // 2), **fields)
+    experiment = planned.experiment.document()
+    return Manifest(experiment=experiment, max_rejected=max(2, blocks // 2), **facts.model_dump(), **fields)

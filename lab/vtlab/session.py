@@ -19,13 +19,13 @@ from vtlab import __version__, asserts, gates, machine, plan, results, runner, s
 from vtlab.analysis import Analysis, Run
 from vtlab.errors import BadInput, Interrupted, InvalidRun, LabError, PrerequisiteMissing
 from vtlab.experiment import Experiment, load
-from vtlab.kubernetes import target as kubernetes
+from vtlab.kubernetes import release
 from vtlab.kubernetes.cluster import Where
-from vtlab.kubernetes.target import Facts, KubernetesTarget
+from vtlab.kubernetes.target import KubernetesTarget
 from vtlab.local import jvm, processes
 from vtlab.local.target import LocalTarget
 from vtlab.progress import Progress
-from vtlab.records import Manifest
+from vtlab.records import Facts, Manifest
 from vtlab.report import terminal
 from vtlab.report import write as write_report
 
@@ -59,8 +59,8 @@ def begin(planned: Sequence[plan.PlannedRun], options: Options, label: str) -> P
             "vtlab needs Linux: for CPU limits by control groups, and to end what it started",
             "run it on Linux or in a Linux virtual machine",
         )
-    cluster = options.cluster
-    found = [kubernetes.facts(cluster, run.experiment) if cluster else _facts(run.experiment) for run in planned]
+    cluster = options.cluster.named() if options.cluster else None
+    found = [release.facts(cluster, run.experiment) if cluster else _facts(run.experiment) for run in planned]
     now = datetime.now(UTC)
     seed = options.seed if options.seed is not None else int(now.strftime("%Y%m%d"))
     folder = options.root / f"{now:%Y%m%dT%H%M%SZ}-{label}"
@@ -68,6 +68,7 @@ def begin(planned: Sequence[plan.PlannedRun], options: Options, label: str) -> P
         place = folder if len(planned) == 1 else folder / run.name
         manifest = runner.manifest_of(
             run,
+            facts,
             run_id=f"{now:%Y%m%dT%H%M%SZ}-{run.name}",
             started=now.isoformat(timespec="seconds"),
             blocks=options.blocks,
@@ -75,10 +76,7 @@ def begin(planned: Sequence[plan.PlannedRun], options: Options, label: str) -> P
             command=_command(),
             asserts=list(options.asserts),
             commit=_commit(),
-            versions=facts.versions,
-            jvm_flags=facts.jvm_flags,
             cpu_limited=not options.no_cpu_limit,
-            machine=facts.machine,
             target="kubernetes" if cluster else "local",
             cluster=cluster.document() if cluster else {},
         )
@@ -101,7 +99,7 @@ def _facts(experiment: Experiment) -> Facts:
             "choose another experiment (vtlab list)",
         )
     cache = tools.find_aot_cache(tools.find_app(REPOSITORY), tools.find_java())
-    return Facts(_versions(), list(jvm.flags(experiment, cache)), machine.describe())
+    return Facts(versions=_versions(), jvm_flags=list(jvm.flags(experiment, cache)), machine=machine.describe())
 
 
 def _versions() -> dict[str, str]:
@@ -189,7 +187,7 @@ def _refuse_other_parts(run: Run) -> None:
     """BadInput when a run would go on with another JDK, k6, Prometheus, app or chart than it began with."""
     manifest = run.manifest
     if manifest.target == "kubernetes":
-        now = kubernetes.facts(Where.of(manifest.cluster), run.experiment).versions
+        now = release.facts(Where.of(manifest.cluster), run.experiment).versions
     else:
         now = _versions()
     other = [

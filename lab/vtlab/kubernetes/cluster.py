@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kubernetes import client, config
@@ -44,10 +44,35 @@ class Where:
         """From a manifest."""
         return Where(document.get("context"), document["namespace"], document["release"])
 
+    def named(self) -> Where:
+        """With the name of its context, also where that is the current one: a run that is resumed later must not
+        find another. As it is where the kubeconfig cannot be read: whoever connects says why."""
+        if self.context:
+            return self
+        try:
+            _, current = config.list_kube_config_contexts()
+        except ConfigException:
+            return self
+        return replace(self, context=current["name"])
+
+    def deployment(self, variant: str) -> str:
+        """The name of a variant's Deployment, and of its Service."""
+        return f"{self.release}-{variant}"
+
+    def selector(self, component: str = "") -> str:
+        """The labels of everything of the release, or of one component's."""
+        own = f"app.kubernetes.io/instance={self.release}"
+        return f"{own},app.kubernetes.io/component={component}" if component else own
+
     def kubectl(self, *words: str) -> str:
         """A kubectl command line for messages."""
         context = f"--context {self.context} " if self.context else ""
         return f"kubectl {context}-n {self.namespace} {' '.join(words)}"
+
+    def helm_upgrade(self, settings: str = "") -> str:
+        """A helm command line for messages."""
+        context = f" --kube-context {self.context}" if self.context else ""
+        return f"helm upgrade {self.release} helm{context} -n {self.namespace} --reuse-values {settings}".rstrip()
 
 
 @dataclass(frozen=True)
@@ -68,7 +93,7 @@ RIGHTS = tuple(
         "apps/deployments": "get patch",
         "batch/cronjobs": "list",
         "batch/jobs": "create list delete",
-        "/configmaps": "create delete",
+        "/configmaps": "create list delete",
         "/events": "list",
         "/pods": "list",
         "/pods/log": "get",
@@ -163,6 +188,14 @@ class Cluster:
         """Creates it, unless one of that name is there."""
         self._create("create configmaps", lambda **o: self._core.create_namespaced_config_map(self._own, body, **o))
 
+    def config_maps(self, selector: str) -> list[Json]:
+        """The ConfigMaps with those labels."""
+        found = self._call(
+            "list configmaps",
+            lambda **o: self._core.list_namespaced_config_map(self._own, label_selector=selector, **o),
+        )
+        return list(found["items"])
+
     def delete_config_map(self, name: str) -> None:
         """Deletes it, if it is there."""
         self._delete("delete configmaps", lambda **o: self._core.delete_namespaced_config_map(name, self._own, **o))
@@ -240,7 +273,9 @@ class Cluster:
             except HTTPError as error:
                 reason = str(error.args[0]) if error.args else type(error).__name__
             except ApiException as error:
-                if error.status not in _PASSING:
+                # Somebody else changed the same object in the same moment.
+                conflict = error.status == 409 and not right.startswith("create ")
+                if error.status not in _PASSING and not conflict:
                     raise self._refused(right, error) from None
                 reason = f"{error.status} {error.reason}"
             if time.monotonic() > end:

@@ -8,7 +8,7 @@ from vtlab.errors import LabError, PrerequisiteMissing
 from vtlab.kubernetes import forward, job
 from vtlab.kubernetes.cluster import MONITORING_RIGHTS, RIGHTS, Cluster, NotFound, Right, Where
 
-_ROLE = "bind the Role {role} of the chart: helm upgrade --set 'rbac.subjects=…' (docs/operations.md)"
+_ROLE = "bind the Role {role} of the chart: helm upgrade --set-json 'rbac.subjects=…' (docs/operations.md)"
 
 
 def findings(where: Where) -> list[Finding]:
@@ -22,11 +22,12 @@ def findings(where: Where) -> list[Finding]:
     try:
         found.append(server)
         missing = _missing(cluster, RIGHTS, where.namespace)
-        found.append(_rights("rights", where, where.namespace, missing))
+        found.append(_rights("rights", where.namespace, missing, f"{where.release}-runner"))
         # What cannot be asked for lack of a right would only repeat that.
-        if missing:
+        if "get apps/deployments" not in missing:
+            found.append(asked("the lab", lambda: _deployments(cluster)))
+        if "list batch/cronjobs" in missing:
             return found
-        found.append(asked("the lab", lambda: _deployments(cluster)))
         remote_write = _remote_write(cluster)
         if not remote_write:
             found.append(
@@ -38,7 +39,8 @@ def findings(where: Where) -> list[Finding]:
         except LabError as error:
             return [*found, Finding("Prometheus", error.message, error.fix)]
         missing = _missing(cluster, MONITORING_RIGHTS, namespace)
-        found.append(_rights(f"Prometheus ({name}:{port})", where, namespace, missing))
+        role = f"{where.release}-runner-{where.namespace}"
+        found.append(_rights(f"Prometheus ({name}:{port})", namespace, missing, role))
     finally:
         cluster.close()
     return found
@@ -48,22 +50,20 @@ def _missing(cluster: Cluster, rights: tuple[Right, ...], namespace: str) -> lis
     return [str(right) for right in rights if not cluster.allowed(right, namespace)]
 
 
-def _rights(name: str, where: Where, namespace: str, missing: list[str]) -> Finding:
+def _rights(name: str, namespace: str, missing: list[str], role: str) -> Finding:
     if not missing:
         return Finding(name, f"every right that a run needs in namespace {namespace}")
-    return Finding(
-        name, f"missing in namespace {namespace}: {', '.join(missing)}", _ROLE.format(role=f"{where.release}-runner")
-    )
+    return Finding(name, f"missing in namespace {namespace}: {', '.join(missing)}", _ROLE.format(role=role))
 
 
 def _deployments(cluster: Cluster) -> str:
     found = []
     for name in variant.ENVIRONMENT:
         try:
-            status = cluster.deployment(f"{cluster.where.release}-{name}").get("status", {})
+            status = cluster.deployment(cluster.where.deployment(name)).get("status", {})
         except NotFound:
             raise PrerequisiteMissing(
-                f"no Deployment {cluster.where.release}-{name} in namespace {cluster.where.namespace}",
+                f"no Deployment {cluster.where.deployment(name)} in namespace {cluster.where.namespace}",
                 "install the lab: make up, or helm install",
             ) from None
         found.append(f"{name} {status.get('readyReplicas', 0)} ready")
@@ -71,5 +71,4 @@ def _deployments(cluster: Cluster) -> str:
 
 
 def _remote_write(cluster: Cluster) -> str:
-    selector = f"app.kubernetes.io/instance={cluster.where.release},app.kubernetes.io/component=k6"
-    return next((job.remote_write(each) for each in cluster.cron_jobs(selector)), "")
+    return next((job.remote_write(each) for each in cluster.cron_jobs(cluster.where.selector("k6"))), "")

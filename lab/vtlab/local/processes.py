@@ -241,6 +241,19 @@ def refuse_if_busy(root: Path) -> None:
             )
 
 
+def claim(root: Path) -> Ledger:
+    """The ledger of this vtlab in ``root``; PrerequisiteMissing when another measures into it."""
+    refuse_if_busy(root)
+    ledger = Ledger(root)
+    try:
+        # Two that began in the same moment see each other here.
+        refuse_if_busy(root)
+    except BaseException:
+        ledger.close()
+        raise
+    return ledger
+
+
 def end_orphans(root: Path, grace: float = 5.0) -> list[str]:
     """Ends what vtlabs that are gone left behind in ``root``; says what that was, one line each.
 

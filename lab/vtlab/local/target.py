@@ -16,8 +16,8 @@ from vtlab.local import jvm, processes
 from vtlab.local.jvm import Jvm
 from vtlab.local.processes import Ledger, Process
 from vtlab.local.prometheus_server import PrometheusServer
-from vtlab.prometheus import Prometheus
-from vtlab.records import Instance, K6Document, Trial
+from vtlab.prometheus import Prometheus, fill_in_flight_before
+from vtlab.records import Instance, K6Document
 
 #: Below this many free bytes a fault is the disk's.
 _LITTLE = 8 * 1024**2
@@ -63,11 +63,8 @@ class LocalTarget:
     def __enter__(self) -> LocalTarget:
         try:
             with self._disk():
-                processes.refuse_if_busy(self._root)
                 self.orphans = processes.end_orphans(self._root)
-                self._ledger = Ledger(self._root)
-                # Two that began in the same moment see each other here.
-                processes.refuse_if_busy(self._root)
+                self._ledger = processes.claim(self._root)
                 self._server = PrometheusServer(
                     self._prometheus,
                     self._folder / "prometheus",
@@ -269,25 +266,3 @@ class LocalTarget:
         if self._client is None:
             raise RuntimeError("start comes first")
         return self._client
-
-
-def fill_in_flight_before(document: K6Document, client: Prometheus) -> None:
-    """What each phase found in flight in its server: at the last scrape after the variant's phase before it.
-
-    Phases follow each other within the second, so there may be no such scrape. Then the client knows: it had
-    every answer, none of them a failure, so that the server has nothing left of it. After failures (a timeout's
-    request goes on in the server) it does not, and the value is None.
-    """
-    before: dict[str, Trial] = {}
-    for trial in (*document.warmup, *document.single, *document.trials):
-        last = before.get(trial.variant)
-        found = client.in_flight(trial.variant, last.drained if last else 0, trial.begin)
-        if (
-            found is None
-            and last is not None
-            and last.started == last.completed
-            and not (any(last.failed.values()) or last.failed_outside)
-        ):
-            found = 0.0
-        trial.server["in_flight_before"] = found
-        before[trial.variant] = trial

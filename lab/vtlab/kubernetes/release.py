@@ -1,0 +1,133 @@
+"""What the chart has installed, and whether it is what an experiment asks for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from vtlab import __version__, units, variant
+from vtlab.errors import BadInput, PrerequisiteMissing
+from vtlab.experiment import Experiment
+from vtlab.kubernetes import job
+from vtlab.kubernetes.cluster import Cluster, Json, NotFound, Where
+from vtlab.records import Facts
+
+_FLAGS = "JAVA_TOOL_OPTIONS"
+#: Of limits, relative: the chart may write 500m where the experiment says 0.5.
+TOLERANCE = 0.01
+
+
+def facts(where: Where, experiment: Experiment) -> Facts:
+    """What the lab in the cluster is; BadInput or PrerequisiteMissing where it cannot run the experiment."""
+    cluster = Cluster(where)
+    try:
+        return facts_of(cluster, experiment)
+    finally:
+        cluster.close()
+
+
+def facts_of(cluster: Cluster, experiment: Experiment) -> Facts:
+    """As ``facts``, of an open cluster."""
+    where = cluster.where
+    found = {name: _deployment(cluster, name) for name in experiment.variants}
+    for name, each in found.items():
+        _refuse_other(where, experiment, name, each)
+    _refuse_different(found)
+    k6 = job.k6(template(cluster, experiment))
+    app = _app(found[experiment.variants[0]])
+    chart = found[experiment.variants[0]]["metadata"].get("labels", {}).get("helm.sh/chart", "unknown")
+    return Facts(
+        versions={"vtlab": __version__, "app": str(app["image"]), "k6": str(k6["image"]), "chart": chart},
+        jvm_flags=job.environment_of(app).get(_FLAGS, "").split(),
+        machine={
+            "kubernetes": cluster.version(),
+            "namespace": where.namespace,
+            "release": where.release,
+            "context": where.context or "the current one",
+        },
+    )
+
+
+def template(cluster: Cluster, experiment: Experiment) -> Json:
+    """The CronJob that the experiment's Jobs are made from: its own, or any where it needs nothing that the chart may
+    have left out. PrerequisiteMissing where there is none."""
+    where = cluster.where
+    found = job.template(cluster.cron_jobs(where.selector("k6")), experiment.name, own=bool(experiment.needs))
+    if found is None:
+        what = f"{experiment.name}, which needs {', '.join(experiment.needs)}," if experiment.needs else "k6"
+        settings = " ".join(f"--set {need}.enabled=true" for need in experiment.needs)
+        raise PrerequisiteMissing(
+            f"the release {where.release} has no CronJob for {what} in namespace {where.namespace}",
+            where.helm_upgrade(settings),
+        )
+    return found
+
+
+def _deployment(cluster: Cluster, name: str) -> Json:
+    where = cluster.where
+    try:
+        return cluster.deployment(where.deployment(name))
+    except NotFound:
+        raise PrerequisiteMissing(
+            f"there is no Deployment {where.deployment(name)} in namespace {where.namespace}",
+            "install the lab (make up, or helm install), or say where it is: --namespace, --release, --context",
+        ) from None
+
+
+def _refuse_other(where: Where, experiment: Experiment, name: str, deployment: Json) -> None:
+    """BadInput when the Deployment is not the variant under the limits of the experiment."""
+    app = _app(deployment)
+    limits, wanted = app.get("resources", {}).get("limits", {}), experiment.limits
+    env = job.environment_of(app)
+    wrong = []
+    if not limits.get("cpu") or not math.isclose(units.cores(str(limits["cpu"])), wanted.cpu, rel_tol=TOLERANCE):
+        wrong.append(
+            (f"its CPU limit is {limits.get('cpu', 'absent')}, not {wanted.cpu:g}", f"limits.cpu={wanted.cpu:g}")
+        )
+    if not limits.get("memory") or units.size(str(limits["memory"])) != units.size(wanted.memory):
+        text = f"its memory limit is {limits.get('memory', 'absent')}, not {wanted.memory}"
+        wrong.append((text, f"limits.memory={wanted.memory}"))
+    if f"-Xmx{wanted.heap}" not in env.get(_FLAGS, "").split():
+        wrong.append((f"its heap is not -Xmx{wanted.heap}", f"limits.heap={wanted.heap}"))
+    for key, value in {**experiment.settings, **variant.environment(name)}.items():
+        if env.get(key) != value:
+            setting = f"variants.{name}.env.{key}" if key in variant.environment(name) else f"settings.{key}"
+            wrong.append((f"its {key} is {env.get(key, 'absent')}, not {value}", f"{setting}={value}"))
+    for key in env.keys() - {_FLAGS, *experiment.settings, *variant.environment(name)}:
+        wrong.append((f"it sets {key}={env[key]}, which the experiment does not", f"settings.{key}=null"))
+    if deployment["spec"].get("replicas") != 1:
+        wrong.append((f"it has {deployment['spec'].get('replicas')} replicas, not 1", ""))
+    if wrong:
+        settings = " ".join(
+            ("--set" if setting.endswith("=null") else "--set-string") + f" {setting}"
+            for _, setting in wrong
+            if setting
+        )
+        raise BadInput(
+            f"Deployment {where.deployment(name)} is not what {experiment.name} asks for: "
+            + "; ".join(text for text, _ in wrong),
+            where.helm_upgrade(settings),
+        )
+
+
+def _refuse_different(deployments: Mapping[str, Json]) -> None:
+    """BadInput when the variants differ in more than what makes them variants: image, JVM flags, environment."""
+    seen: dict[str, Json] = {}
+    for name, deployment in deployments.items():
+        app = _app(deployment)
+        env = {key: value for key, value in job.environment_of(app).items() if key not in variant.environment(name)}
+        seen[name] = {"image": app.get("image"), **env}
+    (first, one), *others = seen.items()
+    for name, other in others:
+        differing = [key for key in {**one, **other} if one.get(key) != other.get(key)]
+        if differing:
+            said = "; ".join(f"{key} is {one.get(key, 'absent')} and {other.get(key, 'absent')}" for key in differing)
+            raise BadInput(
+                f"{first} and {name} differ in more than their threads: {said}",
+                "it would not show which difference makes the difference: give both the same in the chart's values",
+            )
+
+
+def _app(deployment: Json) -> Json:
+    containers: list[Json] = deployment["spec"]["template"]["spec"]["containers"]
+    return next((each for each in containers if each["name"] == "app"), containers[0])
