@@ -171,6 +171,13 @@ def test_too_few_or_unmeasured_cycles_are_not_level() -> None:
     flat = cycles((200, 0.1), (200, 0.1), (200, 0.1))
     blind = [flat[0], flat[1].model_copy(update={"server": {}}), flat[2]]
     assert not gates.levelled(blind, 1.0).ok
+    # A first cycle that could not be scraped is no better than the others; what is left is judged.
+    late = cycles((100, 0.9), (1000, 0.9), (1000, 0.9), (1000, 0.9))
+    late[0] = late[0].model_copy(update={"server": {}})
+    assert gates.levelled(late, 1.0).ok
+    late[2] = cycles((1000, 0.85))[0]
+    assert not gates.levelled(late, 1.0).ok, "5.6 % less CPU per request, and the CPU is scarce"
+    assert not gates.levelled([late[0], *late[2:]], 1.0).ok
     assert not gates.levelled(cycles((0, 0.1), (0, 0.1), (0, 0.1)), 1.0).ok
 
 

@@ -88,8 +88,8 @@ def levelled(cycles: Sequence[Trial], cpu_limit: float) -> LevelResult:
     if not before:
         return LevelResult(False, [])
     best = max(t.throughput for t in before)
-    demands = [served([t], "cpu_cores") for t in before]
-    least = None if None in demands else min(d for d in demands if d is not None)
+    # A JVM that starts may be too busy to be scraped: the best before is the best of those measured.
+    least = min((d for d in (served([t], "cpu_cores") for t in before) if d is not None), default=None)
     gains = []
     for trial in last:
         d = served([trial], "cpu_cores")
