@@ -6,6 +6,7 @@ import json
 import signal
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,7 +15,8 @@ import pytest
 
 from e2e import lab
 from e2e.faults.proxy import Proxy
-from tests.lab_call import TINY, Running, blocks, only
+from tests import lab_call
+from tests.lab_call import TINY, blocks, only
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -26,6 +28,8 @@ def _lab() -> Iterator[None]:
 
 
 K6 = "app.kubernetes.io/component=k6"
+#: Pods take longer than processes, to start and to go.
+Running = partial(lab_call.Running, patience=200, parting=90)
 
 
 def running_pod(selector: str, **env: str) -> str:

@@ -92,7 +92,10 @@ def block(number: int, folder: Path, ledger: Ledger) -> dict[str, list[float]]:
                 time.sleep(0.1)
         if process.returncode() not in k6.DONE:
             raise SystemExit(f"block {number}: k6 ended with {process.ended()}: {process.last_lines()}")
-        return k6.read_document(call.document, process.last_lines()), sampler
+        found = k6.read_document(call.document, process.last_lines())
+        if not found.agreed:
+            raise SystemExit(f"block {number}: the load generator stalled: its users disagreed about a phase's begin")
+        return found, sampler
 
     cycles: list[Trial] = []
     more = small.windows.warmup_cycles

@@ -26,9 +26,18 @@ def vtlab(*arguments: str | Path, timeout: float = 400) -> subprocess.CompletedP
 
 
 class Running:
-    """A vtlab in the background; its output goes to ``log``. ``env`` comes on top of this process's environment."""
+    """A vtlab in the background; its output goes to ``log``. ``env`` comes on top of this process's environment;
+    ``patience``: seconds for which ``until`` waits, ``parting``: those for its clean-up."""
 
-    def __init__(self, folder: Path, *arguments: str | Path, env: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *arguments: str | Path,
+        env: dict[str, str] | None = None,
+        patience: float = 150,
+        parting: float = 60,
+    ) -> None:
+        self.patience, self.parting = patience, parting
         self.log = folder / "vtlab.log"
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
@@ -43,9 +52,9 @@ class Running:
     def text(self) -> str:
         return self.log.read_text(encoding="utf-8", errors="replace")
 
-    def until(self, said: str, timeout: float = 200) -> None:
+    def until(self, said: str) -> None:
         """Waits until vtlab has said so."""
-        self.wait_for(lambda: said in self.text(), f"'{said}'", timeout)
+        self.wait_for(lambda: said in self.text(), f"'{said}'", self.patience)
 
     def wait_for(self, done: Callable[[], bool], what: str, timeout: float) -> None:
         end = time.monotonic() + timeout
@@ -71,7 +80,7 @@ class Running:
     def __exit__(self, *_: object) -> None:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-            self.process.wait(90)
+            self.process.wait(self.parting)
 
 
 def started(root: Path) -> list[tuple[str, int]]:

@@ -307,8 +307,8 @@ def real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Cluste
     return lambda: Cluster(WHERE)
 
 
-def test_an_absent_api_server_is_waited_for(real: Callable[[], Cluster], monkeypatch: pytest.MonkeyPatch) -> None:
-    answers: list[Any] = [MaxRetryError(None, "/", None), ApiException(status=503), client.V1PodList(items=[])]  # type: ignore[arg-type]
+def played(answers: list[Any]) -> Callable[..., Any]:
+    """Gives one after another, raising those that are exceptions."""
 
     def answer(*_: Any, **__: Any) -> Any:
         found = answers.pop(0)
@@ -316,7 +316,12 @@ def test_an_absent_api_server_is_waited_for(real: Callable[[], Cluster], monkeyp
             raise found
         return found
 
-    monkeypatch.setattr(client.CoreV1Api, "list_namespaced_pod", answer)
+    return answer
+
+
+def test_an_absent_api_server_is_waited_for(real: Callable[[], Cluster], monkeypatch: pytest.MonkeyPatch) -> None:
+    answers: list[Any] = [MaxRetryError(None, "/", None), ApiException(status=503), client.V1PodList(items=[])]  # type: ignore[arg-type]
+    monkeypatch.setattr(client.CoreV1Api, "list_namespaced_pod", played(answers))
     monkeypatch.setattr("time.sleep", lambda _: None)
     assert real().pods("a=b") == []
     assert answers == []
@@ -330,14 +335,7 @@ def test_an_api_server_that_stays_away_is_said(real: Callable[[], Cluster], monk
 
 def test_a_conflict_is_tried_again(real: Callable[[], Cluster], monkeypatch: pytest.MonkeyPatch) -> None:
     answers: list[Any] = [ApiException(status=409), client.V1PodList(items=[])]
-
-    def answer(*_: Any, **__: Any) -> Any:
-        found = answers.pop(0)
-        if isinstance(found, Exception):
-            raise found
-        return found
-
-    monkeypatch.setattr(client.AppsV1Api, "patch_namespaced_deployment", answer)
+    monkeypatch.setattr(client.AppsV1Api, "patch_namespaced_deployment", played(answers))
     monkeypatch.setattr("time.sleep", lambda _: None)
     real().annotate_pods("lab-virtual", "a", "b")
     assert answers == []

@@ -117,7 +117,7 @@ def test_a_whole_block_then_faults_then_a_block_again(watched: Watched) -> None:
             assert trial.machine["generator_throttled"] is None
         for trial in document.trials:
             assert trial.server["server_throughput"] == pytest.approx(trial.throughput, rel=0.15)
-            assert trial.server["service_time"] == pytest.approx(0.2, rel=0.2)
+            assert trial.server["service_time"] == pytest.approx(0.2, abs=0.01)
         series = target.series(document.trials[0].begin, document.trials[-1].drained)
         assert set(series) == {"platform", "virtual"}
         assert all(set(metrics) == set(CHARTED) for metrics in series.values())
