@@ -88,7 +88,7 @@ export function plan(input: Input): Plan {
     users,
     timeout,
     longest: phases.reduce((sum, phase) => sum + phase.end + timeout + GRACE, 60_000),
-    grid: 500 * Math.ceil(users / 1000),
+    grid: 500 * Math.ceil(users / 500),
   };
 }
 

@@ -128,6 +128,7 @@ def test_a_whole_block_then_faults_then_a_block_again(watched: Watched) -> None:
             seen = client.evaluate(f"sum(histogram_count(last_over_time({samples}[1m])))", at)
             assert seen == document.trials[1].ok, "k6's own samples, as native histograms"
 
+        addresses = target._addresses()
         finished = target.finish()
         assert finished == started, "alive, no OOM kill"
         watched.look()
@@ -137,6 +138,7 @@ def test_a_whole_block_then_faults_then_a_block_again(watched: Watched) -> None:
 
         # A JVM dies under load: k6 is stopped at once.
         target.start(watched.planned, 1, 2)
+        assert target._addresses() == addresses, "which Prometheus knows already"
         watched.look()
         later(3, lambda: os.kill(watched.pids["jvm platform"], signal.SIGKILL))
         begun = time.monotonic()

@@ -6,7 +6,7 @@ import math
 import os
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -49,6 +49,8 @@ class Launch:
     logs: Path
     label: str
     cpu_limited: bool
+    #: variant -> ports of the app and of its management to try first.
+    ports: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 @dataclass
@@ -75,9 +77,10 @@ class Jvm:
         return f"{ports.HOST}:{self.management}"
 
     def spawn(self) -> None:
-        """Starts the process on new ports."""
+        """Starts the process, on the ports of the launch the first time, else on new ones."""
         launch = self.launch
-        self.port, self.management = ports.free(2)
+        first = launch.ports.get(self.variant) if self.attempts == 0 else None
+        self.port, self.management = first or ports.free(2)
         self.attempts += 1
         name = f"{launch.label}-{self.variant}"
         self.begun = time.monotonic()

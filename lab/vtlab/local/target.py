@@ -56,6 +56,7 @@ class LocalTarget:
         self._server: PrometheusServer | None = None
         self._client: Prometheus | None = None
         self._jvms: list[Jvm] = []
+        self._ports: dict[str, tuple[int, int]] = {}
         self._instances: list[Instance] = []
         self._block = (0, 0)
         self._loads = 0
@@ -110,15 +111,17 @@ class LocalTarget:
                 self._folder / "logs",
                 f"{block}-{attempt}",
                 self._cpu_limited,
+                # It takes Prometheus some seconds to pick up new targets. Those of the block before it scrapes at once.
+                self._ports,
             )
             jvm.spawn(launch, self._jvms)
             server = self._prometheus_server()
-            # It takes Prometheus some seconds to pick up new targets: meanwhile the JVMs start.
             targets = self._addresses()
             server.scrape(targets)
             self._instances = jvm.verified(self._jvms)
             if self._addresses() != targets:
                 server.scrape(self._addresses())
+            self._ports = {each.variant: (each.port, each.management) for each in self._jvms}
             if self._client is None or self._client.url != server.url:
                 if self._client:
                     self._client.close()
