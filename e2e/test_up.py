@@ -1,4 +1,5 @@
-"""What e2e/up remembers and takes down. Stand-ins for kind and kubectl, which cannot run everywhere the tests do."""
+"""What e2e/up does, remembers and takes down. Stand-ins for kind, docker, kubectl and helm, which cannot run everywhere
+the tests do."""
 
 from __future__ import annotations
 
@@ -9,14 +10,25 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-NEEDED = ("bash", "cat", "dirname", "grep", "id", "mkdir", "rm", "sed")
+NEEDED = ("bash", "cat", "dirname", "grep", "id", "mkdir", "od", "rm", "sed", "tr")
+#: Answers of stand-ins: what was made before is there.
+KIND = '[ "$*" != "get clusters" ] || ! grep -q "^kind create cluster" "$CALLS" || echo vtlab'
+HELM = '[ "$1" != status ] || grep -q "^helm upgrade --install $2 " "$CALLS"'
+KUBECTL = """
+case "$*" in
+  "config current-context") echo "${CONTEXT:-kind-vtlab}" ;;
+  *"get namespace "*) grep -q "^kubectl create namespace ${*##* }" "$CALLS" ;;
+  *"get secret "*) grep -q "create secret" "$CALLS" ;;
+esac
+"""
+IMAGE = "registry.example/lab:1"
 
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """Enough of a checkout for e2e/up, with a PATH of its own in bin/."""
-    for name in ("e2e/up", "helm/Chart.yaml"):
-        (tmp_path / name).parent.mkdir()
+    for name in ("e2e/up", "helm/Chart.yaml", "helm/kube-prometheus-stack.version"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(REPOSITORY / name, tmp_path / name)
     (tmp_path / ".tools").mkdir()
     (tmp_path / "bin").mkdir()
@@ -27,16 +39,25 @@ def checkout(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def up(checkout: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    env = {"PATH": str(checkout / "bin"), "CALLS": str(checkout / "calls")}
+def up(checkout: Path, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
+    env = {"PATH": str(checkout / "bin"), "CALLS": str(checkout / "calls"), **env}
     return subprocess.run([checkout / "e2e/up", *words], capture_output=True, text=True, check=False, env=env)
 
 
-def stand_in(checkout: Path, name: str) -> None:
-    """A program that writes down how it was called."""
-    program = checkout / "bin" / name
-    program.write_text(f'#!/bin/sh\necho "{name} $*" >>"$CALLS"\n', encoding="utf-8")
+def stand_in(checkout: Path, name: str, answer: str = "", folder: str = "bin") -> None:
+    """A program that writes down how it was called, and then does what the lines of shell in ``answer`` say."""
+    program = checkout / folder / name
+    program.parent.mkdir(exist_ok=True)
+    program.write_text(f'#!/bin/sh\necho "{name} $*" >>"$CALLS"\n{answer}\n', encoding="utf-8")
     program.chmod(0o755)
+
+
+def stand_ins(checkout: Path, kubectl: str = KUBECTL) -> None:
+    """Everything that kind and the current context need."""
+    stand_in(checkout, "docker")
+    stand_in(checkout, "kind", KIND)
+    stand_in(checkout, "kubectl", kubectl)
+    stand_in(checkout, "helm", HELM)
 
 
 def calls(checkout: Path) -> list[str]:
@@ -77,3 +98,127 @@ def test_only_a_cluster_of_its_own_is_deleted(checkout: Path) -> None:
     state.write_text("target kind\nmade cluster\ncontext kind-vtlab\nmade lab\n", encoding="utf-8")
     assert up(checkout, "down").returncode == 0
     assert calls(checkout) == ["kind delete cluster --name vtlab"]
+
+
+def changes(checkout: Path) -> list[str]:
+    """The calls that change something, without what they only hand on."""
+    asking = ("docker info", "kind get", "kubectl config current", "helm status", "helm get")
+    told = [call for call in calls(checkout) if not call.startswith(asking) and " get " not in call]
+    return [call.split(" -f ")[0].split(" --from-literal")[0].split(" --repo")[0] for call in told]
+
+
+def test_kind_step_by_step(checkout: Path) -> None:
+    stand_ins(checkout)
+    build = [
+        "kubectl config use-context kind-vtlab",
+        "docker build -q -t virtual-threads-lab:0.1.0 .",
+        "kind load docker-image --name vtlab virtual-threads-lab:0.1.0",
+    ]
+    label = "kubectl label --overwrite namespace lab pod-security.kubernetes.io/enforce=restricted"
+    chart = (
+        "helm upgrade --install lab helm --namespace lab --set image.repository=virtual-threads-lab"
+        " --set-string image.tag=0.1.0 --wait --timeout 5m"
+    )
+
+    done = up(checkout, "kind")
+    assert done.returncode == 0, done.stderr
+    assert changes(checkout) == [
+        "kind create cluster --name vtlab --wait 120s",
+        *build,
+        "kubectl create namespace monitoring",
+        "kubectl -n monitoring create secret generic grafana-admin",
+        "helm upgrade --install monitoring kube-prometheus-stack",
+        "kubectl create namespace lab",
+        label,
+        chart,
+    ]
+    assert (checkout / ".tools/up").read_text(encoding="utf-8").splitlines() == [
+        "target kind",
+        "made cluster",
+        "image virtual-threads-lab:0.1.0",
+        "context kind-vtlab",
+        "made monitoring",
+        "made lab",
+    ]
+
+    # Again: nothing is made twice, and the pods take the image that was built anew under the same tag.
+    before = len(changes(checkout))
+    done = up(checkout, "kind")
+    assert done.returncode == 0, done.stderr
+    variants = "deployment -l app.kubernetes.io/instance=lab,app.kubernetes.io/component=variant"
+    assert changes(checkout)[before:] == [
+        *build,
+        "helm upgrade --install monitoring kube-prometheus-stack",
+        label,
+        chart,
+        f"kubectl --namespace lab rollout restart {variants}",
+        f"kubectl --namespace lab rollout status {variants} --timeout 5m",
+    ]
+
+    before = len(changes(checkout))
+    assert up(checkout, "down").returncode == 0
+    assert changes(checkout)[before:] == ["kind delete cluster --name vtlab"]
+
+
+def test_without_the_lab(checkout: Path) -> None:
+    """As the end-to-end tests call it: they make the namespace lab themselves, say so, and may call again."""
+    stand_ins(checkout)
+    assert up(checkout, "kind", "--without-lab").returncode == 0
+    assert "kubectl create namespace lab" not in calls(checkout)
+    with (checkout / ".tools/up").open("a", encoding="utf-8") as state:
+        state.write("made lab\n")
+    with (checkout / "calls").open("a", encoding="utf-8") as made:
+        made.write("kubectl create namespace lab\n")
+    done = up(checkout, "kind", "--without-lab")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", ["monitoring", "lab"])
+@pytest.mark.parametrize("target", ["kind", "current"])
+def test_a_namespace_of_somebody_else_is_left_alone(checkout: Path, target: str, name: str) -> None:
+    stand_ins(checkout, f'case "$*" in *"get namespace "*) [ "${{*##* }}" = {name} ] ;; esac')
+    done = up(checkout, target, IMAGE=IMAGE)
+    assert done.returncode == 3, done.stderr
+    assert f"the namespace {name} is there already, and make up did not make it" in done.stderr
+    assert "fix: another cluster; or install by hand beside what is there (docs/operations.md)" in done.stderr
+    assert changes(checkout) == []
+    assert not (checkout / ".tools/up").exists(), "make down must not touch it"
+
+
+def test_a_namespace_in_a_cluster_that_was_stopped(checkout: Path) -> None:
+    """It can only be asked once it runs: still before anything is installed."""
+    running = 'grep -q "^docker build" "$CALLS"'
+    stand_ins(checkout, f'case "$*" in *"get namespace "*) {running} ;; esac')
+    done = up(checkout, "kind")
+    assert done.returncode == 3, done.stderr
+    assert "the namespace monitoring is there already" in done.stderr
+    assert not [call for call in calls(checkout) if call.startswith("helm") or " create namespace " in call]
+
+
+def test_an_embedded_cluster_with_a_lab_of_somebody_else(checkout: Path) -> None:
+    stand_in(checkout, "kubectl")
+    stand_in(checkout, "cluster", folder="e2e/cluster")
+    done = up(checkout, "embedded")
+    assert done.returncode == 3, done.stderr
+    assert "the namespace monitoring is there already" in done.stderr
+    assert not [call for call in calls(checkout) if call in ("cluster deps", "cluster up")]
+    up(checkout, "down")
+    assert "cluster down" not in calls(checkout)
+
+
+def test_the_current_context_pulls_the_tag_anew(checkout: Path) -> None:
+    stand_ins(checkout)
+    done = up(checkout, "current", IMAGE=IMAGE, CONTEXT="mine")
+    assert done.returncode == 0, done.stderr
+    assert [f"docker build -q -t {IMAGE} .", f"docker push -q {IMAGE}"] == changes(checkout)[:2]
+    assert "image.tag=1 --set image.pullPolicy=Always" in changes(checkout)[-1]
+
+    # What is recorded as ours is ours in that context only.
+    before = len(changes(checkout))
+    done = up(checkout, "current", IMAGE=IMAGE, CONTEXT="another")
+    assert done.returncode == 3
+    assert "the context mine is up" in done.stderr
+    assert len(changes(checkout)) == before
+
+    assert up(checkout, "current", IMAGE="registry.example/lab:2", CONTEXT="mine").returncode == 0
+    assert "export LAB_IMAGE=registry.example/lab:2\n" in up(checkout, "env").stdout

@@ -60,7 +60,7 @@ export default function (clock: number): void {
   const user = exec.vu.idInTest - 1;
 
   const begin = awaitBegin(phase.index, block.users);
-  if (user < phase.users) takePart(phase, begin, user, input.experiment.request, block.timeout);
+  takePart(phase, begin, user, input.experiment.request, block.timeout);
   endOnGrid(begin + phase.end);
 }
 

@@ -76,6 +76,22 @@ def test_targets_are_in_the_order_of_the_experiment(render: Render, chart_copy: 
     assert list(json.loads(env(k6)["TARGETS"])) == ["virtual", "platform"]
 
 
+def test_a_third_variant_is_a_target_after_those_of_the_experiment(render: Render, chart_copy: Path) -> None:
+    """By default k6 takes the first two; ORDER may name any."""
+    experiment = {**EXPERIMENTS["blocking"], "name": "turned", "variants": ["virtual", "platform"]}
+    (chart_copy / "k6/experiments/turned.json").write_text(json.dumps(experiment))
+    more = ("--set", "variants.other.jvmFlags={-Xss1m},variants.another.jvmFlags={-Xss1m}")
+
+    turned = render(*more, chart=chart_copy).one("CronJob", "lab-turned")
+    (k6,) = containers(turned["spec"]["jobTemplate"]["spec"]["template"])
+    assert list(json.loads(env(k6)["TARGETS"]).items()) == [
+        ("virtual", "http://lab-virtual:8080"),
+        ("platform", "http://lab-platform:8080"),
+        ("another", "http://lab-another:8080"),
+        ("other", "http://lab-other:8080"),
+    ]
+
+
 def test_scripts_are_mounted_as_they_are_in_the_repository(default: Rendered) -> None:
     data = default.one("ConfigMap", "lab-k6")["data"]
     job = default.one("CronJob", "lab-blocking")["spec"]["jobTemplate"]["spec"]["template"]["spec"]

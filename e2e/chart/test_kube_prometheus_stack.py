@@ -27,8 +27,9 @@ metadata: {name: monitoring-prometheus}
 spec:
   {{- with .Values.prometheus.prometheusSpec }}
   {{- omit . "serviceMonitorSelectorNilUsesHelmValues" "podMonitorSelectorNilUsesHelmValues"
-    "ruleSelectorNilUsesHelmValues" | toYaml | nindent 2 }}
-  {{- range $what := list "serviceMonitor" "podMonitor" "rule" }}
+    "ruleSelectorNilUsesHelmValues" "probeSelectorNilUsesHelmValues" "scrapeConfigSelectorNilUsesHelmValues"
+    | toYaml | nindent 2 }}
+  {{- range $what := list "serviceMonitor" "podMonitor" "rule" "probe" "scrapeConfig" }}
   {{ $what }}NamespaceSelector: {}
   {{- if get $.Values.prometheus.prometheusSpec (printf "%sSelectorNilUsesHelmValues" $what) }}
   {{ $what }}Selector: {matchLabels: {release: monitoring}}
@@ -242,6 +243,16 @@ def test_labels_are_free(small_chart: Path, tmp_path: Path) -> None:
             "prometheus/prometheusSpec/ruleSelectorNilUsesHelmValues",
             True,
             "ruleSelector: {'match",
+        ),
+        (
+            "prometheus/prometheusSpec/probeSelectorNilUsesHelmValues",
+            True,
+            "probeSelector: {'match",
+        ),
+        (
+            "prometheus/prometheusSpec/scrapeConfigSelectorNilUsesHelmValues",
+            True,
+            "scrapeConfigSelector: {'match",
         ),
         ("grafana/admin/existingSecret", "other", "GF_SECURITY_ADMIN_PASSWORD"),
         ("grafana/sidecar/dashboards/label", "other", "dashboards by LABEL: 'other'"),

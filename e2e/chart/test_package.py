@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 import yaml
 
 from e2e.chart.rendering import (
@@ -19,33 +21,80 @@ from e2e.chart.rendering import (
 Render = Callable[..., Rendered]
 
 
-def test_notes_name_this_release(any_values: Path, chart_copy: Path) -> None:
+RUN = ".venv/bin/vtlab run blocking"
+WHERE = "--target kubernetes --namespace elsewhere --release mine"
+ONLY = "vtlab measures blocking only under memory 768Mi, heap 384m and no settings; a copy of its JSON"
+
+
+@pytest.fixture
+def notes(chart_copy: Path) -> Callable[..., str]:
+    """notes("--set", "…"): what helm prints after an installation."""
     # `helm template` leaves the notes out, and all other commands that show them want a cluster.
     (chart_copy / "templates/NOTES.txt").rename(chart_copy / "notes")
     (chart_copy / "templates/notes.yaml").write_text('notes: {{ tpl (.Files.Get "notes") . | toJson }}')
-    where = ("--namespace", "elsewhere", "--kube-version", KUBERNETES)
-    done = helm(
-        "template",
-        "mine",
-        chart_copy,
-        "-f",
-        any_values,
-        *where,
-        "--show-only",
-        "templates/notes.yaml",
-    )
 
-    assert done.returncode == 0, done.stderr
-    notes = yaml.safe_load(done.stdout)["notes"]
-    assert "kubectl -n elsewhere create job --from=cronjob/mine-blocking blocking-1" in notes
-    assert "kubectl -n elsewhere logs -f job/blocking-1" in notes
-    assert "helm test mine -n elsewhere" in notes
+    def printed(*arguments: str | Path) -> str:
+        where = ("--namespace", "elsewhere", "--kube-version", KUBERNETES)
+        done = helm("template", "mine", chart_copy, *arguments, *where, "--show-only", "templates/notes.yaml")
+        assert done.returncode == 0, done.stderr
+        text: str = yaml.safe_load(done.stdout)["notes"]
+        return text
+
+    return printed
+
+
+def test_notes_name_this_release(notes: Callable[..., str], any_values: Path) -> None:
+    said = notes("-f", any_values)
+
+    assert "kubectl -n elsewhere create job --from=cronjob/mine-blocking blocking-1" in said
+    assert "kubectl -n elsewhere logs -f job/blocking-1" in said
+    assert "helm test mine -n elsewhere" in said
     if "no-monitoring" in any_values.name:
-        assert "Monitoring is off" in notes
+        assert "Monitoring is off" in said
     else:
-        assert "vtlab run blocking --target kubernetes --namespace elsewhere --release mine" in notes
-        assert "kubectl -n monitoring port-forward svc/monitoring-grafana 3000:80" in notes
-        assert "get secret grafana-admin" in notes
+        assert "kubectl -n monitoring port-forward svc/monitoring-grafana 3000:80" in said
+        assert "get secret grafana-admin" in said
+    # vtlab refuses other memory limits, heaps and settings than the experiment's.
+    assert (f"{RUN} {WHERE}" in said) == (any_values.name == "default-values.yaml")
+    assert (ONLY in said) == any_values.name.startswith(("small-limit", "three-variants"))
+
+
+@pytest.mark.parametrize(
+    ("values", "command"),
+    [
+        ('limits.cpu="500m"', f"{RUN} --cpu 0.5 {WHERE}"),
+        ('limits.cpu="0.50"', f"{RUN} --cpu 0.5 {WHERE}"),
+        ("limits.cpu=0.5", f"{RUN} --cpu 0.5 {WHERE}"),
+        ("limits.cpu=2", f"{RUN} --cpu 2 {WHERE}"),
+        ("limits.cpu=1", f"{RUN} {WHERE}"),
+        ('limits.cpu="1000m"', f"{RUN} {WHERE}"),
+        ('limits.memory="786432Ki"', f"{RUN} {WHERE}"),
+        ('limits.memory="1Gi"', ONLY),
+        ('limits.heap="256m"', ONLY),
+        ("settings.SERVER_TOMCAT_THREADS_MAX=400", ONLY),
+        ('experiments=["blocking-100ms"]', f"{RUN}-100ms --cpu 1 {WHERE}"),
+    ],
+)
+def test_notes_print_what_vtlab_takes(notes: Callable[..., str], values: str, command: str) -> None:
+    said = notes("--set-json", values)
+
+    assert command in said
+    assert (RUN in said) == (command != ONLY)
+
+
+def test_notes_name_the_cpu_limits_of_experiments(notes: Callable[..., str]) -> None:
+    assert "Experiments: blocking, blocking-100ms (made for 0.7 CPU), blocking-5s, " in notes()
+    other = notes("--set", "limits.cpu=700m")
+    assert "Experiments: blocking (made for 1 CPU), blocking-100ms, blocking-5s (made for 1 CPU), " in other
+
+
+def test_notes_name_the_settings_of_an_experiment(notes: Callable[..., str], chart_copy: Path) -> None:
+    experiment = json.loads((chart_copy / "k6/experiments/blocking.json").read_text())
+    experiment["settings"] = {"SERVER_TOMCAT_THREADS_MAX": "400"}
+    (chart_copy / "k6/experiments/blocking.json").write_text(json.dumps(experiment))
+
+    assert 'heap 384m and settings {"SERVER_TOMCAT_THREADS_MAX":"400"};' in notes()
+    assert f"{RUN} {WHERE}" in notes("--set", "settings.SERVER_TOMCAT_THREADS_MAX=400")
 
 
 def test_the_package_holds_what_a_job_needs_as_files(tmp_path: Path, default: Rendered, render: Render) -> None:

@@ -113,6 +113,10 @@ def test_the_test_pod_knows_the_kind_of_each_thread(render: Render) -> None:
     assert json.loads(env(test)["EXPECTED"])["http://lab-plain:8080"] is False
 
 
+def test_the_test_may_pull_its_image(default: Rendered) -> None:
+    assert default.one("Pod", "lab-test")["spec"]["activeDeadlineSeconds"] == 300
+
+
 def test_a_successful_test_leaves_nothing_behind(default: Rendered) -> None:
     annotations = default.one("Pod", "lab-test")["metadata"]["annotations"]
 

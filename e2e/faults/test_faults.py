@@ -125,11 +125,13 @@ def test_an_image_that_is_not_there_is_said_within_seconds(tmp_path: Path) -> No
     try:
         begun = time.monotonic()
         done = lab.vtlab(*lab.measure(TINY, tmp_path / "results"), timeout=170)
+        elapsed = time.monotonic() - begun
         assert done.returncode == 3, done.stdout + done.stderr
         assert "no-such-tag" in done.stderr
         assert "ImagePullBackOff" in done.stderr
         assert "vtlab resume" in done.stderr
-        lab.show([f"a missing image was reported after {time.monotonic() - begun:.0f} s"])
+        assert elapsed < 60
+        lab.show([f"a missing image was reported after {elapsed:.0f} s"])
     finally:
         lab.rollback()
 

@@ -28,14 +28,14 @@ POLL = 0.01
 # In a mount namespace of its own, so that all mounts end with the process.
 _MOUNTS = """
 set -e
-root=$1 user=$2
-shift 2
+root=$1 user=$2 mode=$3
+shift 3
 mount --bind "$root" "$root"
 mount --rbind /proc "$root/proc"
 mount --rbind /sys "$root/sys"
 mount --bind /dev "$root/dev"
 mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
-mount -o remount,bind,ro "$root"
+mount -o "remount,bind,$mode" "$root"
 exec chroot --userspec="$user" --groups= "$root" "$@"
 """
 _ENTER = ["unshare", "--mount", "sh", "-c", _MOUNTS, "sh"]
@@ -99,14 +99,22 @@ class Image:
         name: str,
         settings: Mapping[str, str] | None = None,
         entry: Sequence[str] = (),
+        writable: bool = False,
     ) -> Container:
-        """Starts it; ``settings`` are added to its environment, ``entry`` replaces its entrypoint."""
+        """Starts it; ``settings`` are added to its environment, ``entry`` replaces its entrypoint; ``writable``: with a
+        root file system that it may write to where the image lets it."""
         port, management = ports.free(2)
         config = self.archive.config
         group = self.ledger.cgroup(f"image-{name}", CPU, MEMORY)
         begun = time.monotonic()
         process = self.ledger.start(
-            [*_ENTER, str(self.root), config["User"], *(entry or config["Entrypoint"])],
+            [
+                *_ENTER,
+                str(self.root),
+                config["User"],
+                "rw" if writable else "ro",
+                *(entry or config["Entrypoint"]),
+            ],
             role=f"image {name}",
             log=self.logs / f"{name}.log",
             environment={

@@ -123,14 +123,14 @@ class TestHowItRuns:
         assert "cpu-limit=1.0" in log
         assert "Exception" not in log
 
-    def test_cannot_write_to_its_root(self, image: Image) -> None:
-        container = image.start("write", entry=["sh", "-c", ": >/tmp/ok && : >/app/new"])
+    def test_its_user_cannot_change_the_app_even_where_the_root_is_writable(self, image: Image) -> None:
+        container = image.start("write", entry=["sh", "-c", ": >/tmp/ok && : >/app/new"], writable=True)
         deadline = time.monotonic() + 5
         while container.process.ended() is None and time.monotonic() < deadline:
             time.sleep(0.05)
         container.stop()
         said = container.process.last_lines()
-        assert "/app/new" in said
+        assert "/app/new: Permission denied" in said, "by its owner and mode, not by a read-only mount"
         assert "/tmp/ok" not in said
 
     def test_takes_its_classes_from_the_cache_with_the_charts_options(self, image: Image, java: int) -> None:

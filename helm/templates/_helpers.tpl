@@ -82,6 +82,35 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- toJson $chosen }}
 {{- end }}
 
+{{/* A CPU limit in cores: 500m, "0.5" and 0.5 are 0.5. */}}
+{{- define "lab.cores" -}}
+{{- if hasSuffix "m" (toString .) }}
+{{- divf (trimSuffix "m" .) 1000 }}
+{{- else }}
+{{- mulf . 1 }}
+{{- end }}
+{{- end }}
+
+{{/* A memory limit in KiB: 1Gi is 1024Mi. */}}
+{{- define "lab.kibibytes" -}}
+{{- mul (regexFind "^[0-9]+" .) (get (dict "Ki" 1 "Mi" 1024 "Gi" 1048576) (regexFind "..$" .)) }}
+{{- end }}
+
+{{/* Whether vtlab measures (list . experiment) here, under whatever CPU limit: "yes", or nothing. */}}
+{{- define "lab.measurable" -}}
+{{- $root := index . 0 }}
+{{- $experiment := index . 1 }}
+{{- $wanted := $experiment.limits }}
+{{- $limits := $root.Values.limits }}
+{{- $same := eq (include "lab.kibibytes" $limits.memory) (include "lab.kibibytes" $wanted.memory) }}
+{{- $same = and $same (eq $limits.heap $wanted.heap) }}
+{{- range $experiment.variants }}
+{{- $env := omit (include "lab.environment" (list $root .) | fromJson) "JAVA_TOOL_OPTIONS" "SPRING_THREADS_VIRTUAL_ENABLED" }}
+{{- $same = and $same (eq (toJson $env) (toJson ($experiment.settings | default dict))) }}
+{{- end }}
+{{- $same | ternary "yes" "" }}
+{{- end }}
+
 {{/* Where Prometheus is, without a slash at the end. */}}
 {{- define "lab.prometheusUrl" -}}
 {{- with .Values.monitoring }}

@@ -16,6 +16,8 @@ export function takePart(phase: Phase, begin: number, user: number, request: Exp
   tags.variant = phase.variant;
   tags.trial = phase.trial;
   tags.phase = phaseAt(0);
+  // Of a user that takes no part k6 still counts the iteration, under this phase and not the one before.
+  if (user >= phase.users) return;
   metrics.begin.add(begin);
 
   const sum = { completed: 0, failedOutside: 0, dropped: 0, inFlightStart: 0, inFlightEnd: 0, late: 0, drained: 0 };
@@ -43,7 +45,10 @@ export function takePart(phase: Phase, begin: number, user: number, request: Exp
     }
   }
 
-  /** Requests are due at fixed times, shared out among the users in turn. One whose user is still busy is dropped. */
+  /**
+   * Requests are due at fixed times and dealt to the users in turn. One whose user is still busy is dropped, also when
+   * others are free: users share no state. So a drop means an answer that took longer than users / rate.
+   */
   function open(gap: number) {
     let free = 0;
     for (let due = user * gap; due < end; due += phase.users * gap) {
@@ -71,7 +76,8 @@ export function takePart(phase: Phase, begin: number, user: number, request: Exp
     let reason: string | undefined;
     try {
       const { status, timings } = http.request(request.method, phase.url, null, params);
-      took = timings.blocked + timings.connecting + timings.tls_handshaking + timings.duration;
+      // `blocked` lasts until there is a connection, so it holds `connecting` and `tls_handshaking`.
+      took = timings.blocked + timings.duration;
       if (status !== request.status) reason = `status-${status}`;
     } catch (error) {
       reason = reasonOf(String(error));

@@ -13,7 +13,7 @@ export interface Phase {
   trial: string;
   variant: string;
   url: string;
-  /** Users that take part; in an open load the most requests in flight. */
+  /** Users that take part; an open load deals its arrivals to them in turn. */
   users: number;
   /** Arrivals per second of an open load; a closed one has none. */
   rate: number | undefined;

@@ -38,7 +38,7 @@ export interface TrialRecord {
   throughput: number;
   /** Seconds; of the OK requests completed in the window. */
   latency: { count: number; mean: number | null; max: number | null } & Percentiles;
-  /** Arrivals of an open load that no user was free for, over the whole phase. */
+  /** Arrivals of an open load whose user was still busy, over the whole phase: an answer took longer than users / rate. */
   dropped: number;
   /** Seconds by which the generator was late at most. */
   late_max: number;

@@ -1,14 +1,21 @@
 // HTTP servers of known behaviour. Each keeps a log of what it saw, on the same clock as the document.
 import { createServer } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import { certificate } from './certificate.mjs';
 
 export function now() {
   return performance.timeOrigin + performance.now();
 }
 
-/** `behave(n, done)` gets the number of the request and calls `done(status)`, or `done()` to cut the connection. */
-export async function stub(behave) {
+/**
+ * `behave(n, done)` gets the number of the request and calls `done(status)`, or `done()` to cut the
+ * connection. With `connecting` every request needs a new connection, whose TLS handshake takes that long.
+ */
+export async function stub(behave, connecting) {
   const log = [];
-  const server = createServer((request, response) => {
+  const make = connecting === undefined ? createServer : (serve) => createTlsServer(slowly(connecting), serve);
+  const server = make((request, response) => {
+    if (connecting !== undefined) response.setHeader('Connection', 'close');
     const entry = { arrived: now(), ended: Number.POSITIVE_INFINITY, url: request.url };
     log.push(entry);
     response.on('close', () => {
@@ -23,7 +30,8 @@ export async function stub(behave) {
   server.keepAliveTimeout = 60_000;
   await new Promise((resolve) => server.listen(0, '127.0.0.1', 4096, resolve));
   return {
-    url: `http://127.0.0.1:${server.address().port}`,
+    // TLS by name: only then the server is asked for the certificate of a name.
+    url: `${connecting === undefined ? 'http://127.0.0.1' : 'https://localhost'}:${server.address().port}`,
     log,
     inFlightAt: (time) => log.filter((entry) => entry.arrived < time && entry.ended > time).length,
     endedIn: (start, end) => log.filter((entry) => entry.ended >= start && entry.ended < end),
@@ -32,6 +40,10 @@ export async function stub(behave) {
       server.closeAllConnections();
     },
   };
+}
+
+function slowly(connecting) {
+  return { ...certificate(), SNICallback: (_, done) => setTimeout(done, connecting, null) };
 }
 
 export function constant(ms) {

@@ -104,15 +104,17 @@ def alive(pid: int) -> bool:
 
 
 def leftovers(root: Path) -> list[str]:
-    """Processes whose command line names ``root``: a run must leave none."""
+    """Processes whose command line or output names a place in ``root``: a run must leave none."""
     found = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit() and int(folder.name) != os.getpid():
             try:
                 command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                # A JVM's command line names the repository only, its log lies in the results.
+                output = str((folder / "fd" / "1").readlink())
             except OSError:
                 continue
-            if str(root) in command:
+            if str(root) in command or output.startswith(str(root)):
                 found.append(f"{folder.name} {command[:120]}")
     return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -52,11 +53,15 @@ def test_the_committed_schema_is_fresh() -> None:
         (changed(load__users=-5), "load.users: Input should be greater than 0"),
         (changed(load__users=0), "load.users: Input should be greater than 0"),
         (changed(load__model="half"), "load"),
-        (changed(limits__cpu=0), "limits.cpu: Input should be greater than 0"),
+        (changed(limits__cpu=0), "limits.cpu: Input should be greater than or equal to 0.01"),
+        (changed(limits__cpu=0.005), "limits.cpu: Input should be greater than or equal to 0.01"),
         (changed(limits__cpu=-1), "limits.cpu"),
         (changed(limits__memory="lots"), "limits.memory"),
         (changed(windows__measure="soon"), "windows.measure"),
-        (changed(windows__measure="0s"), "above 0"),
+        (changed(windows__measure="0s"), "windows.measure must be above 0"),
+        (changed(windows__spread="0s"), "windows.spread must be above 0"),
+        (changed(windows__warmup_load="0s"), "windows.warmup_load must be above 0"),
+        (changed(load={"model": "open", "rate": 100, "users": 50}), "load.users must be at least 750"),
         (changed(windows__max_cycles=3, windows__warmup_cycles=5), "below windows.warmup_cycles"),
         (changed(variants=["platform", "green"]), "unknown variant 'green'"),
         (changed(variants=["platform", "platform"]), "must differ"),
@@ -71,6 +76,13 @@ def test_what_is_wrong_is_named_with_the_file(text: str, said: str) -> None:
         experiment.parse(text, "some/file.json")
     assert "some/file.json" in caught.value.message
     assert said in caught.value.message
+
+
+def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_bytes(b'{"name": "\xff"}')
+    with pytest.raises(BadInput, match=r"mine\.json: no UTF-8 at byte 10"):
+        experiment.load(str(path), session.EXPERIMENTS)
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:

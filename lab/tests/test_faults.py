@@ -124,7 +124,7 @@ def test_failing_answers_make_the_run_invalid(tmp_path: Path) -> None:
 def test_a_squeezed_k6_is_called_saturated(tmp_path: Path) -> None:
     from rich.console import Console
 
-    from vtlab import gates, machine, plan, results, runner, session
+    from vtlab import gates, plan, results, runner, session
     from vtlab.local.cgroup import Cgroup
     from vtlab.local.target import LocalTarget
     from vtlab.progress import Progress
@@ -146,7 +146,6 @@ def test_a_squeezed_k6_is_called_saturated(tmp_path: Path) -> None:
         squeeze.remove()
     reasons = gates.reasons(block, found.experiment)
     assert any("the load generator was saturated" in reason for reason in reasons), reasons
-    assert machine.describe()["cgroup"]
 
 
 @pytest.fixture

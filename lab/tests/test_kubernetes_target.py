@@ -53,6 +53,7 @@ class FakeCluster:
         self.found_jobs: list[dict[str, Any]] = []
         self.found_config_maps: list[dict[str, Any]] = []
         self.deleted: list[str] = []
+        self.done: list[str] = []
         self.found_pods: list[dict[str, Any]] = []
 
     def pods(self, _: str) -> list[dict[str, Any]]:
@@ -71,6 +72,13 @@ class FakeCluster:
 
     def config_maps(self, _: str) -> list[dict[str, Any]]:
         return self.found_config_maps
+
+    def create_config_map(self, body: dict[str, Any]) -> None:
+        self.done.append(f"create {body['metadata']['name']}")
+
+    def annotate_pods(self, name: str, *_: str) -> None:
+        self.done.append(f"replace {name}")
+        raise BlockFault("no further")
 
     def delete_job(self, name: str) -> None:
         self.deleted.append(f"job {name}")
@@ -149,7 +157,9 @@ def test_an_environment_that_the_experiment_does_not_have_is_refused(cluster: Fa
         )
     with pytest.raises(BadInput, match="sets SERVER_TOMCAT_THREADS_MAX=9, which the experiment does not") as caught:
         release.facts(WHERE, BLOCKING)
-    assert "--set settings.SERVER_TOMCAT_THREADS_MAX=null" in caught.value.fix
+    # With --reuse-values Helm keeps what null should remove, and the chart refuses a null where there is nothing.
+    assert "--reset-then-reuse-values --set settings.SERVER_TOMCAT_THREADS_MAX=null" in caught.value.fix
+    assert "--set variants.platform.env.SERVER_TOMCAT_THREADS_MAX=null in its place" in caught.value.fix
 
 
 @pytest.mark.parametrize("other", ["image", "flags"])
@@ -205,6 +215,53 @@ def test_a_node_under_pressure_rejects_the_block(tmp_path: Path) -> None:
     assert pressed.asked.endswith("[8s])) at 9000")
 
 
+class Scraping:
+    """A Prometheus that scrapes so often."""
+
+    def __init__(self, interval: str | None) -> None:
+        self.interval = interval
+
+    def scrape_interval(self, variant: str) -> str | None:
+        return self.interval
+
+
+def test_a_variant_that_is_scraped_too_rarely_is_refused(tmp_path: Path) -> None:
+    running = target.KubernetesTarget(tmp_path, tmp_path, WHERE, "run")
+    for known in ("1s", "500ms", None, "of no known form"):
+        running._refuse_rare_scrapes(Scraping(known), "virtual")  # type: ignore[arg-type]
+    for rare in ("5s", "1s1ms", "1m"):
+        with pytest.raises(PrerequisiteMissing, match=f"virtual: Prometheus scrapes it every {rare}, vtlab") as caught:
+            running._refuse_rare_scrapes(Scraping(rare), "virtual")  # type: ignore[arg-type]
+        assert caught.value.fix.endswith("--set monitoring.interval=1s")
+
+
+def test_a_prometheus_that_was_away_is_asked_for_its_version_again(
+    cluster: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = [BlockFault("away"), PrerequisiteMissing("too old")]
+    made: list[Any] = []
+
+    class Away:
+        def __init__(self, url: str, transport: object) -> None:
+            self.closed = False
+            made.append(self)
+
+        def refuse_old(self) -> None:
+            raise answers.pop(0)
+
+        def close(self) -> None:
+            self.closed = True
+
+    monkeypatch.setattr(target, "Prometheus", Away)
+    monkeypatch.setattr(forward, "kubectl", lambda: "kubectl")
+    with target.KubernetesTarget(tmp_path, tmp_path, WHERE, "run") as running:
+        with pytest.raises(BlockFault, match="away"):
+            running._prometheus(BLOCKING)
+        with pytest.raises(PrerequisiteMissing, match="too old"):
+            running._prometheus(BLOCKING)
+        assert [each.closed for each in made] == [True, True]
+
+
 def owned(name: str, owner: str, **status: int) -> dict[str, Any]:
     return {"metadata": {"name": name, "labels": {"vtlab/owner": owner}}, "status": status}
 
@@ -217,11 +274,12 @@ def enter(folder: Path) -> None:
 def test_a_job_of_a_vtlab_that_is_gone_is_removed_with_its_config_map(cluster: FakeCluster, tmp_path: Path) -> None:
     gone = f"{target._host()}_{os.getpid()}-1"
     cluster.found_jobs = [owned("lab-vtlab-run-a1b2-1-2-3", gone)]
-    # One was killed between two Jobs, and one belongs to somebody else.
+    own = processes.Identity.of(os.getpid())
+    assert own is not None
+    # One was killed between two Jobs, and one run of this process could not remove its own.
     cluster.found_config_maps = [
         owned("lab-vtlab-run-a1b2", gone),
-        owned("lab-vtlab-old-c3d4", gone),
-        owned("lab-vtlab-other", "another-machine_1-1"),
+        owned("lab-vtlab-old-c3d4", f"{target._host()}_{own.pid}-{own.start}"),
     ]
     enter(tmp_path)
     assert cluster.deleted == [
@@ -231,18 +289,41 @@ def test_a_job_of_a_vtlab_that_is_gone_is_removed_with_its_config_map(cluster: F
     ]
 
 
-def test_a_job_that_another_vtlab_may_still_need_is_left_alone(cluster: FakeCluster, tmp_path: Path) -> None:
-    own = processes.Identity.of(os.getppid())
-    assert own is not None
-    for owner in ("another-machine_1-1", f"{target._host()}_{own.pid}-{own.start}"):
-        cluster.found_jobs = [owned("lab-vtlab-run-1-1-1", owner)]
-        with pytest.raises(PrerequisiteMissing, match="another vtlab is measuring") as caught:
+@pytest.mark.parametrize("kind", ["Job", "ended Job", "ConfigMap"])
+def test_what_another_vtlab_may_still_need_is_refused_and_nothing_deleted(
+    cluster: FakeCluster, tmp_path: Path, kind: str
+) -> None:
+    living = processes.Identity.of(os.getppid())
+    assert living is not None
+    gone = owned("lab-vtlab-old-c3d4", f"{target._host()}_{os.getpid()}-1")
+    for owner in ("another-machine_1-1", f"{target._host()}_{living.pid}-{living.start}"):
+        cluster.found_jobs, cluster.found_config_maps = [gone], [gone]
+        if kind == "ConfigMap":
+            # Between two Jobs there is nothing else.
+            cluster.found_config_maps.append(owned("lab-vtlab-run", owner))
+        else:
+            status = {"failed": 1} if kind == "ended Job" else {}
+            cluster.found_jobs.append(owned("lab-vtlab-run", owner, **status))
+        with pytest.raises(
+            PrerequisiteMissing, match="another vtlab is measuring release lab in namespace ns"
+        ) as caught:
             enter(tmp_path)
-        assert "kubectl -n ns delete job lab-vtlab-run-1-1-1" in caught.value.fix
+        assert f"({kind.removeprefix('ended ')} lab-vtlab-run)" in caught.value.message
+        labels = "app.kubernetes.io/managed-by=vtlab,app.kubernetes.io/instance=lab"
+        assert f"kubectl -n ns delete jobs,configmaps -l {labels}" in caught.value.fix
     assert cluster.deleted == []
-    cluster.found_jobs = [owned("lab-vtlab-run-1-1-1", "another-machine_1-1", failed=1)]
-    enter(tmp_path)
-    assert cluster.deleted == ["job lab-vtlab-run-1-1-1"], "it has ended"
+
+
+def test_the_config_map_is_there_before_the_pods_are_replaced_and_gone_at_the_end(
+    cluster: FakeCluster, tmp_path: Path
+) -> None:
+    with target.KubernetesTarget(tmp_path, tmp_path, WHERE, "run") as running:
+        for attempt in (1, 2):
+            with pytest.raises(BlockFault, match="no further"):
+                running.start(BLOCKING, 1, attempt)
+    name = running._name
+    assert cluster.done == [f"create {name}", "replace lab-platform", "replace lab-platform"]
+    assert cluster.deleted == [f"configmap {name}"]
 
 
 def k6_pod(job: str, phase: str, **state: Any) -> dict[str, Any]:
@@ -364,7 +445,7 @@ def test_the_current_context_is_recorded_by_its_name(real: Callable[[], Cluster]
     assert Where("there", "ns", "lab").named().context == "there"
     assert Where.of(WHERE.named().document()) == WHERE.named()
     assert WHERE.named().helm_upgrade("--set a=b") == (
-        "helm upgrade lab helm --kube-context here -n ns --reuse-values --set a=b"
+        "helm upgrade lab helm --kube-context here -n ns --reset-then-reuse-values --set a=b"
     )
 
 

@@ -85,6 +85,7 @@ def test_values_of_exactly_the_window(tmp_path: Path, ledger: Ledger, exposition
         client.refuse_old()
         begin = now()
         client.await_scrape("platform", begin)
+        assert client.scrape_interval("platform") == "1s"
         before = now()
         start = before + 500
         Exposition.in_flight = 7
@@ -214,6 +215,29 @@ def test_a_prometheus_that_counts_one_sample_more_is_refused(version: str, old: 
                 client.refuse_old()
         else:
             client.refuse_old()
+
+
+def test_the_scrape_interval_is_that_of_the_variants_own_target() -> None:
+    def target(interval: str | None, **labels: str) -> dict[str, object]:
+        return {"labels": {"job": "lab", **labels}, **({"scrapeInterval": interval} if interval is not None else {})}
+
+    found = [
+        {},
+        target("30s", variant="virtual", namespace="other", pod="lab-virtual-1"),
+        target("30s", namespace="lab", pod="lab-virtual-1"),
+        target("5s", variant="virtual", namespace="lab", pod="lab-virtual-1"),
+        target(None, variant="platform", namespace="lab", pod="lab-platform-1"),
+    ]
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        assert (request.url.path, request.url.params["state"]) == ("/api/v1/targets", "active")
+        return httpx.Response(200, json={"status": "success", "data": {"activeTargets": found}})
+
+    with Prometheus("http://test", httpx.MockTransport(answer)) as client:
+        client.selectors = {name: {"namespace": "lab", "pod": f"lab-{name}-1"} for name in ("platform", "virtual")}
+        assert client.scrape_interval("virtual") == "5s"
+        assert client.scrape_interval("platform") is None, "not said"
+        assert client.scrape_interval("reactive") is None, "no target"
 
 
 def test_what_is_no_answer_is_a_fault() -> None:

@@ -38,6 +38,8 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
     assert run.series == RUN.series
     assert run.warnings == []
     assert run.name == "blocking", "the run's name, without its time"
+    written = (tmp_path / "a" / "b" / "experiment.json").read_text(encoding="utf-8")
+    assert experiment.parse(written, "experiment.json") == RUN.experiment, "what k6 reads"
     assert verdict.analyse(run).verdict == verdict.analyse(RUN).verdict
 
 

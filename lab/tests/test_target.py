@@ -15,7 +15,7 @@ import pytest
 
 from tests.lab_call import TINY, alive
 from vtlab import experiment, session, tools
-from vtlab.errors import BlockFault, PrerequisiteMissing
+from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.experiment import Experiment
 from vtlab.expressions import CHARTED, EXPRESSIONS
 from vtlab.local import cgroup, jvm, ports
@@ -132,13 +132,15 @@ def test_a_whole_block_then_faults_then_a_block_again(watched: Watched) -> None:
         finished = target.finish()
         assert finished == started, "alive, no OOM kill"
         watched.look()
-        assert not alive(pids["jvm platform"])
-        assert not any(Path(place).exists() for place in watched.cgroups)
-        assert alive(pids["prometheus"])
+        groups = set(watched.cgroups)
+        assert alive(pids["jvm platform"]), "until the block is stored"
 
         # A JVM dies under load: k6 is stopped at once.
         target.start(watched.planned, 1, 2)
         assert target._addresses() == addresses, "which Prometheus knows already"
+        assert not alive(pids["jvm platform"])
+        assert not any(Path(place).exists() for place in groups)
+        assert alive(pids["prometheus"])
         watched.look()
         later(3, lambda: os.kill(watched.pids["jvm platform"], signal.SIGKILL))
         begun = time.monotonic()
@@ -230,6 +232,16 @@ def test_a_jvm_that_cannot_start_is_a_fault_with_its_words(tmp_path: Path) -> No
     watched = Watched(tmp_path, tiny(settings={"SERVER_TOMCAT_THREADS_MAX": "many"}))
     with watched.target() as target:
         with pytest.raises(BlockFault, match=r"(?s)the JVM ended with exit code 1 while it started: .*many"):
+            target.start(watched.planned, 1, 1)
+        watched.look()
+    watched.nothing_left("jvm platform", "jvm virtual")
+
+
+def test_a_variant_that_is_not_what_it_is_called_is_refused(tmp_path: Path) -> None:
+    override = '{"spring.threads.virtual.enabled": true}'
+    watched = Watched(tmp_path, tiny(settings={"SPRING_APPLICATION_JSON": override}))
+    with watched.target() as target:
+        with pytest.raises(BadInput, match="platform: it runs on virtual threads"):
             target.start(watched.planned, 1, 1)
         watched.look()
     watched.nothing_left("jvm platform", "jvm virtual")

@@ -99,6 +99,22 @@ def test_vtlab_java_home_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         tools.find_java()
 
 
+def test_an_old_major_version_is_refused_even_where_it_is_installed(tmp_path: Path) -> None:
+    old = jdk(tmp_path / "17", "17.0.1")
+    with pytest.raises(PrerequisiteMissing, match="Java 17 was asked for, older than 21"):
+        tools.find_java("17", places=[old])
+
+
+def test_a_runtime_without_a_compiler_runs_the_app_and_does_not_build_it(tmp_path: Path) -> None:
+    runtime, whole = jdk(tmp_path / "25", "25.0.1"), jdk(tmp_path / "21", "21.0.1")
+    (whole / "bin" / "javac").touch()
+    places = [runtime, whole]
+    assert tools.find_java(places=places).home == runtime
+    assert tools.find_java(places=places, compiler=True).home == whole
+    with pytest.raises(PrerequisiteMissing, match="has no compiler"):
+        tools.find_java(str(runtime), compiler=True)
+
+
 def test_java_home_and_path_are_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tools, "_PLACES", ())
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -139,7 +155,17 @@ def test_children_inherit_nothing_that_changes_them(monkeypatch: pytest.MonkeyPa
     assert set(tools.clean_environment(A="b")) <= {"PATH", "TZ", "LANG", "XDG_RUNTIME_DIR", "A"}
 
 
-def test_the_command_prints_a_path_or_the_fix(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_a_path_or_the_fix(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("VTLAB_JAVA_HOME", str(jdk(tmp_path / "jdk", "25.0.1")))
+    assert tools.main(["java-home"]) == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'jdk'}\n"
+    monkeypatch.setenv("VTLAB_JAVA_HOME", "17")
+    assert tools.main(["java-home"]) == 3
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "fix: install a JDK" in said.err
     assert tools.main(["nonsense"]) == 2
     assert "usage" in capsys.readouterr().err
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -38,11 +39,11 @@ class ClosedLoad(_Strict):
 
 
 class OpenLoad(_Strict):
-    """Arrivals at a fixed rate, whether or not the service keeps up."""
+    """Arrivals at a fixed rate, whether or not the service keeps up, dealt to the users in turn."""
 
     model: Literal["open"]
     rate: Annotated[float, Field(gt=0, description="arrivals per second")]
-    users: Annotated[int, Field(gt=0, le=20000, description="most requests in flight; beyond it arrivals drop")]
+    users: Annotated[int, Field(gt=0, le=20000, description="an arrival whose user is still busy is dropped")]
 
 
 Load = Annotated[ClosedLoad | OpenLoad, Field(discriminator="model")]
@@ -68,7 +69,7 @@ class Windows(_Strict):
 class Limits(_Strict):
     """What each variant may use, the same on every target."""
 
-    cpu: Annotated[float, Field(gt=0, description="cores")]
+    cpu: Annotated[float, Field(ge=units.LEAST_CORES, description="cores")]
     memory: Annotated[str, Field(pattern=r"^\d+(Ki|Mi|Gi)$")]
     heap: Annotated[str, Field(pattern=r"^\d+[kmg]$", description="as for -Xmx")]
 
@@ -114,8 +115,18 @@ class Experiment(_Strict):
                 raise ValueError(f"ideal names '{name}', which is not among the variants")
             if rate <= 0:
                 raise ValueError(f"ideal of '{name}' must be above 0")
-        if units.seconds(self.windows.measure) <= 0 or units.seconds(self.max_response) <= 0:
-            raise ValueError("windows.measure and max_response must be above 0")
+        for key in ("warmup_load", "spread", "measure"):
+            if units.seconds(getattr(self.windows, key)) <= 0:
+                raise ValueError(f"windows.{key} must be above 0")
+        longest = units.seconds(self.max_response)
+        if longest <= 0:
+            raise ValueError("max_response must be above 0")
+        # Each user has an arrival every users/rate seconds, and one answer that takes longer costs it the next. With
+        # fewer users a few slow answers would look like a service that does not keep up.
+        if isinstance(self.load, OpenLoad) and self.load.users < self.load.rate * longest / 2:
+            raise ValueError(
+                f"load.users must be at least {math.ceil(self.load.rate * longest / 2)}: rate x max_response / 2"
+            )
         return self
 
     def document(self) -> dict[str, Any]:
@@ -160,7 +171,13 @@ def load(name: str, folder: Path) -> Experiment:
     path = Path(name) if name.endswith(".json") else folder / f"{name}.json"
     if not path.is_file():
         raise BadInput(f"unknown experiment '{name}'", f"known are: {', '.join(names(folder))} (vtlab list)")
-    found = parse(path.read_text(encoding="utf-8"), str(path))
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path}: no UTF-8 at byte {error.start}", "save it as UTF-8") from error
+    except OSError as error:
+        raise BadInput(f"cannot read {path}: {error.strerror or error}", "make it readable") from error
+    found = parse(text, str(path))
     if found.name != path.stem:
         raise BadInput(f"{path}: name is '{found.name}', the file's is '{path.stem}'", "let them agree")
     return found

@@ -3,7 +3,7 @@
 A value that was not measured never passes silently. What only disturbs one trial rejects its whole block,
 since the block is the unit of replication.
 
-Overload (DESIGN 5.9). In open load, arrivals that no user was free for are dropped. With a healthy
+Overload (DESIGN 5.9). In open load, an arrival whose user is still busy is dropped. With a healthy
 generator that is a finding, not a fault: the variant is overloaded, its trial counts and its latency has no
 bound. Then its timeouts are the same finding and do not reject either; any other failure does. Failures
 outside the window have no recorded reason and are not judged in an overloaded trial. Timeouts without

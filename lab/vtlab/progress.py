@@ -50,15 +50,18 @@ class Progress:
         """Shows what a block measured, or why it does not count."""
         spent = time.monotonic() - self._began
         self._began = time.monotonic()
-        if self._left:
-            expected = self._left[0]
-            self._scale = spent / expected if expected else 1.0
         if reasons:
+            # It may have ended early: how long a whole block takes it does not tell.
             self.say(f"{name}: block {block.block} rejected: {reasons[0]}" + _more(len(reasons) - 1))
             return
         if self._left:
-            self._left.pop(0)
+            expected = self._left.pop(0)
+            self._scale = spent / expected if expected else 1.0
         self.say(f"{name}: block {accepted} of {planned}: {_measured(block)} · ends about {self._end()}")
+
+    def give_up(self, blocks: int) -> None:
+        """That many of the next blocks will not be measured: their run is invalid."""
+        del self._left[:blocks]
 
     def _end(self) -> str:
         left = sum(self._left) * self._scale

@@ -121,6 +121,14 @@ class Prometheus:
                 raise BlockFault(f"{variant}: Prometheus has not scraped it for {within:.0f} s")
             time.sleep(0.1)
 
+    def scrape_interval(self, variant: str) -> str | None:
+        """How often the variant is scraped, as Prometheus writes it (``1s``, ``1m30s``); None where it does not say."""
+        wanted = {"variant": variant, **self.selectors.get(variant, {})}
+        for target in self._get("/api/v1/targets", {"state": "active"}).get("activeTargets") or ():
+            if wanted.items() <= target.get("labels", {}).items():
+                return target.get("scrapeInterval") or None
+        return None
+
     def _selector(self, variant: str) -> str:
         labels = {"variant": variant, **self.selectors.get(variant, {})}
         return ",".join(f'{name}="{value}"' for name, value in labels.items())
@@ -162,7 +170,8 @@ def fill_in_flight_before(document: K6Document, client: Prometheus) -> None:
 
     Phases follow each other within the second, so there may be no such scrape. Then the client knows: it had
     every answer, none of them a failure, so that the server has nothing left of it. After failures (a timeout's
-    request goes on in the server) it does not, and the value is None.
+    request goes on in the server) it does not, and the value is None. What another variant's server was seen to work
+    on still counts, too: it takes the machine's time.
     """
     before: dict[str, Trial] = {}
     for trial in (*document.warmup, *document.single, *document.trials):
@@ -175,6 +184,10 @@ def fill_in_flight_before(document: K6Document, client: Prometheus) -> None:
             and not (any(last.failed.values()) or last.failed_outside)
         ):
             found = 0.0
+        for other, earlier in before.items():
+            left = client.in_flight(other, earlier.drained, trial.begin) if other != trial.variant else None
+            if found is not None and left is not None:
+                found = max(found, left)
         trial.server["in_flight_before"] = found
         before[trial.variant] = trial
 

@@ -29,13 +29,14 @@ from vtlab.analysis import BlockSeries, Run
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.records import Block, Manifest, Verdict
 
-MANIFEST, TRIALS, SERIES, VERDICT = "manifest.json", "trials.jsonl", "series.json.gz", "verdict.json"
+MANIFEST, EXPERIMENT, TRIALS = "manifest.json", "experiment.json", "trials.jsonl"
+SERIES, VERDICT = "series.json.gz", "verdict.json"
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
 def create(folder: Path, manifest: Manifest) -> Path:
-    """A new results directory with its manifest.
+    """A new results directory with its manifest, and its experiment as k6 reads it.
 
     BadInput when one is there already, PrerequisiteMissing when it cannot be written.
     """
@@ -43,6 +44,8 @@ def create(folder: Path, manifest: Manifest) -> Path:
         raise BadInput(f"{folder} holds a run already", f"go on with it (vtlab resume {folder}) or wait a second")
     with _storing(folder):
         folder.mkdir(parents=True, exist_ok=True)
+    # Before the manifest, which makes it a run: whatever stops this, a run has both.
+    write_atomic(folder / EXPERIMENT, json.dumps(manifest.experiment, indent=2) + "\n")
     write_atomic(folder / MANIFEST, manifest.model_dump_json(indent=2) + "\n")
     return folder
 

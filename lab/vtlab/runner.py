@@ -11,6 +11,7 @@ from vtlab import gates, plan, results
 from vtlab.analysis import BlockSeries
 from vtlab.errors import BlockFault, InvalidRun
 from vtlab.experiment import Experiment
+from vtlab.local import processes
 from vtlab.progress import Progress
 from vtlab.records import Block, Facts, Instance, K6Document, Manifest, Trial
 
@@ -25,7 +26,7 @@ class Target(Protocol):
         """One call of k6: warm-up cycles, then the single-user phases, then the trials in that order."""
 
     def finish(self) -> list[Instance]:
-        """Ends the instances, having checked that they are the ones that started."""
+        """Whether the instances are the ones that started. They stay until the next start or the target's end."""
 
     def series(self, begin_ms: int, end_ms: int) -> BlockSeries:
         """The samples of that time for the charts."""
@@ -50,9 +51,11 @@ def measure(
         number = accepted + 1
         tries = 1 + sum(block.block == number for block, _ in rejected)
         block, samples = attempt(target, manifest, experiment, number, tries, progress, name)
-        results.append_block(folder, block)
-        if samples:
-            results.append_series(folder, block, samples)
+        # Ctrl-C must not cost a block that is measured.
+        with processes.uninterrupted():
+            results.append_block(folder, block)
+            if samples:
+                results.append_series(folder, block, samples)
         reasons = gates.reasons(block, experiment)
         if reasons:
             rejected.append((block, reasons))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import subprocess
@@ -54,11 +53,7 @@ def begin(planned: Sequence[plan.PlannedRun], options: Options, label: str) -> P
     """
     demands = [asserts.parse(text) for text in options.asserts]
     asserts.refuse_unknown(demands, [run.experiment for run in planned])
-    if sys.platform != "linux":
-        raise PrerequisiteMissing(
-            "vtlab needs Linux: for CPU limits by control groups, and to end what it started",
-            "run it on Linux or in a Linux virtual machine",
-        )
+    _refuse_other_systems()
     cluster = options.cluster.named() if options.cluster else None
     found = [release.facts(cluster, run.experiment) if cluster else _facts(run.experiment) for run in planned]
     now = datetime.now(UTC)
@@ -81,8 +76,15 @@ def begin(planned: Sequence[plan.PlannedRun], options: Options, label: str) -> P
             cluster=cluster.document() if cluster else {},
         )
         results.create(place, manifest)
-        results.write_atomic(place / "experiment.json", json.dumps(run.experiment.document(), indent=2) + "\n")
     return folder
+
+
+def _refuse_other_systems() -> None:
+    if sys.platform != "linux":
+        raise PrerequisiteMissing(
+            "vtlab needs Linux: for CPU limits by control groups, and to end what it started",
+            "run it on Linux or in a Linux virtual machine",
+        )
 
 
 def _facts(experiment: Experiment) -> Facts:
@@ -116,6 +118,7 @@ def go_on(folder: Path, root: Path, console: Console) -> list[Analysis]:
 
     AssertionFailed when a verdict is not what the call that began the runs demanded.
     """
+    _refuse_other_systems()
     processes.refuse_if_busy(root)
     for line in processes.end_orphans(root):
         console.print(f"ended what an earlier vtlab left behind: {line}", highlight=False)
@@ -133,6 +136,7 @@ def go_on(folder: Path, root: Path, console: Console) -> list[Analysis]:
                         runner.measure(place, target, progress, run.name)
                     except InvalidRun as error:
                         progress.say(f"{error.message}")
+                        progress.give_up(len(_still(place)))
                         invalid = invalid or error
     except Interrupted as error:
         message = f"{error.message}; every finished block is kept in {folder}"

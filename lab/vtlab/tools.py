@@ -49,6 +49,11 @@ class Java(Tool):
         return _numbers(self.version)[0]
 
     @property
+    def compiles(self) -> bool:
+        """Whether a compiler is beside it."""
+        return (self.home / "bin" / "javac").is_file()
+
+    @property
     def home(self) -> Path:
         """The JDK's directory, as for JAVA_HOME."""
         return self.path.parent.parent
@@ -61,24 +66,29 @@ def clean_environment(**more: str) -> dict[str, str]:
     return {"LANG": "C.UTF-8", **kept, **more}
 
 
-def find_java(wanted: str | None = None, places: Sequence[Path] | None = None) -> Java:
-    """The newest JDK of at least 21; or the ``wanted`` one: a major version (``21``), a JDK's directory or
+def find_java(wanted: str | None = None, places: Sequence[Path] | None = None, compiler: bool = False) -> Java:
+    """The newest Java of at least 21; or the ``wanted`` one: a major version (``21``), a JDK's directory or
     its ``java``. VTLAB_JAVA_HOME counts as wanted. ``places`` replaces the directories that are searched.
+    With ``compiler`` it must be a whole JDK: to run the app a runtime is enough, to build it it is not.
 
     BadInput when ``wanted`` is neither; PrerequisiteMissing when there is none.
     """
     wanted = wanted or os.environ.get("VTLAB_JAVA_HOME") or None
     fix = f"install a JDK {JAVA[0]} or newer, or name one: VTLAB_JAVA_HOME=/path/to/jdk; then {SETUP}"
     major = int(wanted) if wanted and wanted.isdigit() else None
+    if major is not None and major < JAVA[0]:
+        raise PrerequisiteMissing(f"Java {wanted} was asked for, older than {JAVA[0]}", fix)
     if wanted and major is None:
         found = _java(Path(wanted))
         if found is None:
             raise BadInput(f"there is no working Java at {wanted}", "name a JDK's directory or its bin/java")
         if found.major < JAVA[0]:
             raise PrerequisiteMissing(f"{wanted} is Java {found.version}, older than {JAVA[0]}", fix)
+        if compiler and not found.compiles:
+            raise PrerequisiteMissing(f"{wanted} has no compiler (bin/javac)", fix)
         return found
     homes = _java_homes() if places is None else list(places)
-    candidates = [java for java in map(_java, _distinct(homes)) if java is not None]
+    candidates = [java for java in map(_java, _distinct(homes)) if java is not None and java.compiles >= compiler]
     suitable = [java for java in candidates if (java.major == major if major else java.major >= JAVA[0])]
     if not suitable:
         what = f"JDK {major}" if major else f"JDK {JAVA[0]} or newer"
@@ -220,6 +230,8 @@ def main(arguments: Sequence[str]) -> int:
         match list(arguments):
             case ["java-home"]:
                 print(find_java().home)
+            case ["jdk-home"]:
+                print(find_java(compiler=True).home)
             case ["k6"]:
                 print(find_k6(repository).path)
             case ["java-version"]:
@@ -227,7 +239,7 @@ def main(arguments: Sequence[str]) -> int:
             case ["prometheus"]:
                 print(find_prometheus(repository).path)
             case _:
-                print("usage: python -m vtlab.tools java-home|java-version|k6|prometheus", file=sys.stderr)
+                print("usage: python -m vtlab.tools java-home|jdk-home|java-version|k6|prometheus", file=sys.stderr)
                 return 2
     except LabError as error:
         print(f"{error.message}\n  fix: {error.fix}", file=sys.stderr)

@@ -70,9 +70,10 @@ class Where:
         return f"kubectl {context}-n {self.namespace} {' '.join(words)}"
 
     def helm_upgrade(self, settings: str = "") -> str:
-        """A helm command line for messages."""
+        """A helm command line for messages. (With --reuse-values a null would change nothing.)"""
         context = f" --kube-context {self.context}" if self.context else ""
-        return f"helm upgrade {self.release} helm{context} -n {self.namespace} --reuse-values {settings}".rstrip()
+        own = f"helm upgrade {self.release} helm{context} -n {self.namespace}"
+        return f"{own} --reset-then-reuse-values {settings}".rstrip()
 
 
 @dataclass(frozen=True)

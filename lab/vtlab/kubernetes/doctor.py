@@ -27,6 +27,8 @@ def findings(where: Where) -> list[Finding]:
         if "get apps/deployments" not in missing:
             found.append(asked("the lab", lambda: _deployments(cluster)))
         if "list batch/cronjobs" in missing:
+            said = "cannot be told without the right to list batch/cronjobs, which name where k6 pushes to"
+            found.append(Finding("Prometheus", said, _ROLE.format(role=f"{where.release}-runner")))
             return found
         remote_write = _remote_write(cluster)
         if not remote_write:

@@ -57,7 +57,8 @@ class Forward(httpx.BaseTransport):
         return f"http://{ports.HOST}:{self._port}"
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """As of ``httpx.BaseTransport``. BlockFault when Prometheus stays away."""
+        """As of ``httpx.BaseTransport``. BlockFault when Prometheus stays away, PrerequisiteMissing when the cluster
+        forbids the way there."""
         end = time.monotonic() + PATIENCE
         while True:
             try:
@@ -89,6 +90,8 @@ class Forward(httpx.BaseTransport):
             return
         context = ["--context", self._where.context] if self._where.context else []
         local = f"{self._port}:{self._remote_port}"
+        # What those before it said stands there, too.
+        begun = self._log.stat().st_size if self._log.exists() else 0
         self._process = self._ledger.start(
             [self._kubectl, *context, "-n", self._namespace, "port-forward", f"svc/{self._service}", local],
             role="kubectl port-forward",
@@ -102,6 +105,19 @@ class Forward(httpx.BaseTransport):
             if ports.holder(self._port) == self._process.pid:
                 return
             time.sleep(0.1)
+        if self._process.ended() is not None:
+            self._refuse_forbidden(begun)
+
+    def _refuse_forbidden(self, begun: int) -> None:
+        """PrerequisiteMissing when kubectl, whose log begins there, ended for lack of a right: no use in waiting."""
+        said = [line for line in self._log.read_bytes()[begun:].decode(errors="replace").splitlines() if line.strip()]
+        forbidden = [line for line in said[-3:] if "forbidden" in line.lower()]
+        if forbidden:
+            raise PrerequisiteMissing(
+                f"the cluster does not let you forward a port to Prometheus (service {self._service} in namespace "
+                f"{self._namespace}): {forbidden[-1].strip()}",
+                "vtlab doctor --target kubernetes says which right is missing",
+            )
 
     def _stop(self) -> None:
         if self._process:

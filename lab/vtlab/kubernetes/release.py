@@ -93,7 +93,8 @@ def _refuse_other(where: Where, experiment: Experiment, name: str, deployment: J
         if env.get(key) != value:
             setting = f"variants.{name}.env.{key}" if key in variant.environment(name) else f"settings.{key}"
             wrong.append((f"its {key} is {env.get(key, 'absent')}, not {value}", f"{setting}={value}"))
-    for key in env.keys() - {_FLAGS, *experiment.settings, *variant.environment(name)}:
+    unknown = sorted(env.keys() - {_FLAGS, *experiment.settings, *variant.environment(name)})
+    for key in unknown:
         wrong.append((f"it sets {key}={env[key]}, which the experiment does not", f"settings.{key}=null"))
     if deployment["spec"].get("replicas") != 1:
         wrong.append((f"it has {deployment['spec'].get('replicas')} replicas, not 1", ""))
@@ -103,10 +104,13 @@ def _refuse_other(where: Where, experiment: Experiment, name: str, deployment: J
             for _, setting in wrong
             if setting
         )
+        # Where a variable comes from the Deployment does not tell, and the chart's schema refuses a null for nothing.
+        own = " ".join(f"--set variants.{name}.env.{key}=null" for key in unknown)
         raise BadInput(
             f"Deployment {where.deployment(name)} is not what {experiment.name} asks for: "
             + "; ".join(text for text, _ in wrong),
-            where.helm_upgrade(settings),
+            where.helm_upgrade(settings)
+            + (f" (where the chart says 'got null', {name} alone sets it: {own} in its place)" if own else ""),
         )
 
 

@@ -15,6 +15,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from vtlab import units, variant
 from vtlab.analysis import BlockSeries
 from vtlab.errors import BlockFault, LabError, PrerequisiteMissing
 from vtlab.experiment import Experiment
@@ -30,6 +31,8 @@ from vtlab.records import Instance, K6Document
 #: Seconds until a fresh pod must have been scraped: after an installation the operator's configuration reaches
 #: Prometheus through a Secret that the kubelet renews within two minutes.
 _SCRAPED_WITHIN = 150.0
+#: Seconds between two scrapes that a trial's window needs, at most.
+_SCRAPE_INTERVAL = 1.0
 #: Seconds for which the clean-up waits for an API server that is away.
 _LAST_PATIENCE = 10.0
 #: Annotation whose change replaces the pods.
@@ -107,6 +110,8 @@ class KubernetesTarget:
         self._end_job()
         watch.quiet(cluster)
         release.facts_of(cluster, experiment)
+        # From here on another vtlab sees that this one measures.
+        self._put_experiment(experiment, release.template(cluster, experiment))
         self._block, self._loads, self._instances, self._pods = (block, attempt), 0, [], {}
         stamp = f"{self._name}-{block}-{attempt}"
         for name in experiment.variants:
@@ -120,6 +125,7 @@ class KubernetesTarget:
         }
         for name in experiment.variants:
             client.await_scrape(name, now, within=_SCRAPED_WITHIN)
+            self._refuse_rare_scrapes(client, name)
         self._instances = [self._instance(client, experiment, name) for name in experiment.variants]
         return list(self._instances)
 
@@ -177,7 +183,6 @@ class KubernetesTarget:
         """The log of a Job that ended well. Whatever happens, the Job is deleted."""
         cluster = self._held()
         template = release.template(cluster, experiment)
-        self._put_experiment(experiment, template)
         self._job = name
         try:
             cluster.create_job(job.manifest(template, name, self._labels(), env, self._name))
@@ -210,6 +215,9 @@ class KubernetesTarget:
                 f"{processors or 0:g} processors",
                 "let the node's kubelet enforce CPU limits (cpuCFSQuota: true)",
             )
+        variant.refuse_other_threads(
+            name, client.measured(name, "max(tomcat_threads_config_max_threads{$selector})", now)
+        )
         info = client.labels(name, "jvm_info{$selector}", now)
         return Instance(
             variant=name,
@@ -228,9 +236,24 @@ class KubernetesTarget:
             remote_write = job.remote_write(release.template(self._held(), experiment))
             log = self._folder / "logs" / "port-forward.log"
             forward = Forward(self._where, remote_write, self._ledger, log)
-            self._client = Prometheus(forward.url, transport=forward)
-            self._client.refuse_old()
+            client = Prometheus(forward.url, transport=forward)
+            try:
+                client.refuse_old()
+            except BaseException:
+                client.close()
+                raise
+            # Only now: the next attempt must not go on with one that was never asked.
+            self._client = client
         return self._client
+
+    def _refuse_rare_scrapes(self, client: Prometheus, name: str) -> None:
+        """PrerequisiteMissing when Prometheus scrapes the variant too rarely for windows of a few seconds."""
+        interval = client.scrape_interval(name)
+        if interval and _seconds(interval) > _SCRAPE_INTERVAL:
+            raise PrerequisiteMissing(
+                f"{name}: Prometheus scrapes it every {interval}, vtlab needs {_SCRAPE_INTERVAL:g}s",
+                self._where.helm_upgrade(f"--set monitoring.interval={_SCRAPE_INTERVAL:g}s"),
+            )
 
     def _refuse_pressure(self, client: Prometheus, begin_ms: int, end_ms: int) -> None:
         """BlockFault when a node of the variants or of k6 was short of memory, disk or process ids.
@@ -262,22 +285,21 @@ class KubernetesTarget:
             self._job = None
 
     def _end_orphans(self) -> None:
-        """Deletes the Jobs and ConfigMaps that a killed vtlab of this machine left; PrerequisiteMissing for a Job that
-        somebody may still need."""
-        cluster, own = self._held(), f"{job.MANAGED_BY}=vtlab,{self._where.selector()}"
-        for each in cluster.jobs(own):
-            name = each["metadata"]["name"]
-            ended = each.get("status", {}).get("succeeded") or each.get("status", {}).get("failed")
-            if ended or _orphaned(each):
-                cluster.delete_job(name)
-            else:
-                raise PrerequisiteMissing(
-                    f"another vtlab is measuring release {self._where.release} in namespace {self._where.namespace} "
-                    f"(Job {name}); two disturb each other",
-                    f"wait for it to end; if its vtlab is gone: {self._where.kubectl('delete', 'job', name)}",
-                )
-
-        for each in filter(_orphaned, cluster.config_maps(own)):
+        """Deletes the Jobs and ConfigMaps that a killed vtlab of this machine left; PrerequisiteMissing, and nothing is
+        deleted, where there is one of another vtlab."""
+        cluster, where, own = self._held(), self._where, f"{job.MANAGED_BY}=vtlab,{self._where.selector()}"
+        jobs, config_maps = cluster.jobs(own), cluster.config_maps(own)
+        for kind, found in (("Job", jobs), ("ConfigMap", config_maps)):
+            for each in found:
+                if not _orphaned(each):
+                    raise PrerequisiteMissing(
+                        f"another vtlab is measuring release {where.release} in namespace {where.namespace} "
+                        f"({kind} {each['metadata']['name']}); two disturb each other",
+                        "wait for it to end; if it is gone: " + where.kubectl("delete", "jobs,configmaps", "-l", own),
+                    )
+        for each in jobs:
+            cluster.delete_job(each["metadata"]["name"])
+        for each in config_maps:
             cluster.delete_config_map(each["metadata"]["name"])
 
     def _keep(self, name: str, log: str) -> None:
@@ -303,11 +325,17 @@ class KubernetesTarget:
 
 
 def _orphaned(made: Json) -> bool:
-    """Whether the vtlab that made it ran on this machine and is gone."""
+    """Whether the vtlab that made it ran on this machine and is gone, or is this one: a cluster that was away at the
+    end of its last run kept it."""
     host, _, process = made["metadata"].get("labels", {}).get("vtlab/owner", "").partition("_")
     pid, _, start = process.partition("-")
     known = host == _host() and pid.isdigit() and start.isdigit()
-    return known and not processes.Identity(int(pid), int(start)).alive()
+    return known and (int(pid) == os.getpid() or not processes.Identity(int(pid), int(start)).alive())
+
+
+def _seconds(interval: str) -> float:
+    """Of a duration as Prometheus writes it: ``5s``, ``1m30s``."""
+    return sum(units.seconds(part) for part in re.findall(r"\d+(?:ms|s|m|h)", interval))
 
 
 def _host() -> str:

@@ -116,9 +116,9 @@ def _refuse_no_pod(cluster: Cluster, name: str) -> None:
 
 def _raise(found: pods.Trouble | None, what: str, when: str = "") -> None:
     if found and found.hopeless:
-        key = "k6.image.tag" if what.startswith("k6:") else "image.tag"
-        fix = f"load the image into the cluster (docs/operations.md), or name another: helm upgrade --set {key}="
-        raise PrerequisiteMissing(f"{what} {found.text}", fix if found.image else "mend what the reason names")
+        # Never another image: a run is not resumed with it.
+        fix = "load the image into the cluster (docs/operations.md)" if found.image else "mend what the reason names"
+        raise PrerequisiteMissing(f"{what} {found.text}", fix)
     if found:
         raise BlockFault(f"{what} {found.text}{when}")
 

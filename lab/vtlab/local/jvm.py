@@ -199,6 +199,7 @@ def _verified(client: httpx.Client, jvm: Jvm, started_in: float) -> Instance:
     processors = _value(metrics, "system_cpu_count")
     if jvm.launch.cpu_limited:
         _check_limit(jvm, held, processors, _value(metrics, "cgroup_cpu_limit_cores"))
+    variant.refuse_other_threads(jvm.variant, _value(metrics, "tomcat_threads_config_max_threads"))
     info = _labels(metrics, "jvm_info")
     return Instance(
         variant=jvm.variant,

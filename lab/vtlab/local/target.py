@@ -177,17 +177,16 @@ class LocalTarget:
             return document
 
     def finish(self) -> list[Instance]:
-        """Checks that the JVMs are those that started, stops them, and removes their control groups."""
-        with self._disk():
-            checked = []
-            for instance in self._instances:
-                each = next(one for one in self._jvms if one.variant == instance.variant)
-                same = each.ended() is None and str(each.process.identity) == instance.identity
-                update = {"alive": same and each.process.identity.alive(), "oom_kills": each.oom_kills()}
-                checked.append(instance.model_copy(update=update))
-            self._stop_jvms()
-            self._instances = []
-            return checked
+        """Whether the JVMs are those that started. They stay until the next start or the end: a block that is measured
+        is stored first."""
+        checked = []
+        for instance in self._instances:
+            each = next(one for one in self._jvms if one.variant == instance.variant)
+            same = each.ended() is None and str(each.process.identity) == instance.identity
+            update = {"alive": same and each.process.identity.alive(), "oom_kills": each.oom_kills()}
+            checked.append(instance.model_copy(update=update))
+        self._instances = []
+        return checked
 
     def series(self, begin_ms: int, end_ms: int) -> BlockSeries:
         """The charts' samples of all variants, every second."""

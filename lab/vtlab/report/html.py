@@ -176,7 +176,7 @@ def _run(analysis: Analysis) -> dict[str, Any]:
         "latency": sections.latency(analysis),
         "costs": sections.costs(analysis) if verdict.n else sections.Table("", [], []),
         "over_time": sections.over_time(analysis),
-        "over_time_note": f"Block {block[0].block}, from its warm-up on. Shaded: the measured windows,"
+        "over_time_note": f"Block {block[0].block}, from its first trial on. Shaded: the measured windows,"
         " with the initials of the variant under load."
         if block
         else "",

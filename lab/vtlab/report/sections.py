@@ -44,7 +44,8 @@ def limits(analysis: Analysis) -> str:
     """The limits for a title: ``under 1 CPU, 768Mi``."""
     of = analysis.run.experiment.limits
     if not analysis.run.manifest.cpu_limited:
-        return f"without a CPU limit, {of.memory}"
+        # No control group: nothing enforces the memory limit either.
+        return "without limits"
     return f"under {figures.cores(of.cpu)}, {of.memory}"
 
 

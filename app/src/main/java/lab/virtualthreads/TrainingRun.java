@@ -9,6 +9,7 @@ import java.util.List;
 
 import org.springframework.boot.SpringApplication;
 import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.util.StringUtils;
 
 /**
  * Trains an ahead-of-time cache: serves every workload on platform threads, then on virtual ones, and ends. So one cache
@@ -28,14 +29,19 @@ final class TrainingRun {
 	}
 
 	public static void main(String[] args) throws IOException, InterruptedException {
+		train(CALLS);
+	}
+
+	static void train(int calls, String... arguments) throws IOException, InterruptedException {
 		for (boolean virtual : new boolean[] { false, true }) {
-			try (ConfigurableApplicationContext context = new SpringApplication(LabApplication.class).run(
-					"--server.port=0", "--management.server.port=0", "--server.address=127.0.0.1",
-					"--management.server.address=127.0.0.1", "--spring.threads.virtual.enabled=" + virtual);
+			String[] all = StringUtils.concatenateStringArrays(arguments,
+					new String[] { "--server.port=0", "--management.server.port=0", "--server.address=127.0.0.1",
+							"--management.server.address=127.0.0.1", "--spring.threads.virtual.enabled=" + virtual });
+			try (ConfigurableApplicationContext context = new SpringApplication(LabApplication.class).run(all);
 					HttpClient client = HttpClient.newHttpClient()) {
 				String app = "http://127.0.0.1:" + context.getEnvironment().getProperty("local.server.port");
 				String management = "http://127.0.0.1:" + context.getEnvironment().getProperty("local.management.port");
-				for (int call = 0; call < CALLS; call++) {
+				for (int call = 0; call < calls; call++) {
 					for (String path : PATHS) {
 						get(client, app + path);
 					}

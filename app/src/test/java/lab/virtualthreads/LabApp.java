@@ -139,7 +139,7 @@ final class LabApp implements AutoCloseable {
 	}
 
 	/** Tomcat leaves its MBeans behind, and the meters of the next one would add them up. */
-	private static void forgetTomcat() {
+	static void forgetTomcat() {
 		MBeanServer server = ManagementFactory.getPlatformMBeanServer();
 		try {
 			for (ObjectName name : server.queryNames(new ObjectName("Tomcat*:*"), null)) {

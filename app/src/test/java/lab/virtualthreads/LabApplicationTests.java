@@ -23,12 +23,14 @@ import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import tools.jackson.databind.JsonNode;
 
 import static lab.virtualthreads.LabApp.json;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 /**
  * What the application promises, over HTTP, in both thread modes.
@@ -175,6 +177,18 @@ class LabApplicationTests {
 				.contains("Content-Type: application/problem+json", "\"parameter\":\"" + parameter + "\"");
 		}
 
+		/** All that Tomcat can let through; it refuses other raw characters itself, with a page of its own. */
+		@ParameterizedTest
+		@ValueSource(strings = { "\"", "<", ">", "[", "\\", "]", "^", "`", "{", "|", "}" })
+		void nameTheParameterWithARawCharacter(String character) {
+			String escaped = character.replaceAll("[\"\\\\]", "\\\\$0");
+			assertThat(app.getMalformed("/thread?duration=5s" + character)).startsWith("HTTP/1.1 400 ")
+				.contains("Content-Type: application/problem+json", "\"parameter\":\"duration\"",
+						"\"value\":\"5s" + escaped + "\"");
+			assertThat(app.getMalformed("/thread?duration=1ms&" + character + "=5")).startsWith("HTTP/1.1 400 ")
+				.contains("Content-Type: application/problem+json", "\"parameter\":\"" + escaped + "\"");
+		}
+
 		@ParameterizedTest
 		@ValueSource(strings = { "duration=1ms&duration=2ms", "duration=1ms&duration=1ms", "duration&duration=1ms",
 				"duration=1ms&users=1&users=2" })
@@ -279,8 +293,34 @@ class LabApplicationTests {
 			assertThat(app.metric("jvm_threads_virtual_pinned_seconds_count")).isGreaterThan(count);
 		}
 
+		/** Under other names vtlab would evaluate to nothing. */
+		@ParameterizedTest
+		@MethodSource("lab.virtualthreads.MetricNames#ofExpressions")
+		void haveTheNamesThatVtlabReads(String name) {
+			assumeTrue(!name.matches("jvm_threads_virtual_(parallelism|live_threads)")
+					|| Runtime.version().feature() >= 24, "The scheduler has no meters before JDK 24");
+			// All four are from the group with the quota; CgroupTests has one, and the same names.
+			assumeTrue(!name.startsWith("cgroup_cpu_") || !Double.isNaN(app.metric("cgroup_cpu_limit_cores")),
+					"No CPU quota here");
+			app.get("/thread?duration=1ms");
+			// The first pause brings the meter with it.
+			System.gc();
+			await().untilAsserted(() -> assertThat(app.metric(name)).isNotNaN());
+		}
+
+		@Test
+		void countPausesOfTheGarbageCollector() {
+			System.gc();
+			await().until(() -> app.metric("jvm_gc_pause_seconds_count") >= 1);
+			assertThat(app.metric("jvm_gc_pause_seconds_sum")).isGreaterThan(0);
+			assertThat(app.metric("jvm_gc_pause_seconds_max")).isNotNaN();
+		}
+
 		@Test
 		void describeTheProcess() {
+			assertThat(app.metric("process_resident_memory_bytes"))
+				.isGreaterThan(app.metric("jvm_memory_used_bytes", "area=\"heap\""));
+			assertThat(app.metric("jvm_info", "version=", "vendor=")).isEqualTo(1);
 			assertThat(app.metric("process_cpu_time_ns_total")).isGreaterThan(0);
 			assertThat(app.metric("jvm_memory_used_bytes", "area=\"heap\"")).isGreaterThan(0);
 			assertThat(app.metric("jvm_gc_info", "name=")).isEqualTo(1);

@@ -59,6 +59,22 @@ class LifecycleTests {
 	}
 
 	@ParameterizedTest
+	@EnumSource
+	void takesTheBoundsThatItIsGiven(Variant variant) {
+		try (LabApp app = LabApp.start(variant, "--lab.thread.max-duration=20ms", "--lab.cpu.max-iterations=5",
+				"--lab.mixed.max-duration=10ms", "--lab.mixed.max-iterations=1000002")) {
+			assertThat(app.get("/thread?duration=20ms").statusCode()).isEqualTo(200);
+			assertThat(app.get("/thread?duration=21ms").body()).contains("from 0s to 20ms");
+			assertThat(app.get("/cpu?iterations=5").statusCode()).isEqualTo(200);
+			assertThat(app.get("/cpu?iterations=6").body()).contains("from 1 to 5");
+			// More iterations than the default allows, and fewer than it.
+			assertThat(app.get("/mixed?duration=10ms&iterations=1000002").statusCode()).isEqualTo(200);
+			assertThat(app.get("/mixed?duration=10ms&iterations=1000003").statusCode()).isEqualTo(400);
+			assertThat(app.get("/mixed?duration=11ms&iterations=1").statusCode()).isEqualTo(400);
+		}
+	}
+
+	@ParameterizedTest
 	@CsvSource({ "lab.thread.max-duration, 0s", "lab.thread.max-duration, -1s", "lab.cpu.max-iterations, 0",
 			"lab.mixed.max-duration, 0s", "lab.mixed.max-iterations, -1", "lab.thread.max-wait, 1s" })
 	void refusesToStartWithABadBound(String property, String value) {

@@ -1,0 +1,151 @@
+"""How a run goes through its blocks, and what its progress says. (On real targets: test_target, test_faults.)"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Sequence
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from tests import builders
+from vtlab import plan, results, runner
+from vtlab.analysis import BlockSeries
+from vtlab.errors import InvalidRun
+from vtlab.experiment import Experiment
+from vtlab.local import processes
+from vtlab.progress import Progress
+from vtlab.prometheus import fill_in_flight_before
+from vtlab.records import Block, Instance, K6Document
+
+RUN = builders.run(blocks=2)
+
+
+@pytest.fixture(autouse=True)
+def as_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The order of each block is the one that it had."""
+    monkeypatch.setattr(plan, "order", lambda variants, seed, block: RUN.blocks[block - 1].order)
+
+
+class Played:
+    """A target that measures the blocks of a run that was."""
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        self.blocks = list(blocks)
+
+    def start(self, experiment: Experiment, block: int, attempt: int) -> list[Instance]:
+        self.now = self.blocks.pop(0)
+        return self.now.instances
+
+    def load(self, *, order: Sequence[str], warmup_cycles: int, single: str | None) -> K6Document:
+        parts = {"warmup": [], "single": self.now.single, "trials": self.now.trials}
+        if warmup_cycles:
+            parts = {"warmup": self.now.warmup, "single": [], "trials": []}
+        return K6Document(version=1, experiment="blocking", run_id="r", block=1, order=[], agreed=True, **parts)
+
+    def finish(self) -> list[Instance]:
+        return self.now.instances
+
+    def series(self, begin_ms: int, end_ms: int) -> BlockSeries:
+        return {}
+
+
+def console() -> tuple[Console, StringIO]:
+    text = StringIO()
+    return Console(file=text, width=200), text
+
+
+def test_a_signal_while_a_block_is_stored_costs_no_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stop(Exception):
+        pass
+
+    def stop(*_: object) -> None:
+        raise Stop
+
+    def interrupted(descriptor: int) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+    results.create(tmp_path, RUN.manifest)
+    before = signal.signal(signal.SIGINT, stop)
+    monkeypatch.setattr(results.os, "fsync", interrupted)
+    try:
+        with pytest.raises(Stop), Progress(console()[0], [1, 1]) as progress:
+            runner.measure(tmp_path, Played(RUN.blocks), progress, "blocking")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert [block.block for block in results.read(tmp_path).blocks] == [1]
+
+
+def test_progress_says_what_was_measured_and_when_it_ends(tmp_path: Path) -> None:
+    results.create(tmp_path, RUN.manifest)
+    said, text = console()
+    with Progress(said, [100, 100]) as progress:
+        runner.measure(tmp_path, Played(RUN.blocks), progress, "blocking")
+    assert "2 blocks to measure, about 3 minutes, until " in text.getvalue()
+    assert "blocking: block 1 of 2: starting platform and virtual" in text.getvalue()
+    assert "blocking: block 2 of 2: virtual 998.8/s, 1 s; platform 199.6/s, 5.01 s · ends about" in text.getvalue()
+
+
+def test_an_attempt_that_ended_early_does_not_shorten_the_rest() -> None:
+    with Progress(console()[0], [3600, 3600]) as progress:
+        before = progress._end()
+        progress.block_done("blocking", RUN.blocks[0], ["a JVM died"], 0, 2)
+        assert progress._end() >= before
+        progress.give_up(2)
+        assert progress._left == [], "an invalid run takes no more time"
+
+
+def test_too_many_rejected_blocks_end_a_run(tmp_path: Path) -> None:
+    results.create(tmp_path, RUN.manifest)
+    dead = RUN.blocks[0].model_copy(
+        update={"instances": [i.model_copy(update={"alive": False}) for i in RUN.blocks[0].instances]}
+    )
+    waited: list[float] = []
+    with pytest.raises(InvalidRun, match="3 blocks were rejected"), Progress(console()[0], [1, 1]) as progress:
+        runner.measure(tmp_path, Played([dead] * 5), progress, "blocking", wait=waited.append)
+    assert waited == [2.0, 4.0, 6.0]
+    assert len(results.read(tmp_path).blocks) == 3, "each is kept with its reasons"
+
+
+def test_what_the_other_server_still_works_on_counts() -> None:
+    class Server:
+        """Platform is idle; virtual works on."""
+
+        def in_flight(self, variant: str, after_ms: int, until_ms: int) -> float | None:
+            return 5.0 if variant == "virtual" and after_ms else 0.0
+
+    trials = [trial.model_copy(update={"server": {}}) for trial in RUN.blocks[0].trials[:2]]
+    first, second = (
+        trials[0].model_copy(update={"variant": "virtual"}),
+        trials[1].model_copy(update={"variant": "platform"}),
+    )
+    document = K6Document(
+        version=1,
+        experiment="e",
+        run_id="r",
+        block=1,
+        order=[],
+        agreed=True,
+        warmup=[],
+        single=[],
+        trials=[first, second],
+    )
+    fill_in_flight_before(document, Server())  # type: ignore[arg-type]
+    assert first.server["in_flight_before"] == 0
+    assert second.server["in_flight_before"] == 5
+
+
+def test_signals_are_held_back_within_each_other() -> None:
+    came: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, _: came.append(number))
+    try:
+        with processes.uninterrupted():
+            with processes.uninterrupted():
+                os.kill(os.getpid(), signal.SIGTERM)
+            assert came == [], "the outer one holds it still"
+        assert came == [signal.SIGTERM]
+    finally:
+        signal.signal(signal.SIGTERM, before)
