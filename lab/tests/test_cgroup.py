@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from vtlab import doctor
 from vtlab.errors import PrerequisiteMissing
 from vtlab.local import cgroup
 from vtlab.local.cgroup import Cgroup, CpuStat, Host, Limit
@@ -149,6 +150,13 @@ def test_without_root_systemd_sets_the_limit(tmp_path: Path) -> None:
     assert group.oom_kills() == 1, "from systemd, once the process is gone"
     Cgroup.restore(group.entry(), host).remove()
     assert ["systemctl", "--user", "stop", "vtlab-a.scope"] in commands.said
+
+
+def test_doctor_tries_a_limit_before_it_calls_it_ok(tmp_path: Path) -> None:
+    assert doctor.limits(user(tmp_path, Commands())).said == "by systemd-run --user --scope"
+    refused = doctor.limits(user(tmp_path, Commands(1, err="Failed to connect to bus\n")))
+    assert "systemd-run --user cannot set a CPU limit: Failed to connect to bus" in refused.said
+    assert "run as root" in refused.fix
 
 
 def test_without_root_and_systemd_there_is_no_limit(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def findings(root: Path, repository: Path) -> list[Finding]:
         asked("k6", lambda: _tool(tools.find_k6(repository))),
         asked("Prometheus", lambda: _tool(tools.find_prometheus(repository))),
         asked("the app", lambda: _tool(tools.find_app(repository))),
-        _limits(),
+        limits(cgroup.Host()),
         _cores(),
         _room(root),
         asked("no other run", lambda: _idle(root)),
@@ -78,22 +78,16 @@ def _platform() -> Finding:
     return Finding("Linux", f"this is {sys.platform}", "CPU limits need Linux control groups: use a Linux machine")
 
 
-def _limits() -> Finding:
-    host = cgroup.Host()
-    if os.geteuid() == 0:
-        return asked("CPU limits", lambda: _try_group(host))
-    if shutil.which("systemd-run") and os.environ.get("XDG_RUNTIME_DIR"):
-        return Finding("CPU limits", "by systemd-run --user --scope")
-    return Finding(
-        "CPU limits",
-        "not root, and no systemd user session",
-        "run as root, or in a login session with systemd; or measure without: --no-cpu-limit",
-    )
+def limits(host: cgroup.Host) -> Finding:
+    """Whether a CPU limit can be set, by setting one."""
+    return asked("CPU limits", lambda: _try_group(host))
 
 
 def _try_group(host: cgroup.Host) -> str:
     """Makes a control group with a limit, and removes it; PrerequisiteMissing where that does not work."""
-    cgroup.Cgroup.create(f"doctor-{os.getpid()}", 0.5, 64 * 1024**2, record=lambda _: None).remove()
+    cgroup.Cgroup.create(f"doctor-{os.getpid()}", 0.5, 64 * 1024**2, host, record=lambda _: None).remove()
+    if host.uid != 0:
+        return "by systemd-run --user --scope"
     return f"control groups of version {host.version()}, written directly (root)"
 
 
