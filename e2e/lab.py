@@ -92,7 +92,9 @@ def until(what: str, holds: Callable[[], object], within: float = 60) -> None:
 def install(*words: str) -> None:
     """helm install of the chart with the image that e2e/up built."""
     name, _, tag = os.environ["LAB_IMAGE"].rpartition(":")
-    image = ("--set", f"image.repository={name}", "--set-string", f"image.tag={tag}")
+    image = ["--set", f"image.repository={name}", "--set-string", f"image.tag={tag}"]
+    if os.environ.get("LAB_PULL"):
+        image += ["--set", f"image.pullPolicy={os.environ['LAB_PULL']}"]
     helm("install", "lab", CHART, *image, "--wait", "--timeout", "4m", *words)
 
 

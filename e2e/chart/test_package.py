@@ -72,6 +72,7 @@ def test_notes_name_this_release(notes: Callable[..., str], any_values: Path) ->
         ('limits.memory="1Gi"', ONLY),
         ('limits.heap="256m"', ONLY),
         ("settings.SERVER_TOMCAT_THREADS_MAX=400", ONLY),
+        ('variants.virtual.jvmFlags=["-Xss1m"]', ONLY),
         ('experiments=["blocking-100ms"]', f"{RUN}-100ms --cpu 1 {WHERE}"),
     ],
 )

@@ -104,10 +104,14 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- $limits := $root.Values.limits }}
 {{- $same := eq (include "lab.kibibytes" $limits.memory) (include "lab.kibibytes" $wanted.memory) }}
 {{- $same = and $same (eq $limits.heap $wanted.heap) }}
+{{- /* As vtlab does: the variants must differ in nothing but their threads. */}}
+{{- $others := list }}
 {{- range $experiment.variants }}
+{{- $others = append $others (omit (get $root.Values.variants . | default dict) "env" | toJson) }}
 {{- $env := omit (include "lab.environment" (list $root .) | fromJson) "JAVA_TOOL_OPTIONS" "SPRING_THREADS_VIRTUAL_ENABLED" }}
 {{- $same = and $same (eq (toJson $env) (toJson ($experiment.settings | default dict))) }}
 {{- end }}
+{{- $same = and $same (le (len (uniq $others)) 1) }}
 {{- $same | ternary "yes" "" }}
 {{- end }}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -108,12 +109,12 @@ def leftovers(root: Path) -> list[str]:
     found = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit() and int(folder.name) != os.getpid():
-            try:
+            command = output = ""
+            with contextlib.suppress(OSError):
                 command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                # A JVM's command line names the repository only, its log lies in the results.
+            # A JVM's command line names the repository only, its log lies in the results.
+            with contextlib.suppress(OSError):
                 output = str((folder / "fd" / "1").readlink())
-            except OSError:
-                continue
             if str(root) in command or output.startswith(str(root)):
                 found.append(f"{folder.name} {command[:120]}")
     return found

@@ -112,10 +112,12 @@ def test_too_many_rejected_blocks_end_a_run(tmp_path: Path) -> None:
 
 def test_what_the_other_server_still_works_on_counts() -> None:
     class Server:
-        """Platform is idle; virtual works on."""
+        """Platform is idle; virtual works on, if anybody looked."""
+
+        seen: float | None = 5.0
 
         def in_flight(self, variant: str, after_ms: int, until_ms: int) -> float | None:
-            return 5.0 if variant == "virtual" and after_ms else 0.0
+            return self.seen if variant == "virtual" and after_ms else 0.0
 
     trials = [trial.model_copy(update={"server": {}}) for trial in RUN.blocks[0].trials[:2]]
     first, second = (
@@ -133,9 +135,16 @@ def test_what_the_other_server_still_works_on_counts() -> None:
         single=[],
         trials=[first, second],
     )
-    fill_in_flight_before(document, Server())  # type: ignore[arg-type]
+    server = Server()
+    fill_in_flight_before(document, server)  # type: ignore[arg-type]
     assert first.server["in_flight_before"] == 0
     assert second.server["in_flight_before"] == 5
+    server.seen = None
+    fill_in_flight_before(document, server)  # type: ignore[arg-type]
+    assert second.server["in_flight_before"] == 0, "nobody looked, but every answer had come"
+    first.failed["timeout"] = 1
+    fill_in_flight_before(document, server)  # type: ignore[arg-type]
+    assert second.server["in_flight_before"] is None, "a timed-out request may go on"
 
 
 def test_signals_are_held_back_within_each_other() -> None:

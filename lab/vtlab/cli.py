@@ -135,6 +135,10 @@ def _cpus(text: str) -> list[float]:
             value = units.cores(part)
         except ValueError as error:
             raise BadInput(f"--cpu {text}: {error}", "write cores, such as --cpu 0.5,1") from None
+        if value < units.LEAST_CORES:
+            raise BadInput(
+                f"--cpu {text}: the kernel enforces no limit below {units.LEAST_CORES:g}", "choose a higher one"
+            )
         cpus.append(value)
     if text and not cpus:
         raise BadInput(f"--cpu '{text}' names no limit", "write cores, such as --cpu 0.5,1")

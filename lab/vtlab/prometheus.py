@@ -170,10 +170,11 @@ def fill_in_flight_before(document: K6Document, client: Prometheus) -> None:
 
     Phases follow each other within the second, so there may be no such scrape. Then the client knows: it had
     every answer, none of them a failure, so that the server has nothing left of it. After failures (a timeout's
-    request goes on in the server) it does not, and the value is None. What another variant's server was seen to work
-    on still counts, too: it takes the machine's time.
+    request goes on in the server) it does not, and the value is None. What the other variant's server still works on
+    counts, too: it takes the machine's time.
     """
     before: dict[str, Trial] = {}
+    variants = {trial.variant for trial in (*document.warmup, *document.single, *document.trials)}
     for trial in (*document.warmup, *document.single, *document.trials):
         last = before.get(trial.variant)
         found = client.in_flight(trial.variant, last.drained if last else 0, trial.begin)
@@ -184,9 +185,12 @@ def fill_in_flight_before(document: K6Document, client: Prometheus) -> None:
             and not (any(last.failed.values()) or last.failed_outside)
         ):
             found = 0.0
-        for other, earlier in before.items():
-            left = client.in_flight(other, earlier.drained, trial.begin) if other != trial.variant else None
-            if found is not None and left is not None:
+        for other in variants - {trial.variant}:
+            earlier = before.get(other)
+            left = client.in_flight(other, earlier.drained if earlier else 0, trial.begin)
+            if left is None and earlier and (any(earlier.failed.values()) or earlier.failed_outside):
+                found = None
+            elif left is not None and found is not None:
                 found = max(found, left)
         trial.server["in_flight_before"] = found
         before[trial.variant] = trial

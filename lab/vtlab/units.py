@@ -31,15 +31,13 @@ LEAST_CORES = 0.01
 
 
 def cores(text: str) -> float:
-    """Cores in ``0.5``, ``1`` or Kubernetes' ``500m``; at least 0.01. ValueError for anything else."""
+    """Cores in ``0.5``, ``1`` or Kubernetes' ``500m``; above 0. ValueError for anything else."""
     try:
         value = float(text[:-1]) / 1000 if text.endswith("m") else float(text)
     except ValueError:
         raise ValueError(f"'{text}' is no number of cores") from None
     if not 0 < value < float("inf"):
         raise ValueError(f"a CPU limit of '{text}' is not above 0")
-    if value < LEAST_CORES:
-        raise ValueError(f"a CPU limit of '{text}' is below {LEAST_CORES:g}, the least that the kernel enforces")
     return value
 
 

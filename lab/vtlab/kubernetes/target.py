@@ -110,8 +110,9 @@ class KubernetesTarget:
         self._end_job()
         watch.quiet(cluster)
         release.facts_of(cluster, experiment)
-        # From here on another vtlab sees that this one measures.
+        # From here on another vtlab sees that this one measures. One that has begun meanwhile gives up as well.
         self._put_experiment(experiment, release.template(cluster, experiment))
+        self._refuse_another()
         self._block, self._loads, self._instances, self._pods = (block, attempt), 0, [], {}
         stamp = f"{self._name}-{block}-{attempt}"
         for name in experiment.variants:
@@ -124,6 +125,8 @@ class KubernetesTarget:
             name: {"namespace": self._where.namespace, "pod": pods.name(pod)} for name, pod in self._pods.items()
         }
         for name in experiment.variants:
+            # Before the wait, which may be too short for it; after it for a target that was not known before.
+            self._refuse_rare_scrapes(client, name)
             client.await_scrape(name, now, within=_SCRAPED_WITHIN)
             self._refuse_rare_scrapes(client, name)
         self._instances = [self._instance(client, experiment, name) for name in experiment.variants]
@@ -252,7 +255,8 @@ class KubernetesTarget:
         if interval and _seconds(interval) > _SCRAPE_INTERVAL:
             raise PrerequisiteMissing(
                 f"{name}: Prometheus scrapes it every {interval}, vtlab needs {_SCRAPE_INTERVAL:g}s",
-                self._where.helm_upgrade(f"--set monitoring.interval={_SCRAPE_INTERVAL:g}s"),
+                self._where.helm_upgrade(f"--set monitoring.interval={_SCRAPE_INTERVAL:g}s")
+                + "; the operator takes up to two minutes to tell Prometheus",
             )
 
     def _refuse_pressure(self, client: Prometheus, begin_ms: int, end_ms: int) -> None:
@@ -284,9 +288,9 @@ class KubernetesTarget:
             self._cluster.delete_job(self._job)
             self._job = None
 
-    def _end_orphans(self) -> None:
-        """Deletes the Jobs and ConfigMaps that a killed vtlab of this machine left; PrerequisiteMissing, and nothing is
-        deleted, where there is one of another vtlab."""
+    def _refuse_another(self) -> tuple[list[Json], list[Json]]:
+        """PrerequisiteMissing where a Job or ConfigMap is another vtlab's; else those that there are: this one's, and
+        what a killed vtlab of this machine left."""
         cluster, where, own = self._held(), self._where, f"{job.MANAGED_BY}=vtlab,{self._where.selector()}"
         jobs, config_maps = cluster.jobs(own), cluster.config_maps(own)
         for kind, found in (("Job", jobs), ("ConfigMap", config_maps)):
@@ -297,10 +301,15 @@ class KubernetesTarget:
                         f"({kind} {each['metadata']['name']}); two disturb each other",
                         "wait for it to end; if it is gone: " + where.kubectl("delete", "jobs,configmaps", "-l", own),
                     )
+        return jobs, config_maps
+
+    def _end_orphans(self) -> None:
+        """Deletes the Jobs and ConfigMaps that a killed vtlab of this machine left, unless another vtlab measures."""
+        jobs, config_maps = self._refuse_another()
         for each in jobs:
-            cluster.delete_job(each["metadata"]["name"])
+            self._held().delete_job(each["metadata"]["name"])
         for each in config_maps:
-            cluster.delete_config_map(each["metadata"]["name"])
+            self._held().delete_config_map(each["metadata"]["name"])
 
     def _keep(self, name: str, log: str) -> None:
         place = self._folder / "logs" / name
