@@ -27,7 +27,8 @@ class Progress:
     def __enter__(self) -> Progress:
         if self._status:
             self._status.start()
-        self.say(f"{self._total} blocks to measure, about {minutes(sum(self._left))}, until {self._end()}")
+        blocks = f"{self._total} block" + ("" if self._total == 1 else "s")
+        self.say(f"{blocks} to measure, about {minutes(sum(self._left))}, until {self._end()}")
         return self
 
     def __exit__(self, *_: object) -> None:
