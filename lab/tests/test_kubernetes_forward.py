@@ -97,3 +97,18 @@ def test_a_kubectl_that_was_killed_is_started_again_by_the_next_request(start: S
     assert calls == [f"--context here -n m port-forward svc/p {port}:9090"] * 2
     client.close()
     assert way._process.ended() is not None, "kubectl ends with it"
+
+
+@pytest.mark.parametrize("url", ["", "http://prometheus:9090/api/v1/write", "http://10.0.0.1/write"])
+def test_prometheus_must_be_a_service(url: str) -> None:
+    with pytest.raises(PrerequisiteMissing, match="names no Service"):
+        forward.service(url)
+
+
+def test_the_service_is_in_the_url() -> None:
+    assert forward.service("http://prometheus-operated.monitoring:9090/x") == (
+        "prometheus-operated",
+        "monitoring",
+        9090,
+    )
+    assert forward.service("http://p.m.svc.cluster.local:80/x") == ("p", "m", 80)

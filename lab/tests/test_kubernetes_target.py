@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from kubernetes import client
-from kubernetes.client.exceptions import ApiException
-from urllib3.exceptions import MaxRetryError
 
 from tests.test_kubernetes_job import CRON_JOB
 from vtlab import session
-from vtlab.errors import BadInput, BlockFault, LabError, PrerequisiteMissing
+from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.experiment import load
-from vtlab.kubernetes import cluster as api
-from vtlab.kubernetes import forward, release, target, watch
-from vtlab.kubernetes.cluster import Cluster, NotFound, Where
+from vtlab.kubernetes import forward, release, target
+from vtlab.kubernetes.cluster import NotFound, Where
 from vtlab.local import processes
 
 WHERE = Where(None, "ns", "lab")
@@ -324,137 +319,3 @@ def test_the_config_map_is_there_before_the_pods_are_replaced_and_gone_at_the_en
     name = running._name
     assert cluster.done == [f"create {name}", "replace lab-platform", "replace lab-platform"]
     assert cluster.deleted == [f"configmap {name}"]
-
-
-def k6_pod(job: str, phase: str, **state: Any) -> dict[str, Any]:
-    labels = {"app.kubernetes.io/component": "k6", "batch.kubernetes.io/job-name": job}
-    status = {"phase": phase, "containerStatuses": [{"name": "k6", "state": state}] if state else []}
-    return {"metadata": {"name": f"{job}-x", "uid": job, "labels": labels}, "status": status}
-
-
-def test_another_k6_is_a_fault_and_its_own_earlier_one_is_not(cluster: FakeCluster) -> None:
-    own = "lab-vtlab-run-a1b2-"
-    ended = k6_pod(f"{own}1-1-2", "Succeeded", terminated={"exitCode": 0})
-    # Deleted, and already ended: the API may call it running for a while.
-    before = k6_pod(f"{own}1-1-1", "Running")
-    before["metadata"]["deletionTimestamp"] = "2026-11-20T00:00:00Z"
-    cluster.found_pods = [before, ended]
-    assert watch.ended(cluster, f"{own}1-1-2", own, {}) == ended  # type: ignore[arg-type]
-
-    cluster.found_pods = [k6_pod("blocking-1", "Running"), ended]
-    with pytest.raises(BlockFault, match="another k6 loads the same variants: pod blocking-1-x"):
-        watch.ended(cluster, f"{own}1-1-2", own, {})  # type: ignore[arg-type]
-
-
-def test_a_k6_that_goes_on_is_not_waited_for_for_ever(cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "QUIET_WITHIN", 0.0)
-    cluster.found_pods = [k6_pod("blocking-1", "Running")]
-    with pytest.raises(BlockFault, match="another k6 loads the same variants: blocking-1-x"):
-        watch.quiet(cluster)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("url", ["", "http://prometheus:9090/api/v1/write", "http://10.0.0.1/write"])
-def test_prometheus_must_be_a_service(url: str) -> None:
-    with pytest.raises(PrerequisiteMissing, match="names no Service"):
-        forward.service(url)
-
-
-def test_the_service_is_in_the_url() -> None:
-    assert forward.service("http://prometheus-operated.monitoring:9090/x") == (
-        "prometheus-operated",
-        "monitoring",
-        9090,
-    )
-    assert forward.service("http://p.m.svc.cluster.local:80/x") == ("p", "m", 80)
-
-
-KUBECONFIG = """
-apiVersion: v1
-kind: Config
-current-context: here
-contexts: [{name: here, context: {cluster: here, user: me}}]
-clusters: [{name: here, cluster: {server: "http://127.0.0.1:9"}}]
-users: [{name: me, user: {token: abc}}]
-"""
-
-
-@pytest.fixture
-def real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Cluster]:
-    """Cluster's own code, before an API server that the test plays."""
-    path = tmp_path / "kubeconfig"
-    path.write_text(KUBECONFIG, encoding="utf-8")
-    monkeypatch.setenv("KUBECONFIG", str(path))
-    monkeypatch.setattr("kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(path))
-    return lambda: Cluster(WHERE)
-
-
-def played(answers: list[Any]) -> Callable[..., Any]:
-    """Gives one after another, raising those that are exceptions."""
-
-    def answer(*_: Any, **__: Any) -> Any:
-        found = answers.pop(0)
-        if isinstance(found, Exception):
-            raise found
-        return found
-
-    return answer
-
-
-def test_an_absent_api_server_is_waited_for(real: Callable[[], Cluster], monkeypatch: pytest.MonkeyPatch) -> None:
-    answers: list[Any] = [MaxRetryError(None, "/", None), ApiException(status=503), client.V1PodList(items=[])]  # type: ignore[arg-type]
-    monkeypatch.setattr(client.CoreV1Api, "list_namespaced_pod", played(answers))
-    monkeypatch.setattr("time.sleep", lambda _: None)
-    assert real().pods("a=b") == []
-    assert answers == []
-
-
-def test_an_api_server_that_stays_away_is_said(real: Callable[[], Cluster], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(api, "PATIENCE", 0.1)
-    with pytest.raises(PrerequisiteMissing, match=r"API server at http://127\.0\.0\.1:9 does not answer"):
-        real().pods("a=b")
-
-
-def test_a_conflict_is_tried_again(real: Callable[[], Cluster], monkeypatch: pytest.MonkeyPatch) -> None:
-    answers: list[Any] = [ApiException(status=409), client.V1PodList(items=[])]
-    monkeypatch.setattr(client.AppsV1Api, "patch_namespaced_deployment", played(answers))
-    monkeypatch.setattr("time.sleep", lambda _: None)
-    real().annotate_pods("lab-virtual", "a", "b")
-    assert answers == []
-
-
-@pytest.mark.parametrize(
-    ("status", "kind", "said"),
-    [
-        (403, PrerequisiteMissing, "does not let you list pods in namespace ns"),
-        (422, PrerequisiteMissing, "refused to"),
-    ],
-)
-def test_a_refusal_names_the_right(
-    real: Callable[[], Cluster], monkeypatch: pytest.MonkeyPatch, status: int, kind: type[LabError], said: str
-) -> None:
-    def refuse(*_: Any, **__: Any) -> Any:
-        raise ApiException(status=status)
-
-    monkeypatch.setattr(client.CoreV1Api, "list_namespaced_pod", refuse)
-    with pytest.raises(kind, match=said):
-        real().pods("a=b")
-
-
-def test_the_current_context_is_recorded_by_its_name(real: Callable[[], Cluster]) -> None:
-    assert WHERE.named() == Where("here", "ns", "lab")
-    assert Where("there", "ns", "lab").named().context == "there"
-    assert Where.of(WHERE.named().document()) == WHERE.named()
-    assert WHERE.named().helm_upgrade("--set a=b") == (
-        "helm upgrade lab helm --kube-context here -n ns --reset-then-reuse-values --set a=b"
-    )
-
-
-def test_an_unknown_context_is_bad_input(real: Callable[[], Cluster]) -> None:
-    with pytest.raises(BadInput, match="context 'nowhere'"):
-        Cluster(Where("nowhere", "ns", "lab"))
-
-
-def test_no_kubeconfig_at_all_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "none"))
-    with pytest.raises(PrerequisiteMissing, match="no cluster is configured"):
-        Cluster(WHERE)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.test_kubernetes_pods import container, pod
 from tests.test_kubernetes_target import FakeCluster
-from vtlab.errors import PrerequisiteMissing
+from vtlab.errors import BlockFault, PrerequisiteMissing
 from vtlab.kubernetes import job, watch
 
 Json = dict[str, Any]
@@ -125,3 +125,32 @@ def test_a_pod_that_the_cluster_refuses_to_make_is_said(cluster: FakeCluster) ->
     cluster.deployments["lab-virtual"] = refused
     with pytest.raises(PrerequisiteMissing, match=f"virtual: the cluster refuses its pod: {said}"):
         fresh(cluster)
+
+
+def k6_pod(job: str, phase: str, **state: Any) -> dict[str, Any]:
+    labels = {"app.kubernetes.io/component": "k6", "batch.kubernetes.io/job-name": job}
+    status = {"phase": phase, "containerStatuses": [{"name": "k6", "state": state}] if state else []}
+    return {"metadata": {"name": f"{job}-x", "uid": job, "labels": labels}, "status": status}
+
+
+def test_another_k6_is_a_fault_and_its_own_earlier_one_is_not() -> None:
+    cluster = FakeCluster()
+    own = "lab-vtlab-run-a1b2-"
+    ended = k6_pod(f"{own}1-1-2", "Succeeded", terminated={"exitCode": 0})
+    # Deleted, and already ended: the API may call it running for a while.
+    before = k6_pod(f"{own}1-1-1", "Running")
+    before["metadata"]["deletionTimestamp"] = "2026-11-20T00:00:00Z"
+    cluster.found_pods = [before, ended]
+    assert watch.ended(cluster, f"{own}1-1-2", own, {}) == ended  # type: ignore[arg-type]
+
+    cluster.found_pods = [k6_pod("blocking-1", "Running"), ended]
+    with pytest.raises(BlockFault, match="another k6 loads the same variants: pod blocking-1-x"):
+        watch.ended(cluster, f"{own}1-1-2", own, {})  # type: ignore[arg-type]
+
+
+def test_a_k6_that_goes_on_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = FakeCluster()
+    monkeypatch.setattr(watch, "QUIET_WITHIN", 0.0)
+    cluster.found_pods = [k6_pod("blocking-1", "Running")]
+    with pytest.raises(BlockFault, match="another k6 loads the same variants: blocking-1-x"):
+        watch.quiet(cluster)  # type: ignore[arg-type]
