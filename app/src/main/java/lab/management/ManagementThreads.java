@@ -4,6 +4,8 @@ import org.apache.coyote.ProtocolHandler;
 
 import org.springframework.boot.actuate.autoconfigure.web.ManagementContextConfiguration;
 import org.springframework.boot.actuate.autoconfigure.web.ManagementContextType;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication.Type;
 import org.springframework.boot.tomcat.ConfigurableTomcatWebServerFactory;
 import org.springframework.boot.web.server.WebServerFactoryCustomizer;
 import org.springframework.context.annotation.Bean;
@@ -11,13 +13,15 @@ import org.springframework.core.Ordered;
 import org.springframework.core.annotation.Order;
 
 /**
- * Has the management port served by platform threads, whichever variant this is. On virtual threads its requests would
- * queue for a carrier behind those of the workload: with one carrier and a CPU-bound workload a scrape took seconds, and
- * the variant went unmeasured just when it was busiest.
+ * Has the management port served by platform threads, whichever variant on Tomcat this is (for the other see
+ * {@link ReactiveManagement}). On virtual threads its requests would queue for a carrier behind those of the workload:
+ * with one carrier and a CPU-bound workload a scrape took seconds, and the variant went unmeasured just when it was
+ * busiest.
  * <p>
  * Not below the application's package: its component scan would apply this to the workload's port, too.
  */
 @ManagementContextConfiguration(value = ManagementContextType.CHILD, proxyBeanMethods = false)
+@ConditionalOnWebApplication(type = Type.SERVLET)
 class ManagementThreads {
 
 	@Bean

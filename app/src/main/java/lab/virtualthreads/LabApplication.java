@@ -3,12 +3,18 @@ package lab.virtualthreads;
 import org.springframework.boot.SpringApplication;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
 import org.springframework.boot.context.properties.ConfigurationPropertiesScan;
+import org.springframework.boot.jdbc.autoconfigure.DataSourceAutoConfiguration;
+import org.springframework.boot.tomcat.autoconfigure.actuate.web.server.TomcatReactiveManagementContextAutoConfiguration;
+import org.springframework.boot.tomcat.autoconfigure.reactive.TomcatReactiveWebServerAutoConfiguration;
 
 /**
  * The service under test. One workload per package; {@code spring.threads.virtual.enabled} alone makes it the variant
  * {@code virtual} instead of {@code platform}.
  */
-@SpringBootApplication
+// There is a database only where one is configured (see the package database). The variant reactive runs on Netty, and
+// does not start with a second server for it.
+@SpringBootApplication(exclude = { DataSourceAutoConfiguration.class, TomcatReactiveWebServerAutoConfiguration.class,
+		TomcatReactiveManagementContextAutoConfiguration.class })
 @ConfigurationPropertiesScan
 public class LabApplication {
 

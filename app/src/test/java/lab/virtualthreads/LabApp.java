@@ -48,8 +48,14 @@ final class LabApp implements AutoCloseable {
 	}
 
 	static LabApp start(Variant variant, String... arguments) {
-		List<String> all = new ArrayList<>(List.of("--server.port=0", "--management.server.port=0",
-				"--spring.threads.virtual.enabled=" + variant.isVirtual()));
+		List<String> all = new ArrayList<>(List.of("--spring.threads.virtual.enabled=" + variant.isVirtual()));
+		all.addAll(Arrays.asList(arguments));
+		return start(all.toArray(String[]::new));
+	}
+
+	/** Without a variant: the arguments may make one. */
+	static LabApp start(String... arguments) {
+		List<String> all = new ArrayList<>(List.of("--server.port=0", "--management.server.port=0"));
 		all.addAll(Arrays.asList(arguments));
 		SpringApplication application = new SpringApplication(LabApplication.class, RequestThreads.class);
 		return new LabApp(application.run(all.toArray(String[]::new)));

@@ -64,7 +64,8 @@ class LabApplicationTests {
 			assertThat(response.headers().firstValue("Content-Type")).contains("application/json");
 			assertThat(json(response).propertyNames()).containsExactly("isVirtual", "threadName");
 			assertThat(json(response).get("isVirtual").booleanValue()).isEqualTo(variant.isVirtual());
-			assertThat(json(response).get("threadName").stringValue()).isNotEmpty();
+			assertThat(json(response).get("threadName").stringValue()).matches(variant.isVirtual()
+					? "VirtualThread\\[#\\d+,tomcat-handler-\\d+]/runnable@ForkJoinPool-1-worker-\\d+" : "http-nio-.+-exec-\\d+");
 		}
 
 		@ParameterizedTest
@@ -282,6 +283,17 @@ class LabApplicationTests {
 		}
 
 		@Test
+		void countCarriers() throws Exception {
+			Thread.ofVirtual().start(() -> { }).join();
+			assertThat(app.metric("jvm_threads_virtual_carriers_threads")).isGreaterThanOrEqualTo(1);
+			if (Runtime.version().feature() >= 24) {
+				// The two are not read at the same moment.
+				await().untilAsserted(() -> assertThat(app.metric("jvm_threads_virtual_carriers_threads"))
+					.isEqualTo(app.metric("jvm_threads_virtual_pool_size_threads")));
+			}
+		}
+
+		@Test
 		void countAVirtualThreadPinnedForFiveMilliseconds() throws Exception {
 			// More than one binder, and every event would count twice.
 			assertThat(app.bean(VirtualThreadMetrics.class)).isNotNull();
@@ -302,6 +314,8 @@ class LabApplicationTests {
 			// All four are from the group with the quota; CgroupTests has one, and the same names.
 			assumeTrue(!name.startsWith("cgroup_cpu_") || !Double.isNaN(app.metric("cgroup_cpu_limit_cores")),
 					"No CPU quota here");
+			assumeTrue(!name.equals("cgroup_memory_limit_bytes") || !Double.isNaN(app.metric(name)),
+					"No memory limit here");
 			app.get("/thread?duration=1ms");
 			// The first pause brings the meter with it.
 			System.gc();

@@ -14,14 +14,18 @@ public final class MetricNames {
 	private MetricNames() {
 	}
 
-	/** From the expressions themselves: every name before the label of the variant. */
+	/**
+	 * From the rules, which hold every expression: each name before the label of the variant. Pools of connections
+	 * have meters only where there is something to connect to, and k6 writes its own.
+	 */
 	public static List<String> ofExpressions() {
 		try {
-			String expressions = Files.readString(Path.of("../lab/vtlab/expressions.py"));
-			return Pattern.compile("(\\w+)\\{+variant=")
-				.matcher(expressions)
+			String rules = Files.readString(Path.of("../helm/files/rules.json"));
+			return Pattern.compile("(\\w+)\\{variant!=")
+				.matcher(rules)
 				.results()
 				.map((match) -> match.group(1))
+				.filter((name) -> !name.matches("(k6|hikaricp|httpcomponents)_.*|up"))
 				.distinct()
 				.toList();
 		}

@@ -4,6 +4,8 @@ import jakarta.servlet.http.HttpServletRequest;
 import lab.virtualthreads.web.Parameter;
 import lab.virtualthreads.web.Parameters;
 
+import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication.Type;
 import org.springframework.http.MediaType;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.RestController;
@@ -13,6 +15,7 @@ import org.springframework.web.bind.annotation.RestController;
  * iterations go from 1 to {@code lab.cpu.max-iterations}.
  */
 @RestController
+@ConditionalOnWebApplication(type = Type.SERVLET)
 class CpuController {
 
 	private final Parameter<Long> iterations;

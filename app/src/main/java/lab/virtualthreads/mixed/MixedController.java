@@ -7,6 +7,8 @@ import lab.virtualthreads.cpu.HashChain;
 import lab.virtualthreads.web.Parameter;
 import lab.virtualthreads.web.Parameters;
 
+import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication.Type;
 import org.springframework.http.MediaType;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.RestController;
@@ -17,6 +19,7 @@ import org.springframework.web.bind.annotation.RestController;
  * {@code lab.mixed.max-iterations} (from 1).
  */
 @RestController
+@ConditionalOnWebApplication(type = Type.SERVLET)
 class MixedController {
 
 	private final Parameter<Duration> duration;

@@ -26,8 +26,8 @@ class RuntimeConfiguration {
 	static class MetricsConfiguration {
 
 		@Bean
-		PinnedThreshold pinnedThreshold() {
-			return new PinnedThreshold();
+		PinnedPlaces pinnedPlaces() {
+			return new PinnedPlaces();
 		}
 
 		@Bean
@@ -38,6 +38,11 @@ class RuntimeConfiguration {
 		@Bean
 		ProcessMemoryMetrics processMemoryMetrics() {
 			return new ProcessMemoryMetrics(Path.of("/proc/self/status"));
+		}
+
+		@Bean
+		CarrierMetrics carrierMetrics() {
+			return new CarrierMetrics();
 		}
 
 		@Bean

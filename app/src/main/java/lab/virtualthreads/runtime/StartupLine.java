@@ -1,12 +1,15 @@
 package lab.virtualthreads.runtime;
 
+import java.util.Locale;
 import java.util.OptionalDouble;
 
+import lab.virtualthreads.threading.ThreadKind;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import org.springframework.boot.context.event.ApplicationReadyEvent;
-import org.springframework.boot.thread.Threading;
+import org.springframework.boot.web.context.reactive.ReactiveWebApplicationContext;
+import org.springframework.context.ApplicationContext;
 import org.springframework.context.event.EventListener;
 import org.springframework.core.env.Environment;
 import org.springframework.stereotype.Component;
@@ -28,14 +31,21 @@ class StartupLine {
 		this.cgroup = cgroup;
 	}
 
-	@EventListener(ApplicationReadyEvent.class)
-	void log() {
+	@EventListener
+	void log(ApplicationReadyEvent event) {
 		OptionalDouble limit = this.cgroup.cpuLimit();
 		logger.info("variant={} jdk={} vendor=\"{}\" processors={} gc={} max-heap={}MiB cpu-limit={}",
-				Threading.VIRTUAL.isActive(this.environment) ? "virtual" : "platform", Runtime.version(),
+				variant(event.getApplicationContext()), Runtime.version(),
 				System.getProperty("java.vendor"), Runtime.getRuntime().availableProcessors(), Jvm.gc(),
 				Jvm.maxHeap() >> 20,
 				limit.isPresent() ? limit.getAsDouble() : "none");
+	}
+
+	private String variant(ApplicationContext context) {
+		if (context instanceof ReactiveWebApplicationContext) {
+			return "reactive";
+		}
+		return ThreadKind.of(this.environment).name().toLowerCase(Locale.ROOT);
 	}
 
 }

@@ -6,6 +6,8 @@ import jakarta.servlet.http.HttpServletRequest;
 import lab.virtualthreads.web.Parameter;
 import lab.virtualthreads.web.Parameters;
 
+import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication.Type;
 import org.springframework.http.MediaType;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.RestController;
@@ -15,6 +17,7 @@ import org.springframework.web.bind.annotation.RestController;
  * kind of thread it was. The duration goes from 0 to {@code lab.thread.max-duration}.
  */
 @RestController
+@ConditionalOnWebApplication(type = Type.SERVLET)
 class ThreadController {
 
 	private final Parameter<Duration> duration;

@@ -1,9 +1,15 @@
 package lab.virtualthreads.web;
 
 import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.Locale;
+import java.util.Map;
 import java.util.function.Function;
 
+import org.jspecify.annotations.Nullable;
+
 import org.springframework.boot.convert.DurationStyle;
+import org.springframework.util.Assert;
 
 /**
  * What a workload accepts under one name of its query: a type and its bounds, both included.
@@ -23,12 +29,15 @@ public final class Parameter<T extends Comparable<T>> {
 
 	private final String allowed;
 
-	private Parameter(String name, T least, T most, Function<String, T> parser, String allowed) {
+	private final @Nullable T orElse;
+
+	private Parameter(String name, T least, T most, Function<String, T> parser, String allowed, @Nullable T orElse) {
 		this.name = name;
 		this.least = least;
 		this.most = most;
 		this.parser = parser;
 		this.allowed = allowed;
+		this.orElse = orElse;
 	}
 
 	/**
@@ -36,7 +45,7 @@ public final class Parameter<T extends Comparable<T>> {
 	 */
 	public static Parameter<Duration> duration(String name, Duration least, Duration most) {
 		return new Parameter<>(name, least, most, DurationStyle::detectAndParse,
-				"a duration such as 50ms or 5s, from " + text(least) + " to " + text(most));
+				"a duration such as 50ms or 5s, from " + text(least) + " to " + text(most), null);
 	}
 
 	/**
@@ -44,11 +53,37 @@ public final class Parameter<T extends Comparable<T>> {
 	 */
 	public static Parameter<Long> wholeNumber(String name, long least, long most) {
 		return new Parameter<>(name, least, most, Parameter::parseWholeNumber,
-				"a whole number from " + least + " to " + most);
+				"a whole number from " + least + " to " + most, null);
+	}
+
+	/**
+	 * One of the constants of an enum, in lower case.
+	 */
+	public static <E extends Enum<E>> Parameter<E> oneOf(String name, Class<E> type) {
+		Map<String, E> known = new LinkedHashMap<>();
+		E[] constants = type.getEnumConstants();
+		for (E constant : constants) {
+			known.put(constant.name().toLowerCase(Locale.ROOT), constant);
+		}
+		return new Parameter<>(name, constants[0], constants[constants.length - 1], (text) -> {
+			Assert.isTrue(known.containsKey(text), "unknown");
+			return known.get(text);
+		}, "one of " + String.join(", ", known.keySet()), null);
+	}
+
+	/**
+	 * The same, with a value for a query that does not have it; with null a query must.
+	 */
+	public Parameter<T> orElse(@Nullable T value) {
+		return new Parameter<>(this.name, this.least, this.most, this.parser, this.allowed, value);
 	}
 
 	String name() {
 		return this.name;
+	}
+
+	@Nullable T orElse() {
+		return this.orElse;
 	}
 
 	String allowed() {

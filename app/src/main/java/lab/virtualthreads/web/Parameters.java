@@ -8,7 +8,9 @@ import java.util.List;
 import java.util.Map;
 
 import jakarta.servlet.http.HttpServletRequest;
+import org.jspecify.annotations.Nullable;
 
+import org.springframework.http.server.reactive.ServerHttpRequest;
 import org.springframework.util.LinkedMultiValueMap;
 import org.springframework.util.MultiValueMap;
 import org.springframework.util.StringUtils;
@@ -16,7 +18,7 @@ import org.springframework.util.StringUtils;
 /**
  * The values of a request's query, all of them checked: the only way from a query to a {@link Parameter}'s value.
  * A load test that misspells a parameter must not measure something else without saying so, therefore each parameter
- * must be there exactly once and no other may be.
+ * must be there exactly once, or not at all where it has a value for that, and no other may be.
  */
 public final class Parameters {
 
@@ -31,11 +33,26 @@ public final class Parameters {
 	 * answered as 400 with a problem document that names it
 	 */
 	public static Parameters read(HttpServletRequest request, Parameter<?>... known) {
-		MultiValueMap<String, String> query = decode(request.getQueryString());
+		return read(request.getQueryString(), known);
+	}
+
+	/**
+	 * The same for a request of the variant {@code reactive}.
+	 */
+	public static Parameters read(ServerHttpRequest request, Parameter<?>... known) {
+		return read(request.getURI().getRawQuery(), known);
+	}
+
+	private static Parameters read(@Nullable String undecoded, Parameter<?>... known) {
+		MultiValueMap<String, String> query = decode(undecoded);
 		rejectUnknown(query, known);
 		Parameters parameters = new Parameters();
 		for (Parameter<?> parameter : known) {
 			List<String> given = query.getOrDefault(parameter.name(), List.of());
+			if (given.isEmpty() && parameter.orElse() != null) {
+				parameters.values.put(parameter, parameter.orElse());
+				continue;
+			}
 			if (given.size() != 1) {
 				throw new InvalidParameterException(parameter.name(), given.isEmpty() ? null : given,
 						"exactly once, " + parameter.allowed());
@@ -56,7 +73,7 @@ public final class Parameters {
 	/**
 	 * Decodes the query here because the container's exception for a bad one does not say which parameter it was.
 	 */
-	private static MultiValueMap<String, String> decode(String query) {
+	private static MultiValueMap<String, String> decode(@Nullable String query) {
 		MultiValueMap<String, String> decoded = new LinkedMultiValueMap<>();
 		for (String pair : StringUtils.tokenizeToStringArray(query, "&")) {
 			String name = pair.contains("=") ? pair.substring(0, pair.indexOf('=')) : pair;

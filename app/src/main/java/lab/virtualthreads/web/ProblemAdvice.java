@@ -1,5 +1,7 @@
 package lab.virtualthreads.web;
 
+import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication.Type;
 import org.springframework.http.HttpStatus;
 import org.springframework.http.ProblemDetail;
 import org.springframework.web.bind.annotation.ExceptionHandler;
@@ -9,6 +11,7 @@ import org.springframework.web.bind.annotation.RestControllerAdvice;
  * Problem documents for what Spring MVC has none for by itself.
  */
 @RestControllerAdvice
+@ConditionalOnWebApplication(type = Type.SERVLET)
 class ProblemAdvice {
 
 	/**

@@ -3,6 +3,8 @@ package lab.virtualthreads.web;
 import jakarta.servlet.RequestDispatcher;
 import jakarta.servlet.http.HttpServletRequest;
 
+import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication.Type;
 import org.springframework.boot.webmvc.error.ErrorController;
 import org.springframework.http.HttpStatus;
 import org.springframework.http.ProblemDetail;
@@ -14,6 +16,7 @@ import org.springframework.web.bind.annotation.RestController;
  * Problem documents for errors that the container reports, in place of Spring Boot's own format.
  */
 @RestController
+@ConditionalOnWebApplication(type = Type.SERVLET)
 class ProblemController implements ErrorController {
 
 	@RequestMapping("/error")

