@@ -8,6 +8,7 @@
 // WARMUP_CYCLES  rounds of warm-up, one cycle for each variant in each; default: the experiment's
 // SINGLE         length of a phase with one user for each variant, after the warm-up; default: none
 // RUN_ID, BLOCK  what this block belongs to; go into every sample and the document
+// NAMESPACE      where the variants run on Kubernetes; goes into every sample
 // DOCUMENT       where the JSON document goes: a path, or `stdout` for lines `@@vtlab i/n …` of at most 8 KB
 // USERS, RATE, MEASURE  override the experiment's load and window
 import exec from 'k6/execution';
@@ -38,7 +39,13 @@ export const options: Options = {
     },
   },
   thresholds: thresholds(block.phases),
-  tags: { testid: input.runId, experiment: input.experiment.name, block: String(input.block) },
+  tags: {
+    testid: input.runId,
+    experiment: input.experiment.name,
+    block: String(input.block),
+    // As Prometheus's label of the variants' own series.
+    ...(input.namespace === undefined ? {} : { namespace: input.namespace }),
+  },
   systemTags: ['name', 'method', 'status', 'error_code', 'expected_response'],
   summaryTrendStats: SUMMARY_STATISTICS,
   discardResponseBodies: true,

@@ -34,11 +34,11 @@ type Json = Record<string, unknown>;
 
 // Every key an experiment may have; those after the bar are for vtlab, and k6 leaves them alone.
 const KEYS = {
-  '': 'name request load windows max_response ideal | $schema description publication primary limits variants settings needs',
+  '': 'name request load windows max_response ideal | $schema description publication primary limits variants properties settings needs',
   request: 'method path query status',
   closed: 'model users think_time',
   open: 'model users rate',
-  windows: 'warmup_users warmup_query warmup_load warmup_cycles spread measure | max_cycles',
+  windows: 'warmup_users warmup_query warmup_load warmup_cycles spread measure | max_cycles trials',
 };
 
 /** All durations become milliseconds. */

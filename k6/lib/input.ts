@@ -10,6 +10,7 @@ export interface Input {
   single: number;
   runId: string;
   block: number;
+  namespace: string | undefined;
   document: string | undefined;
 }
 
@@ -66,6 +67,7 @@ export function parseInput(env: Env, read: (path: string) => string): Input {
     single,
     runId: env.RUN_ID || 'by-hand',
     block: whole(number(env.BLOCK || '1'), 'BLOCK', 0),
+    namespace: env.NAMESPACE || undefined,
     document: env.DOCUMENT || undefined,
   };
 }

@@ -19,6 +19,7 @@ export function takePart(phase: Phase, begin: number, user: number, request: Exp
   // Of a user that takes no part k6 still counts the iteration, under this phase and not the one before.
   if (user >= phase.users) return;
   metrics.begin.add(begin);
+  if (user === 0) announce();
 
   const sum = { completed: 0, failedOutside: 0, dropped: 0, inFlightStart: 0, inFlightEnd: 0, late: 0, drained: 0 };
   const failed: Record<string, number> = {};
@@ -34,6 +35,15 @@ export function takePart(phase: Phase, begin: number, user: number, request: Exp
   if (sum.inFlightStart > 0) metrics.inFlightStart.add(sum.inFlightStart);
   if (sum.inFlightEnd > 0) metrics.inFlightEnd.add(sum.inFlightEnd);
   for (const [reason, count] of Object.entries(failed)) metrics.failed.add(count, { reason, phase: phase.kind });
+
+  function announce() {
+    const kind = { phase: phase.kind };
+    metrics.windowStart.add(begin + start, kind);
+    metrics.windowEnd.add(begin + end, kind);
+    metrics.users.add(phase.users, kind);
+    metrics.thinkTime.add(phase.thinkTime, kind);
+    if (rate !== undefined) metrics.rate.add(rate, kind);
+  }
 
   // From here on every time is in milliseconds since the phase began.
 

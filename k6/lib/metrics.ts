@@ -2,8 +2,8 @@
 //
 // Tags: `variant`, `trial` and `phase` are set on the user, `testid`, `experiment` and `block` on the run. In a trial,
 // `phase` is `ramp` before the window, `measure` in it and `drain` after it (`warmup` or `single` for the window of the
-// other kinds). k6's own samples carry the phase in which their request started, `trial_latency` and `trial_failed` the
-// one in which it completed.
+// other kinds); what describes a whole phase has its kind. k6's own samples carry the phase in which their request
+// started, `trial_latency` and `trial_failed` the one in which it completed.
 import { Counter, Gauge, Trend } from 'k6/metrics';
 import type { Phase } from './plan.ts';
 
@@ -18,6 +18,13 @@ export const inFlightEnd = new Counter('trial_in_flight_end');
 export const begin = new Gauge('trial_begin');
 export const drained = new Gauge('trial_drained');
 export const late = new Gauge('trial_late', true);
+// What a phase is to be, told once at its beginning by the first user. Times are milliseconds, the window's since the
+// epoch; `trial_rate` is there for open load only.
+export const windowStart = new Gauge('trial_window_start');
+export const windowEnd = new Gauge('trial_window_end');
+export const users = new Gauge('trial_users');
+export const rate = new Gauge('trial_rate');
+export const thinkTime = new Gauge('trial_think_time');
 
 /** Every reason that a summary can tell apart; a status not listed here counts as `other`. */
 export const REASONS = ['timeout', 'connection', 'other', ...statuses().map((status) => `status-${status}`)];

@@ -58,16 +58,42 @@ function littlesLaw(record, thinkTime, tolerance = 0.02) {
   );
 }
 
+/**
+ * Measures, and checks what laws say of windows. As in a run, what was measured while the machine stalled does not count
+ * and is measured again: a stall moves that share of a window's answers to the other side of its edge.
+ */
+async function undisturbed(measure, check) {
+  for (let attempt = 1; ; attempt++) {
+    const result = await measure();
+    const [{ start, end }] = result.document.trials;
+    try {
+      await check(result);
+      return result;
+    } catch (error) {
+      if (attempt === 3 || result.stall < 0.01 * ((end - start) / 1000)) throw error;
+    }
+  }
+}
+
 test('a closed block: counts, percentiles, tags and the document on stdout', async (t) => {
-  const servers = { constant: await stub(constant(200)), bimodal: await stub(bimodal(100, 500, 20)) };
   const samples = join(folder, 'samples.json');
-  const result = await block(
-    experiment({ load: { model: 'closed', users: 45, think_time: '0s' }, windows: { measure: '3s' } }),
-    servers,
-    { DOCUMENT: 'stdout', SINGLE: '500ms', RUN_ID: 'r1', BLOCK: '7' },
-    { args: ['-o', `json=${samples}`] },
+  let servers = {};
+  const result = await undisturbed(
+    async () => {
+      servers = { constant: await stub(constant(200)), bimodal: await stub(bimodal(100, 500, 20)) };
+      const measured = await block(
+        experiment({ load: { model: 'closed', users: 45, think_time: '0s' }, windows: { measure: '3s' } }),
+        servers,
+        { DOCUMENT: 'stdout', SINGLE: '500ms', RUN_ID: 'r1', BLOCK: '7', NAMESPACE: 'n1' },
+        { args: ['-o', `json=${samples}`] },
+      );
+      for (const server of Object.values(servers)) server.close();
+      return measured;
+    },
+    ({ document }) => {
+      for (const record of document.trials) littlesLaw(record, 0);
+    },
   );
-  for (const server of Object.values(servers)) server.close();
   const { document, stdout } = result;
 
   await t.test('order and table', () => {
@@ -129,10 +155,6 @@ test('a closed block: counts, percentiles, tags and the document on stdout', asy
     }
   });
 
-  await t.test('Little’s law', () => {
-    for (const record of document.trials) littlesLaw(record, 0);
-  });
-
   await t.test('a single user’s window ends with its last answer', () => {
     for (const record of document.single) {
       assert.deepEqual([record.users, record.end], [1, record.drained]);
@@ -153,7 +175,7 @@ test('a closed block: counts, percentiles, tags and the document on stdout', asy
     const ofNoPhase = (metric, { time }) => /^vus(_max)?$/.test(metric) || Date.parse(time) < before;
     for (const { metric, data } of points) {
       const { tags } = data;
-      assert.deepEqual([tags.testid, tags.experiment, tags.block], ['r1', 'stub', '7'], metric);
+      assert.deepEqual([tags.testid, tags.experiment, tags.block, tags.namespace], ['r1', 'stub', '7', 'n1'], metric);
       if (ofNoPhase(metric, data)) continue;
       assert.ok(tags.variant in servers, metric);
       assert.ok(trials.includes(tags.trial), metric);
@@ -165,6 +187,26 @@ test('a closed block: counts, percentiles, tags and the document on stdout', asy
       points.filter(({ metric }) => metric === 'http_reqs').length,
       sum(result.records, (r) => r.completed),
     );
+    // What a phase is to be, once and under its kind: dashboards and rules find its window by it.
+    for (const [i, record] of result.records.entries()) {
+      const trial = { warmup: 'w', single: 's', measure: '' }[record.phase] + record.position;
+      const told = points.filter(({ metric, data }) => metric.startsWith('trial_') && data.tags.trial === trial);
+      const value = (name) => {
+        const [point, ...more] = told.filter(({ metric }) => metric === name);
+        assert.deepEqual(
+          [point.data.tags.phase, point.data.tags.variant, more],
+          [record.phase, record.variant, []],
+          name,
+        );
+        return point.data.value;
+      };
+      assert.equal(value('trial_window_start'), record.start, String(i));
+      // A single user's window ends with its last answer, which nobody knows before.
+      if (record.phase !== 'single') assert.equal(value('trial_window_end'), record.end);
+      assert.equal(value('trial_users'), record.users);
+      assert.equal(value('trial_think_time'), 0);
+      assert.equal(told.filter(({ metric }) => metric === 'trial_rate').length, 0, 'closed load has no rate');
+    }
     // Also of the users that take no part in a phase: all 45 have one iteration in each of the eight.
     for (const trial of trials) {
       assert.equal(
@@ -189,28 +231,35 @@ test('a closed block: counts, percentiles, tags and the document on stdout', asy
 
 test('a trial that leaves a backlog changes nothing in the next', async () => {
   // 1000 users on 200 workers, as many as Tomcat has, of 250 ms: 800 wait, each answer takes 1.25 s.
-  const servers = { queue: await stub(queue(200, 250)), constant: await stub(constant(1250)) };
-  const result = await block(
-    experiment({
-      load: { model: 'closed', users: 1000, think_time: '0s' },
-      windows: { measure: '2500ms' },
-      ideal: { queue: 800, constant: 800 },
-    }),
-    servers,
-    { WARMUP_CYCLES: '0', ORDER: 'queue,queue,constant,constant' },
+  await undisturbed(
+    async () => {
+      const servers = { queue: await stub(queue(200, 250)), constant: await stub(constant(1250)) };
+      const result = await block(
+        experiment({
+          load: { model: 'closed', users: 1000, think_time: '0s' },
+          windows: { measure: '2500ms' },
+          ideal: { queue: 800, constant: 800 },
+        }),
+        servers,
+        { WARMUP_CYCLES: '0', ORDER: 'queue,queue,constant,constant' },
+      );
+      for (const server of Object.values(servers)) server.close();
+      sound(result, servers);
+      return result;
+    },
+    ({ document }) => {
+      const [first, second, afterQueue, afterIdle] = document.trials;
+      for (const record of document.trials) {
+        near(record.in_flight.end, 1000, 0.1, 'in flight at the end');
+        littlesLaw(record, 0);
+      }
+      near(first.latency.mean, 1.25, 0.1, 'response time by the laws');
+      near(second.throughput, first.throughput, 0.02, 'same variant, throughput');
+      near(second.latency.mean, first.latency.mean, 0.02, 'same variant, latency');
+      near(afterQueue.throughput, afterIdle.throughput, 0.02, 'other variant, throughput');
+      near(afterQueue.latency.mean, afterIdle.latency.mean, 0.02, 'other variant, latency');
+    },
   );
-  for (const server of Object.values(servers)) server.close();
-  sound(result, servers);
-  const [first, second, afterQueue, afterIdle] = result.document.trials;
-  for (const record of result.document.trials) {
-    near(record.in_flight.end, 1000, 0.1, 'in flight at the end');
-    littlesLaw(record, 0);
-  }
-  near(first.latency.mean, 1.25, 0.1, 'response time by the laws');
-  near(second.throughput, first.throughput, 0.02, 'same variant, throughput');
-  near(second.latency.mean, first.latency.mean, 0.02, 'same variant, latency');
-  near(afterQueue.throughput, afterIdle.throughput, 0.02, 'other variant, throughput');
-  near(afterQueue.latency.mean, afterIdle.latency.mean, 0.02, 'other variant, latency');
 });
 
 test('latency holds the time to connect, once', async () => {
@@ -230,17 +279,24 @@ test('latency holds the time to connect, once', async () => {
 });
 
 test('think time, overrides and a single trial', async () => {
-  const servers = { constant: await stub(constant(200)) };
-  const result = await block(
-    experiment({ load: { model: 'closed', users: 3, think_time: '200ms' }, ideal: { constant: 125 } }),
-    servers,
-    { ORDER: 'constant', WARMUP_CYCLES: '0', USERS: '50', MEASURE: '2s' },
+  await undisturbed(
+    async () => {
+      const servers = { constant: await stub(constant(200)) };
+      const result = await block(
+        experiment({ load: { model: 'closed', users: 3, think_time: '200ms' }, ideal: { constant: 125 } }),
+        servers,
+        { ORDER: 'constant', WARMUP_CYCLES: '0', USERS: '50', MEASURE: '2s' },
+      );
+      servers.constant.close();
+      sound(result, servers);
+      return result;
+    },
+    ({ document }) => {
+      const [trial] = document.trials;
+      assert.deepEqual([trial.users, trial.end - trial.start], [50, 2000]);
+      littlesLaw(trial, 0.2);
+    },
   );
-  servers.constant.close();
-  sound(result, servers);
-  const [trial] = result.document.trials;
-  assert.deepEqual([trial.users, trial.end - trial.start], [50, 2000]);
-  littlesLaw(trial, 0.2);
 });
 
 test('warm-up only: an empty order', async () => {

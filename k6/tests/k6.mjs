@@ -65,21 +65,35 @@ export async function k6(env, { args = [], during = () => {} } = {}) {
   return { code, stdout, stderr };
 }
 
-/** Runs one block and reads its document. */
+/**
+ * Runs one block and reads its document. `stall`: seconds for which this process, which has the stub servers, did not get
+ * to run inside a trial's window, at most.
+ */
 export async function block(content, targets, env = {}, options = {}) {
   const path = join(folder, `document-${++files}.json`);
   const urls = Object.fromEntries(Object.entries(targets).map(([variant, target]) => [variant, target.url ?? target]));
+  const ticks = [];
+  const clock = setInterval(() => ticks.push(Date.now()), 5);
   const result = await k6(
     { EXPERIMENT: file(content), TARGETS: JSON.stringify(urls), DOCUMENT: path, ...env },
     options,
   );
+  clearInterval(clock);
   let document;
   try {
     document = env.DOCUMENT === 'stdout' ? reassemble(result.stdout) : JSON.parse(readFileSync(path, 'utf8'));
   } catch (error) {
     throw new Error(`no document: ${error.message}\n${result.stdout}\n${result.stderr}`);
   }
-  return { ...result, document, records: [...document.warmup, ...document.single, ...document.trials] };
+  const records = [...document.warmup, ...document.single, ...document.trials];
+  const stall = Math.max(0, ...document.trials.map(({ start, end }) => longestGap(ticks, start, end))) / 1000;
+  return { ...result, document, records, stall };
+}
+
+/** Milliseconds between two ticks inside [start, end), at most. */
+function longestGap(ticks, start, end) {
+  const inside = ticks.filter((tick) => tick >= start && tick < end);
+  return Math.max(0, ...inside.slice(1).map((tick, i) => tick - inside[i]));
 }
 
 export function reassemble(stdout) {
