@@ -61,7 +61,13 @@ def block(number: int, folder: Path, ledger: Ledger) -> dict[str, list[float]]:
         one = small.model_copy(update={"variants": ["platform"], "settings": settings})
         found: list[jvm.Jvm] = []
         launch = jvm.Launch(
-            tools.find_java(), tools.find_app(session.REPOSITORY), one, ledger, folder, f"{number}-{name}", True
+            {"platform": tools.find_java()},
+            tools.find_app(session.REPOSITORY),
+            one,
+            ledger,
+            folder,
+            f"{number}-{name}",
+            True,
         )
         jvm.spawn(launch, found)
         running[name] = found[0]

@@ -255,13 +255,13 @@ def block(
     rng: random.Random | None = None,
     **changes: Any,
 ) -> Block:
-    """One block that passes every gate: warm-up cycles, single-user phases, four trials in mirrored order."""
+    """One block that passes every gate: warm-up cycles, single-user phases, each variant's two trials, mirrored."""
     exp = exp or experiment()
     behaviour = behaviour or services(exp)
     factors = factors or {}
     rng = rng or random.Random(number)
-    a, b = reversed(exp.variants) if reverse else exp.variants
-    order = [a, b, b, a]
+    turns = exp.variants[::-1] if reverse else exp.variants
+    order = [*turns, *reversed(turns)]
     now = begin
     load = units.seconds(exp.windows.warmup_load)
 
@@ -284,11 +284,11 @@ def block(
         return found
 
     warmup = [
-        phase("warmup", v, 2 * cycle + i, load, exp.windows.warmup_users)
+        phase("warmup", v, len(turns) * cycle + i, load, exp.windows.warmup_users)
         for cycle in range(cycles)
-        for i, v in enumerate((a, b), 1)
+        for i, v in enumerate(turns, 1)
     ]
-    single = [phase("single", v, i, 5.0, 1) for i, v in enumerate((a, b), 1)]
+    single = [phase("single", v, i, 5.0, 1) for i, v in enumerate(turns, 1)]
     trials = [phase("measure", v, i, None, None) for i, v in enumerate(order, 1)]
     values: dict[str, Any] = {
         "block": number,
@@ -395,18 +395,18 @@ def run(
 ) -> Run:
     """A whole run.
 
-    ``noise`` is about the standard deviation of a block's log ratio; ``ratio`` makes the second variant's
+    ``noise`` is about the standard deviation of a block's log ratio; ``ratio`` makes the other variants'
     throughput that multiple of the first's; ``rejected`` maps a block to how its first attempt fails;
     ``changes`` go to the manifest.
     """
     exp = exp or experiment()
     behaviour = behaviour or services(exp)
-    first, second = exp.variants
+    first, *others = exp.variants
     if noise is None:
         noise = 0.001 if exp.name == "blocking" else 0.01
     if ratio is not None:
         most = min((behaviour[first].threads or math.inf) / behaviour[first].wait, exp.limits.cpu / 0.001)
-        behaviour = {**behaviour, second: replace(behaviour[second], most=most)}
+        behaviour = {**behaviour, **{v: replace(behaviour[v], most=most) for v in others}}
     rng = random.Random(seed)
     recorded: list[Block] = []
     samples: dict[tuple[int, int], BlockSeries] = {}
@@ -417,7 +417,7 @@ def run(
             drift = math.exp(rng.gauss(0, noise))
             factors = {
                 first: drift * math.exp(rng.gauss(0, noise / math.sqrt(2))),
-                second: drift * math.exp(rng.gauss(0, noise / math.sqrt(2))) * (ratio or 1.0),
+                **{v: drift * math.exp(rng.gauss(0, noise / math.sqrt(2))) * (ratio or 1.0) for v in others},
             }
             made = block(
                 number,

@@ -31,6 +31,15 @@ def test_every_committed_experiment_is_valid(name: str) -> None:
     assert experiment.load(name, session.EXPERIMENTS).name == name
 
 
+@pytest.mark.parametrize("place", ["k6/experiments", "helm/ci"])
+def test_no_setting_opens_a_connection_while_the_pool_is_configured(place: str) -> None:
+    # Spring Boot looks for "timeout" in the property "connection" of HikariCP's pool, whose getter opens one. The
+    # variable of connection-timeout is …_CONNECTIONTIMEOUT.
+    files = [path for path in (session.REPOSITORY / place).iterdir() if path.suffix in (".json", ".yaml")]
+    assert files
+    assert [path.name for path in files if "HIKARI_CONNECTION_" in path.read_text(encoding="utf-8")] == []
+
+
 def test_the_experiments_of_the_issue_are_there() -> None:
     wanted = {"blocking", "blocking-5s", "blocking-100ms", "cpu", "mixed", "blocking-open"}
     assert wanted <= set(experiment.names(session.EXPERIMENTS))
@@ -68,6 +77,11 @@ def test_the_committed_schema_is_fresh() -> None:
         (changed(variants=["platform"]), "variants"),
         (changed(primary="latency_p99"), "latency needs open load"),
         (changed(ideal={"green": 3}), "not among the variants"),
+        (changed(variants=["platform", "Virtual_21"]), "must be lower case"),
+        (changed(properties={"green": {"threads": "virtual"}}), "properties names 'green'"),
+        (changed(properties={"virtual": {"threads": "platform"}}), "properties.virtual.threads must be 'virtual'"),
+        (changed(properties={"virtual": {"threads": "green"}}), "properties.virtual.threads"),
+        (changed(properties={"virtual": {"threads": "virtual", "java": 17}}), "properties.virtual.java"),
         (changed(needs=["a pony"]), "needs"),
     ],
 )
@@ -90,3 +104,28 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
         experiment.load("bloking", session.EXPERIMENTS)
     assert "bloking" in caught.value.message
     assert "blocking" in caught.value.fix
+
+
+def test_a_variants_properties_are_what_makes_it() -> None:
+    own = {"threads": "virtual", "java": 21, "settings": {"LAB_DATABASE_DRIVER": "8.0.33"}}
+    found = experiment.parse(
+        changed(variants=["platform", "virtual-jdk21"], properties={"virtual-jdk21": own}, ideal={}), "here"
+    )
+    assert found.environment_of("platform") == {"SPRING_THREADS_VIRTUAL_ENABLED": "false"}
+    assert found.environment_of("virtual-jdk21") == {
+        "SPRING_THREADS_VIRTUAL_ENABLED": "true",
+        "LAB_DATABASE_DRIVER": "8.0.33",
+    }
+    assert (found.properties_of("virtual-jdk21").java, found.properties_of("platform").java) == (21, None)
+    assert experiment.parse(json.dumps(found.document()), "there") == found
+    with pytest.raises(KeyError):
+        found.properties_of("green")
+
+
+def test_a_publication_names_variants_of_the_experiment() -> None:
+    figure = {"said": "1/s", "throughput": 1}
+    publication = {"number": "009", "title": "t", "setting": "s", "explanation": "e", "figures": {"green": figure}}
+    with pytest.raises(BadInput, match=r"publication\.figures names 'green'"):
+        experiment.parse(changed(publication=publication), "here")
+    with pytest.raises(BadInput, match=r"publication\.number"):
+        experiment.parse(changed(publication={**publication, "number": "9", "figures": {}}), "here")

@@ -11,8 +11,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from tests.lab_call import TINY, Running, alive, blocks, leftovers, only, started, vtlab
+from vtlab import gates, plan, runner, session
+from vtlab import results as stored
+from vtlab.local.cgroup import Cgroup
+from vtlab.local.target import LocalTarget
+from vtlab.progress import Progress
 
 pytestmark = pytest.mark.real
 
@@ -38,7 +44,10 @@ def kill(root: Path, role: str) -> None:
 
 def test_a_dead_jvm_and_a_dead_prometheus_cost_a_block_each(tmp_path: Path) -> None:
     root = tmp_path / "results"
-    with Running(tmp_path, "run", TINY, "--blocks", "1", "--results", root) as run:
+    windows = json.loads(TINY.read_text(encoding="utf-8"))["windows"]
+    with Running(
+        tmp_path, "run", changed(tmp_path, windows=windows | {"trials": 2}), "--blocks", "1", "--results", root
+    ) as run:
         run.until("block 1 of 1: measuring")
         kill(root, "virtual")
         run.until("attempt 2: measuring")
@@ -50,6 +59,9 @@ def test_a_dead_jvm_and_a_dead_prometheus_cost_a_block_each(tmp_path: Path) -> N
     assert any("virtual: the JVM ended with exit code 137 (killed)" in fault for fault in faults)
     assert any("Prometheus ended with exit code 137 (killed)" in fault for fault in faults)
     assert verdict(results)["valid"] is True
+    order = [trial["variant"] for trial in blocks(results)[-1]["trials"]]
+    assert len(order) == 4
+    assert order == order[::-1], "mirrored"
     assert leftovers(root) == []
 
 
@@ -66,32 +78,6 @@ def test_a_k6_that_dies_again_and_again_makes_the_run_invalid(tmp_path: Path) ->
     assert verdict(results)["valid"] is False
     assert (results / "report.html").is_file()
     assert leftovers(root) == []
-
-
-def test_after_kill_9_the_next_call_ends_the_orphans_and_goes_on(tmp_path: Path) -> None:
-    root = tmp_path / "results"
-    with Running(tmp_path, "run", TINY, "--blocks", "2", "--results", root) as run:
-        run.until("block 2 of 2: measuring")
-        orphans = [pid for _, pid in started(root) if alive(pid)]
-        run.end(signal.SIGKILL)
-    assert len([pid for pid in orphans if alive(pid)]) >= 3, "two JVMs, Prometheus and perhaps k6 outlive it"
-    results = only(root)
-    (before,) = blocks(results)
-    with (results / "trials.jsonl").open("a", encoding="utf-8") as lines:
-        lines.write('{"version":1,"block":2,"attem')
-    done = vtlab("resume", results)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert [pid for pid in orphans if alive(pid)] == []
-    assert "earlier vtlab left behind" in done.stdout
-    after = blocks(results)
-    assert after[0] == before, "the finished block is kept as it was"
-    assert [b["block"] for b in after] == [1, 2]
-    assert verdict(results)["n"] == 2
-    assert leftovers(root) == []
-
-    reports = {name: (results / name).read_bytes() for name in ("report.html", "report.md", "verdict.json")}
-    assert vtlab("report", results).returncode == 0
-    assert reports == {name: (results / name).read_bytes() for name in reports}, "the same bytes each time"
 
 
 @pytest.mark.parametrize(
@@ -122,13 +108,6 @@ def test_failing_answers_make_the_run_invalid(tmp_path: Path) -> None:
 
 
 def test_a_squeezed_k6_is_called_saturated(tmp_path: Path) -> None:
-    from rich.console import Console
-
-    from vtlab import gates, plan, results, runner, session
-    from vtlab.local.cgroup import Cgroup
-    from vtlab.local.target import LocalTarget
-    from vtlab.progress import Progress
-
     fast = changed(
         tmp_path, request={"path": "/thread", "query": {"duration": "5ms"}}, load={"model": "closed", "users": 40}
     )
@@ -138,7 +117,7 @@ def test_a_squeezed_k6_is_called_saturated(tmp_path: Path) -> None:
     squeeze = Cgroup.create(f"test-{os.getpid()}-squeeze", 0.2, 2 * 1024**3)
     try:
         with LocalTarget(folder, root, session.REPOSITORY, k6_prefix=squeeze.prefix) as target:
-            found = results.read(folder)
+            found = stored.read(folder)
             block, _ = runner.attempt(
                 target, found.manifest, found.experiment, 1, 1, Progress(Console(quiet=True), [60]), "tiny"
             )
@@ -159,10 +138,22 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", place], check=True)
 
 
-def test_a_full_disk_is_named_and_finished_blocks_are_kept(small_disk: Path, tmp_path: Path) -> None:
+def test_a_kill_9_and_then_a_full_disk_lose_no_finished_block(small_disk: Path, tmp_path: Path) -> None:
     root = small_disk / "results"
     with Running(tmp_path, "run", TINY, "--blocks", "2", "--results", root) as run:
         run.until("block 2 of 2: measuring")
+        orphans = [pid for _, pid in started(root) if alive(pid)]
+        run.end(signal.SIGKILL)
+    assert len([pid for pid in orphans if alive(pid)]) >= 3, "two JVMs, Prometheus and perhaps k6 outlive it"
+    results = only(root)
+    (before,) = blocks(results)
+    with (results / "trials.jsonl").open("a", encoding="utf-8") as lines:
+        lines.write('{"version":1,"block":2,"attem')
+
+    with Running(tmp_path, "resume", results) as run:
+        run.until("block 2 of 2: measuring")
+        assert "earlier vtlab left behind" in run.text()
+        assert [pid for pid in orphans if alive(pid)] == []
         filler = small_disk / "filler"
         with filler.open("wb") as file:
             try:
@@ -175,10 +166,20 @@ def test_a_full_disk_is_named_and_finished_blocks_are_kept(small_disk: Path, tmp
         assert "Traceback" not in run.text()
         assert "disk" in run.text() or "space" in run.text()
     assert leftovers(root) == []
-    results = only(root)
-    assert [b["block"] for b in blocks(results)] == [1]
+    first = (results / "trials.jsonl").read_text(encoding="utf-8").splitlines()[0]
+    assert json.loads(first) == before, "the finished block is kept as it was"
+    assert [block.block for block in stored.read(results).blocks] == [1], "and nothing of the one that was lost"
+
     filler.unlink()
     done = vtlab("resume", results)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert [b["block"] for b in blocks(results)] == [1, 2]
+    after = blocks(results)
+    assert after[0] == before
+    assert [b["block"] for b in after] == [1, 2]
+    assert verdict(results)["n"] == 2
+    assert leftovers(root) == []
+
+    reports = {name: (results / name).read_bytes() for name in ("report.html", "report.md", "verdict.json")}
+    assert vtlab("report", results).returncode == 0
+    assert reports == {name: (results / name).read_bytes() for name in reports}, "the same bytes each time"
     shutil.rmtree(root)

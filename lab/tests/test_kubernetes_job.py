@@ -145,15 +145,6 @@ def test_without_a_quota_there_is_no_throttled_share() -> None:
     assert [sample.generator for sample in samples] == [None, None]
 
 
-def test_a_window_that_ends_just_after_the_last_sample_is_measured_to_it() -> None:
-    samples = job.samples("\n".join(line(f"0{i}.0", "@@node ;cpu 1 0 0 9 0 0 0 0 0 0;") for i in range(3)))
-    last = samples[-1].at
-    assert job.reaching(samples, last + 400) == last
-    assert job.reaching(samples, last + 10_000) == last + 10_000, "that much is missing: no measurement"
-    assert job.reaching(samples, last - 1000) == last - 1000
-    assert job.reaching([], 5) == 5
-
-
 @pytest.mark.parametrize("shell", [["sh"], ["bash", "--posix"]])
 def test_the_sampler_runs_beside_the_command_and_becomes_it(shell: list[str], tmp_path: Path) -> None:
     done = subprocess.run(

@@ -13,7 +13,7 @@ from tests.test_kubernetes_job import CRON_JOB
 from vtlab import session
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.experiment import load
-from vtlab.kubernetes import forward, release, target
+from vtlab.kubernetes import forward, job, release, target
 from vtlab.kubernetes.cluster import NotFound, Where
 from vtlab.local import processes
 
@@ -157,6 +157,39 @@ def test_an_environment_that_the_experiment_does_not_have_is_refused(cluster: Fa
     assert "--set variants.platform.env.SERVER_TOMCAT_THREADS_MAX=null in its place" in caught.value.fix
 
 
+def give(cluster: FakeCluster, variant: str, **env: str) -> None:
+    """As the chart does with a database and a downstream service: the password comes from a Secret."""
+    container = cluster.deployments[f"lab-{variant}"]["spec"]["template"]["spec"]["containers"][0]
+    container["env"] += [{"name": key, "value": value} for key, value in env.items()]
+    secret = {"secretKeyRef": {"name": "lab-database", "key": "password"}}
+    container["env"].append({"name": "SPRING_DATASOURCE_PASSWORD", "valueFrom": secret})
+
+
+BESIDE = {
+    "SPRING_DATASOURCE_URL": "jdbc:mysql://lab-database:3306/lab",
+    "SPRING_DATASOURCE_USERNAME": "lab",
+    "LAB_DOWNSTREAM_URL": "http://lab-downstream:8080",
+}
+
+
+def test_what_the_chart_gives_for_the_services_beside_is_no_setting(cluster: FakeCluster) -> None:
+    for name in ("platform", "virtual"):
+        give(cluster, name, **BESIDE)
+    assert release.facts(WHERE, BLOCKING).jvm_flags == ["-XX:+UseSerialGC", "-Xms384m", "-Xmx384m"]
+
+    give(cluster, "virtual", SPRING_DATASOURCE_HIKARI_MAXIMUM_POOL_SIZE="50")
+    with pytest.raises(BadInput, match="sets SPRING_DATASOURCE_HIKARI_MAXIMUM_POOL_SIZE=50, which the exp") as caught:
+        release.facts(WHERE, BLOCKING)
+    assert "SPRING_DATASOURCE_URL" not in caught.value.message + caught.value.fix
+
+
+def test_variants_beside_different_services_are_refused(cluster: FakeCluster) -> None:
+    give(cluster, "platform", **BESIDE)
+    give(cluster, "virtual", **{**BESIDE, "LAB_DOWNSTREAM_URL": "http://faster:8080"})
+    with pytest.raises(BadInput, match="more than their threads: LAB_DOWNSTREAM_URL is http://lab-downstream:8080 and"):
+        release.facts(WHERE, BLOCKING)
+
+
 @pytest.mark.parametrize("other", ["image", "flags"])
 def test_variants_that_differ_in_more_than_their_threads_are_refused(cluster: FakeCluster, other: str) -> None:
     container = cluster.deployments["lab-virtual"]["spec"]["template"]["spec"]["containers"][0]
@@ -267,14 +300,14 @@ def enter(folder: Path) -> None:
 
 
 def test_a_job_of_a_vtlab_that_is_gone_is_removed_with_its_config_map(cluster: FakeCluster, tmp_path: Path) -> None:
-    gone = f"{target._host()}_{os.getpid()}-1"
+    gone = f"{job._host()}_{os.getpid()}-1"
     cluster.found_jobs = [owned("lab-vtlab-run-a1b2-1-2-3", gone)]
     own = processes.Identity.of(os.getpid())
     assert own is not None
     # One was killed between two Jobs, and one run of this process could not remove its own.
     cluster.found_config_maps = [
         owned("lab-vtlab-run-a1b2", gone),
-        owned("lab-vtlab-old-c3d4", f"{target._host()}_{own.pid}-{own.start}"),
+        owned("lab-vtlab-old-c3d4", f"{job._host()}_{own.pid}-{own.start}"),
     ]
     enter(tmp_path)
     assert cluster.deleted == [
@@ -290,8 +323,8 @@ def test_what_another_vtlab_may_still_need_is_refused_and_nothing_deleted(
 ) -> None:
     living = processes.Identity.of(os.getppid())
     assert living is not None
-    gone = owned("lab-vtlab-old-c3d4", f"{target._host()}_{os.getpid()}-1")
-    for owner in ("another-machine_1-1", f"{target._host()}_{living.pid}-{living.start}"):
+    gone = owned("lab-vtlab-old-c3d4", f"{job._host()}_{os.getpid()}-1")
+    for owner in ("another-machine_1-1", f"{job._host()}_{living.pid}-{living.start}"):
         cluster.found_jobs, cluster.found_config_maps = [gone], [gone]
         if kind == "ConfigMap":
             # Between two Jobs there is nothing else.

@@ -105,6 +105,17 @@ def test_a_bound_that_the_measurement_refutes_explains_nothing() -> None:
     assert e.constraint.resource == "cpu"
 
 
+@pytest.mark.parametrize(("users", "named"), [(1, "cpu"), (2, "users")])
+def test_a_lone_user_is_the_constraint_only_where_nothing_else_is_short(users: int, named: str) -> None:
+    # One user alone always comes to X = 1 / R; here the request is CPU from its beginning to its end.
+    exp = builders.experiment(load={"model": "closed", "users": users, "think_time": "0s"})
+    busy = laws.explain(measured("virtual", (300 * users, 30, {"cpu_cores": 0.97}), exp=exp, alone=0.098))
+    assert names(busy)[0] == "users"
+    assert busy.constraint.resource == named
+    idle = laws.explain(measured("virtual", (300 * users, 30, {"cpu_cores": 0.1}), exp=exp, alone=0.098))
+    assert idle.constraint.resource == "users"
+
+
 def test_demands_are_ratios_of_sums() -> None:
     # 0.5 x 10 + 0.1 x 30 = 8 CPU seconds over 1000 + 3000 requests: 2 ms; a mean of ratios would say 3 ms.
     m = measured("virtual", (1000, 10, {"cpu_cores": 0.5}), (3000, 30, {"cpu_cores": 0.1}))
@@ -146,3 +157,33 @@ def test_littles_law_never_puts_closed_load_above_its_users_bound(
     (bound,) = [b for b in laws.bounds(m) if b.resource == "users"]
     assert bound.bound == pytest.approx(users / (response + think))
     assert bound.utilisation <= 1 + 1e-3
+
+
+def test_what_is_in_use_counts_only_where_what_is_held_inside_it_is_not_short() -> None:
+    # 2 carriers at 95 % for 60 queries in 30 s: a query takes 0.95 carrier-seconds, so at most 2/0.95 = 2.1/s.
+    pool = {"capacity_db-pool": 10.0, "utilization_db-pool": 1.0}
+    pinned = {"capacity_carriers": 2.0, "utilization_carriers": 0.95, "cpu_cores": 0.05}
+    e = laws.explain(measured("virtual", (60, 30, pool | pinned)))
+    assert (e.constraint.resource, e.constraint.bound) == ("carriers", pytest.approx(2 / 0.95))
+    assert e.next is not None
+    assert e.next.resource == "cpu", "the pool only looks busy: not next either"
+    assert "db-pool" in names(e)
+    # The same pool, and nothing pins: 10 connections held for 1 s each.
+    e = laws.explain(measured("virtual", (297, 30, pool | pinned | {"utilization_carriers": 0.1})))
+    assert (e.constraint.resource, e.constraint.bound) == ("db-pool", pytest.approx(9.9))
+    # Threads that wait for the CPU are mounted all the same.
+    busy = {"capacity_carriers": 1.0, "utilization_carriers": 1.0, "cpu_cores": 0.99}
+    assert laws.explain(measured("virtual", (2970, 30, busy))).constraint.resource == "cpu"
+
+
+@pytest.mark.parametrize(("inner", "named"), [({}, "executor"), ({"downstream": 0.96}, "downstream")])
+def test_a_full_executor_counts_where_its_tasks_do_not_wait_for_a_pool(inner: dict[str, float], named: str) -> None:
+    server: dict[str, Any] = {"capacity_executor": 50.0, "utilization_executor": 1.0, "cpu_cores": 0.1}
+    for name, used in inner.items():
+        server |= {f"capacity_{name}": 20.0, f"utilization_{name}": used}
+    assert laws.explain(measured("platform", (300, 30, server))).constraint.resource == named
+
+
+def test_an_idle_resource_is_no_bound() -> None:
+    server = {"capacity_carriers": 1.0, "utilization_carriers": 0.0, "cpu_cores": 0.068, "tomcat_threads_max": 200.0}
+    assert "carriers" not in names(laws.explain(measured("platform", (5998, 30, server))))

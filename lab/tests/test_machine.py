@@ -63,6 +63,18 @@ def test_what_was_not_sampled_is_none() -> None:
     assert machine.difference(samples, 2000, 3000)["generator_delay"] is None, "no CPU time, no share of it"
 
 
+def test_a_window_that_ends_just_after_k6_did_is_measured_to_its_last_sample() -> None:
+    samples = [
+        Sample(1000, 100, 50, 0, Usage(1, 0)),
+        Sample(2000, 200, 100, 0, Usage(2, 0)),
+        Sample(2250, 225, 112, 0),
+    ]
+    assert machine.reaching(samples, 2400, within_ms=500) == 2000
+    assert machine.reaching(samples, 2501, within_ms=500) == 2501, "that much is missing: no measurement"
+    assert machine.reaching(samples, 1500, within_ms=500) == 1500
+    assert machine.reaching([], 5, within_ms=500) == 5
+
+
 def test_delays_of_vanished_threads_stay() -> None:
     delays = Delays()
     assert delays.update({"1": (1_000_000_000, 5), "2": (500_000_000, 3)}) == (1.5, 8)
@@ -130,3 +142,7 @@ def test_a_process_that_ends_while_sampled_is_no_error() -> None:
     assert sampler._samples[0].generator is not None
     assert sampler._samples[-1].generator is None
     assert sampler._thread.is_alive() is False
+    first, last = (sampler._samples[i].at for i in (0, -1))
+    seen = [sample.at for sample in sampler._samples if sample.generator]
+    assert sampler.window(first, seen[-1] + 200)["generator_cpu"] is not None
+    assert sampler.window(first, last)["generator_cpu"] is None

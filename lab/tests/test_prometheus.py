@@ -14,6 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.lab_call import Running, vtlab
 from vtlab import session, tools
 from vtlab.errors import BlockFault, PrerequisiteMissing
 from vtlab.expressions import CHARTED, EXPRESSIONS
@@ -78,6 +79,36 @@ def now() -> int:
 
 
 @pytest.mark.real
+def test_what_a_run_has_kept_is_served_until_ctrl_c(tmp_path: Path, exposition: str) -> None:
+    run = tmp_path / "results" / "run"
+    with Ledger(tmp_path / "results") as own:
+        server = PrometheusServer(
+            tools.find_prometheus(session.REPOSITORY), run / "prometheus", own, tmp_path / "prometheus.log"
+        )
+        server.scrape({"platform": exposition})
+        with Prometheus(server.url) as client:
+            client.await_scrape("platform", now())
+        refused = vtlab("prometheus", run, "--port", str(ports.free(1)[0]))
+        assert (refused.returncode, "measuring" in refused.stderr) == (3, True), refused.stderr
+    at = now()
+    port = ports.free(1)[0]
+    with Running(tmp_path, "prometheus", run, "--port", str(port)) as serving:
+        serving.until(f"http://{ports.HOST}:{port} serves the data of run")
+        with Prometheus(f"http://{ports.HOST}:{port}") as client:
+            assert client.evaluate('cgroup_cpu_limit_cores{variant="platform"}', at) == 1.5
+        assert vtlab("prometheus", run, "--port", str(port)).returncode == 3, "taken"
+        assert serving.end(signal.SIGINT) == 130
+    assert ports.holder(port) is None
+    assert list((run / "prometheus" / ".processes").glob("*.jsonl")) == []
+
+
+def test_what_is_not_there_is_not_served(tmp_path: Path) -> None:
+    for words, said in ((["--port", "0"], "port 0"), ([], "holds no data of a Prometheus")):
+        done = vtlab("prometheus", tmp_path, *words)
+        assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+
+
+@pytest.mark.real
 def test_values_of_exactly_the_window(tmp_path: Path, ledger: Ledger, exposition: str) -> None:
     server = make(tmp_path, ledger)
     server.scrape({"platform": exposition})
@@ -105,7 +136,7 @@ def test_values_of_exactly_the_window(tmp_path: Path, ledger: Ledger, exposition
         assert client.in_flight("platform", before - 1, before) is None, "no scrape in between"
         assert found["carriers"] is None, "nobody exposes it"
         assert set(client.window("platform", end, end).values()) == {None}
-        assert client.evaluate(CHARTED["in_flight"].replace("$variant", "platform"), begin - 60_000) is None
+        assert client.evaluate(CHARTED["in_flight"].replace("$server", 'variant="platform"'), begin - 60_000) is None
         assert client.evaluate("1 + 1", end) == 2
         assert client.evaluate("0 / 0", end) is None
 
@@ -195,7 +226,7 @@ def test_long_ranges_are_asked_for_in_parts() -> None:
     asked = []
 
     def answer(request: httpx.Request) -> httpx.Response:
-        query = request.url.params
+        query = httpx.QueryParams(request.content.decode())
         asked.append((float(query["start"]), float(query["end"])))
         values = [[float(query["start"]), "1"], [float(query["end"]), "NaN"]]
         data = {"resultType": "matrix", "result": [{"metric": {}, "values": values}]}

@@ -13,7 +13,7 @@ import pytest
 from tests import builders, golden_files
 from vtlab import verdict
 from vtlab.analysis import Analysis, Run
-from vtlab.report import html, write
+from vtlab.report import html, markdown, write
 
 NASTY = "<script>alert('x')</script> & \"quotes\" | pipes"
 
@@ -116,6 +116,24 @@ def test_an_overloaded_variant_has_no_ratio() -> None:
     text = html.render(analyses("overloaded"))
     assert "faster (overloaded)" in text
     assert "no bound" in text
+
+
+def test_places_where_threads_were_pinned_are_listed_most_first() -> None:
+    run = builders.run(blocks=2)
+    windows = [t for b in run.blocks for t in b.trials if t.variant == "virtual"]
+    for trial in windows:
+        trial.pinned = {"a.Rare:1": 2 * trial.window, "b.Often:<2>": 3 * trial.window}
+    windows[0].pinned["c.Once:3"] = windows[0].window
+    analysis = verdict.analyse(run)
+    assert list(analysis.verdict.variants["virtual"].pinned.items()) == [
+        ("b.Often:<2>", pytest.approx(3)),
+        ("a.Rare:1", pytest.approx(2)),
+        ("c.Once:3", pytest.approx(1 / len(windows))),
+    ]
+    text = html.render([analysis])
+    assert text.index('<td>b.Often:&lt;2&gt;</td><td class="n">3/s</td>') < text.index("<td>a.Rare:1</td>")
+    assert "Pinned virtual threads" in markdown.render([analysis])
+    assert "Pinned virtual threads" not in html.render(analyses("full"))
 
 
 def test_the_same_runs_give_the_same_bytes() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 from collections.abc import Sequence
@@ -27,7 +28,7 @@ RUN = builders.run(blocks=2)
 @pytest.fixture(autouse=True)
 def as_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     """The order of each block is the one that it had."""
-    monkeypatch.setattr(plan, "order", lambda variants, seed, block: RUN.blocks[block - 1].order)
+    monkeypatch.setattr(plan, "order", lambda variants, seed, block, trials: RUN.blocks[block - 1].order)
 
 
 class Played:
@@ -115,9 +116,12 @@ def test_what_the_other_server_still_works_on_counts() -> None:
         """Platform is idle; virtual works on, if anybody looked."""
 
         seen: float | None = 5.0
+        scraped = math.inf
 
         def in_flight(self, variant: str, after_ms: int, until_ms: int) -> float | None:
-            return self.seen if variant == "virtual" and after_ms else 0.0
+            if variant == "platform" or not after_ms:
+                return 0.0
+            return self.seen if self.scraped > after_ms else None
 
     trials = [trial.model_copy(update={"server": {}}) for trial in RUN.blocks[0].trials[:2]]
     first, second = (
@@ -145,6 +149,11 @@ def test_what_the_other_server_still_works_on_counts() -> None:
     first.failed["timeout"] = 1
     fill_in_flight_before(document, server)  # type: ignore[arg-type]
     assert second.server["in_flight_before"] is None, "a timed-out request may go on"
+    first.failed["timeout"] = 0
+    server.seen = 1.0
+    server.scraped = first.drained + 100
+    fill_in_flight_before(document, server)  # type: ignore[arg-type]
+    assert second.server["in_flight_before"] == 0, "a server ends a request a little after its answer"
 
 
 def test_signals_are_held_back_within_each_other() -> None:

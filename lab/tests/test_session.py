@@ -10,9 +10,10 @@ import pytest
 from rich.console import Console
 
 from tests import builders
-from vtlab import plan, results, session, verdict
-from vtlab.errors import AssertionFailed, BadInput, InvalidRun
+from vtlab import plan, results, session, tools, verdict
+from vtlab.errors import AssertionFailed, BadInput, InvalidRun, PrerequisiteMissing
 from vtlab.experiment import load
+from vtlab.local import database, ports
 
 
 def test_the_root_is_where_the_ledger_is(tmp_path: Path) -> None:
@@ -42,6 +43,55 @@ def test_a_limit_above_the_machine_is_refused_before_anything_is_made(tmp_path: 
     with pytest.raises(BadInput, match="above this machine's"):
         session.begin(plan.runs([load("cpu", session.EXPERIMENTS)], [4096]), options, "x")
     assert not (tmp_path / "results").exists()
+
+
+def test_what_an_experiment_needs_is_looked_for_before_anything_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = session.Options(blocks=1, seed=1, root=tmp_path / "results", no_cpu_limit=False)
+    needy, calling, on_21 = (
+        plan.runs([builders.experiment().model_copy(update={"needs": [need]})], [])
+        for need in ("database", "downstream", "jdk21")
+    )
+    monkeypatch.setenv("VTLAB_DATABASE_URL", "jdbc:postgresql://h/lab")
+    with pytest.raises(BadInput, match="VTLAB_DATABASE_URL is no jdbc:mysql"):
+        session.begin(needy, options, "x")
+    (port,) = ports.free(1)
+    monkeypatch.setenv("VTLAB_DOWNSTREAM_URL", f"http://127.0.0.1:{port}")
+    with pytest.raises(PrerequisiteMissing, match="the downstream of VTLAB_DOWNSTREAM_URL does not answer"):
+        session.begin(calling, options, "x")
+    find = tools.find_java
+    monkeypatch.setattr(tools, "find_java", lambda wanted=None: find(wanted, [] if wanted == "21" else None))
+    with pytest.raises(PrerequisiteMissing, match="no JDK 21"):
+        session.begin(on_21, options, "x")
+    assert not (tmp_path / "results").exists()
+
+
+def test_the_manifest_has_the_versions_of_what_is_needed_and_no_password(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("VTLAB_DATABASE_URL", "VTLAB_DOWNSTREAM_URL"):
+        monkeypatch.delenv(name, raising=False)
+    java = tools.Java(tmp_path / "java", "21.0.8", "somebody")
+    find = tools.find_java
+    monkeypatch.setattr(tools, "find_java", lambda wanted=None: java if wanted == "21" else find(wanted))
+    monkeypatch.setattr(tools, "find_mariadb", lambda _: tools.Tool(tmp_path, "11.4.5-MariaDB"))
+    options = session.Options(blocks=1, seed=1, root=tmp_path / "results", no_cpu_limit=False)
+    experiment = builders.experiment().model_copy(update={"needs": ["database", "downstream", "jdk21"]})
+    found = results.read(session.begin(plan.runs([experiment], []), options, "own")).manifest.versions
+    assert found["database"] == "11.4.5-MariaDB"
+    assert found["jdk21"] == "21.0.8 (somebody)"
+    assert "downstream" not in found, "it is the app"
+    without = results.read(session.begin(plan.runs([builders.experiment()], []), options, "none")).manifest.versions
+    assert not {"database", "jdk21"} & without.keys()
+
+    monkeypatch.setenv("VTLAB_DATABASE_URL", "jdbc:mysql://db.example/lab")
+    monkeypatch.setenv("VTLAB_DATABASE_USER", "me")
+    monkeypatch.setenv("VTLAB_DATABASE_PASSWORD", "secret-word")
+    monkeypatch.setattr(database, "version", lambda host, port: f"8.4.3 of {host}:{port}")
+    folder = session.begin(plan.runs([experiment], []), options, "theirs")
+    assert results.read(folder).manifest.versions["database"] == "8.4.3 of db.example:3306"
+    assert [path for path in folder.rglob("*") if path.is_file() and b"secret-word" in path.read_bytes()] == []
 
 
 def test_noise_of_an_aa_run_is_the_sd_of_its_blocks() -> None:

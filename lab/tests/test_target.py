@@ -9,6 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -173,6 +174,68 @@ def test_a_whole_block_then_faults_then_a_block_again(watched: Watched) -> None:
     assert (watched.folder / "logs" / "1-4-virtual.log").exists()
 
 
+@pytest.mark.timeout(300)
+def test_what_they_need_runs_beside_the_variants(tmp_path: Path) -> None:
+    """A database and a downstream: started once, told to every variant, ended, and their data removed."""
+    watched = Watched(tmp_path, tiny(needs=["database", "downstream"], settings={"SPRING_DATASOURCE_URL": "mine"}))
+    with watched.target() as target:
+        target.start(watched.planned, 1, 1)
+        pids = dict(watched.look())
+        told = environment_of(pids["jvm platform"])
+        url, password = told["SPRING_DATASOURCE_URL"], told["SPRING_DATASOURCE_PASSWORD"]
+        assert url.startswith("jdbc:mysql://127.0.0.1:")
+        assert told["SPRING_DATASOURCE_USERNAME"] == "lab"
+        assert ports.holder(int(url.rpartition(":")[2].removesuffix("/lab"))) == pids["database"]
+        assert ports.holder(int(told["LAB_DOWNSTREAM_URL"].rpartition(":")[2])) == pids["jvm downstream"]
+        other = environment_of(pids["jvm virtual"])
+        for name in ("SPRING_DATASOURCE_URL", "SPRING_DATASOURCE_PASSWORD", "LAB_DOWNSTREAM_URL"):
+            assert other[name] == told[name]
+        for role in ("database", "jvm downstream"):
+            assert cgroup.limit_of(pids[role]) == cgroup.limit_of(os.getpid()), "no limit of a variant"
+            assert "SPRING_DATASOURCE_PASSWORD" not in environment_of(pids[role])
+        for pid in filter(alive, pids.values()):
+            assert password.encode() not in Path(f"/proc/{pid}/cmdline").read_bytes()
+
+        document = target.load(order=["virtual"], warmup_cycles=0, single=None)
+        assert document.trials[0].ok > 0
+        target.start(watched.planned, 2, 1)
+        again = watched.look()
+        assert (again["database"], again["jvm downstream"]) == (pids["database"], pids["jvm downstream"])
+        assert environment_of(again["jvm platform"])["SPRING_DATASOURCE_PASSWORD"] == password
+    watched.nothing_left("jvm platform", "jvm virtual", "jvm downstream", "database", "k6", "prometheus")
+    assert not (watched.folder / "database").exists()
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert watched.folder / "logs" / "database.log" in files
+    assert watched.folder / "logs" / "downstream.log" in files
+    assert [path for path in files if password.encode() in path.read_bytes()] == []
+
+
+@pytest.mark.timeout(300)
+def test_the_death_of_what_they_need_is_a_fault(tmp_path: Path) -> None:
+    watched = Watched(tmp_path, tiny(needs=["database", "downstream"]))
+    with watched.target() as target:
+        for attempt, name in enumerate(("database", "downstream"), 1):
+            target.start(watched.planned, 1, attempt)
+            role = "database" if name == "database" else "jvm downstream"
+            pid = watched.look()[role]
+            later(2, partial(os.kill, pid, signal.SIGKILL))
+            begun = time.monotonic()
+            with pytest.raises(
+                BlockFault, match=rf"^the {name} ended with exit code 137 \(killed\) while k6 loaded the variants$"
+            ):
+                target.load(order=["platform", "virtual"], warmup_cycles=3, single=None)
+            assert time.monotonic() - begun < 2 + 2
+            assert not alive(watched.look()["k6"])
+        # The second attempt had a database again.
+        assert alive(watched.pids["database"])
+    watched.nothing_left("jvm platform", "jvm virtual", "jvm downstream", "database", "k6", "prometheus")
+
+
+def environment_of(pid: int) -> dict[str, str]:
+    pairs = Path(f"/proc/{pid}/environ").read_text(encoding="utf-8").split("\0")
+    return dict(pair.split("=", 1) for pair in pairs if pair)
+
+
 class Stop(Exception):
     pass
 
@@ -266,7 +329,7 @@ def test_a_lost_port_race_is_run_again(tmp_path: Path, monkeypatch: pytest.Monke
         answers = iter([[taken, *real(1)], [*real(1), taken]])
         monkeypatch.setattr(ports, "free", lambda count: next(answers, None) or real(count))
         jdk, app = tools.find_java(), tools.find_app(session.REPOSITORY)
-        launch = jvm.Launch(jdk, app, tiny(), ledger, tmp_path / "logs", "1-1", False)
+        launch = jvm.Launch(dict.fromkeys(tiny().variants, jdk), app, tiny(), ledger, tmp_path / "logs", "1-1", False)
         jvm.spawn(launch, running)
         instances = jvm.verified(running)
     assert len(instances) == 2

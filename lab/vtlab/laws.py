@@ -13,6 +13,12 @@ with a CPU-bound service all 200 Tomcat threads are "busy", but what they wait f
 are consumed, never waited, so their demand is measured under load (with what load adds: garbage collection,
 switching). Threads and connections are *held*; their demand is the time held when nobody else is there,
 from the single-user phase.
+
+Of carriers, pools and executors only the share in use is known, waiting included. They are held inside one
+another (``HELD_INSIDE``), so an inner one that is short makes the outer ones look busy, and alone counts.
+
+A user that is alone reaches its own bound always, X = 1/(R+Z), whatever its request takes: it is the constraint
+only where nothing else is short.
 """
 
 from __future__ import annotations
@@ -159,6 +165,31 @@ RESOURCES: tuple[Resource, ...] = (
 )
 
 
+def _used(name: str) -> Callable[[Measured], float | None]:
+    """Demand from the share in use: D = U m / X."""
+
+    def demand(m: Measured) -> float | None:
+        capacity, busy = _level(f"capacity_{name}")(m), served(m.trials, f"utilization_{name}")
+        return None if capacity is None or busy is None else busy * capacity
+
+    return demand
+
+
+#: What is held while each of these is in use, and so makes it look busy when it is short itself.
+HELD_INSIDE: dict[str, tuple[str, ...]] = {
+    "carriers": ("cpu",),
+    "db-pool": ("cpu", "carriers"),
+    "downstream": ("cpu", "carriers"),
+    "executor": ("cpu", "carriers", "db-pool", "downstream"),
+}
+RESOURCES += tuple(Resource(name, _level(f"capacity_{name}"), _used(name)) for name in HELD_INSIDE)
+
+
+def lone(experiment: Experiment) -> bool:
+    """Whether the load is a single user, who sends one request after the other."""
+    return isinstance(experiment.load, ClosedLoad) and experiment.load.users == 1
+
+
 def bounds(m: Measured) -> list[Bound]:
     """Every bound that the measurements give, the smallest first: X <= m_k / D_k [2]."""
     throughput = m.throughput
@@ -185,10 +216,13 @@ def explain(m: Measured) -> Explanation:
 
     ``next`` is the next larger bound: what would hold the variant back were the constraint lifted; under an
     unknown constraint it is the smallest bound. A bound that the measurement refutes is listed, but neither
-    of the two.
+    of the two; nor is one of what is in use for lack of what is held inside it, nor that of a lone user who waits
+    for what is short.
     """
     every = bounds(m)
-    possible = [b for b in every if b.utilisation <= 1 / REACHED]
+    short = {b.resource for b in every if b.utilisation >= REACHED}
+    inside = {**HELD_INSIDE, "users": tuple(short - {"users"}) if lone(m.experiment) else ()}
+    possible = [b for b in every if b.utilisation <= 1 / REACHED and short.isdisjoint(inside.get(b.resource, ()))]
     if possible and possible[0].utilisation >= REACHED:
         return Explanation(_constraint(possible[0]), next(map(_constraint, possible[1:]), None), every)
     unknown = Constraint(resource="unknown", utilisation=None, bound=None)

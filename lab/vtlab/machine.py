@@ -7,7 +7,7 @@ import os
 import platform
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -96,6 +96,13 @@ def difference(samples: list[Sample], start_ms: int, end_ms: int) -> dict[str, f
     }
 
 
+def reaching(samples: Sequence[Sample], end_ms: int, within_ms: float) -> int:
+    """``end_ms``, or the time of k6's last sample where that is at most ``within_ms`` before it: k6 ends with its last
+    window when every request is answered at once."""
+    last = next((sample.at for sample in reversed(samples) if sample.generator), end_ms)
+    return last if end_ms - within_ms <= last < end_ms else end_ms
+
+
 def _at(samples: list[Sample], moment: int, read: str) -> float | None:
     after = bisect.bisect_left(samples, moment, key=lambda sample: sample.at)
     if after == len(samples) or (after == 0 and samples[0].at != moment):
@@ -131,8 +138,9 @@ class Sampler:
         self._thread = threading.Thread(target=self._run, name="machine", daemon=True)
 
     def window(self, start_ms: int, end_ms: int) -> dict[str, float | None]:
-        """See ``difference``."""
-        return difference(list(self._samples), start_ms, end_ms)
+        """See ``difference`` and ``reaching``."""
+        samples = list(self._samples)
+        return difference(samples, start_ms, reaching(samples, end_ms, 2000 * INTERVAL))
 
     def sample(self) -> Sample:
         """Reads everything once."""

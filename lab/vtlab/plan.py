@@ -47,17 +47,24 @@ def identical(experiment: Experiment, kind: str) -> Experiment:
         raise BadInput(f"unknown variant '{kind}'", f"known are: {', '.join(variant.ENVIRONMENT)}")
     names = [f"{kind}-a", f"{kind}-b"]
     rate = (experiment.ideal or {}).get(kind)
-    return experiment.model_copy(update={"variants": names, "ideal": dict.fromkeys(names, rate) if rate else None})
+    return experiment.model_copy(
+        update={"variants": names, "properties": {}, "ideal": dict.fromkeys(names, rate) if rate else None}
+    )
 
 
-def order(variants: Sequence[str], seed: int, block: int) -> list[str]:
-    """The mirrored order of one block: ABBA or BAAB, drawn from the run's seed for every pair of blocks.
+def order(variants: Sequence[str], seed: int, block: int, trials: int = 2) -> list[str]:
+    """The mirrored order of one block: ABBA or BAAB, drawn from the run's seed for every pair of blocks; ABCCBA and the
+    like of more than two.
 
-    The second block of a pair has the other order, so that neither variant is first much more often.
+    The second block of a pair has the reverse order, so that no variant is first much more often. With one trial of
+    each that pair alone is mirrored.
     """
-    drawn = random.Random(f"{seed}/{(block + 1) // 2}").random() < 0.5
-    first, second = variants if drawn == (block % 2 == 1) else reversed(variants)
-    return [first, second, second, first]
+    drawn = random.Random(f"{seed}/{(block + 1) // 2}")
+    forth = drawn.random() < 0.5
+    turns = drawn.sample(variants, len(variants)) if len(variants) > 2 else list(variants)
+    if forth != (block % 2 == 1):
+        turns.reverse()
+    return [*turns, *reversed(turns)] if trials == 2 else turns
 
 
 def block_seconds(experiment: Experiment) -> float:
@@ -71,5 +78,5 @@ def block_seconds(experiment: Experiment) -> float:
     warm = min(units.seconds(windows.spread), 1.0) + units.seconds(windows.warmup_load) + _PHASE_OVERHEAD
     total = _START + windows.warmup_cycles * warm * len(responses)
     for response in responses:
-        total += 2 * (max(responses) + 2 * response + units.seconds(windows.measure) + _PHASE_OVERHEAD)
+        total += windows.trials * (max(responses) + 2 * response + units.seconds(windows.measure) + _PHASE_OVERHEAD)
     return total

@@ -13,17 +13,23 @@ from typing import Any
 import httpx
 
 from vtlab.errors import BlockFault, PrerequisiteMissing
-from vtlab.expressions import CHARTED, EXPRESSIONS, expression
+from vtlab.expressions import CHARTED, EXPRESSIONS, fill
 from vtlab.records import K6Document, Trial
 
 #: The series exists from the first request on; a service that was scraped without it has none in flight.
-IN_FLIGHT = 'max(http_server_requests_active_seconds_count{variant="$variant"}) or 0 * max(up{variant="$variant"} == 1)'
+IN_FLIGHT = "max(http_server_requests_active_seconds_count{$server}) or 0 * max(up{$server} == 1)"
+#: Pinnings in a window by place, the places that have most.
+PINNED = "topk(5, sum by (class, line) (increase(jvm_threads_virtual_pinned_at_total{$server}[$window])) > 0)"
 #: Seconds to wait for the scrape after a window: several of its 1 s intervals.
 SCRAPED_WITHIN = 15.0
+#: Milliseconds that a server may take to end a request once the client has its answer: two periods of a CPU quota.
+_ENDS_WITHIN = 200
 #: From 3.0 on a range leaves its left end out.
 _LEAST_MAJOR = 3
 #: Prometheus answers with at most 11,000 points.
 _POINTS = 10_000
+#: The label that tells the named expressions of one query apart.
+_NAME = "vtlab_expression"
 
 
 class Prometheus:
@@ -33,6 +39,8 @@ class Prometheus:
         self.url = url.rstrip("/")
         #: More labels that tell a variant's series from others' in a Prometheus that is shared.
         self.selectors: dict[str, dict[str, str]] = {}
+        #: Labels that tell this run's samples of k6 from others'.
+        self.run: dict[str, str] = {}
         self._client = httpx.Client(base_url=self.url, timeout=15, trust_env=False, transport=transport)
 
     def refuse_old(self) -> None:
@@ -73,20 +81,41 @@ class Prometheus:
 
     def window(self, variant: str, start_ms: int, end_ms: int) -> dict[str, float | None]:
         """Every named expression over exactly the window. Waits for the first scrape after the window's end."""
+        found: dict[str, float | None] = dict.fromkeys(EXPRESSIONS)
         if end_ms <= start_ms:
-            return dict.fromkeys(EXPRESSIONS)
+            return found
         self.await_scrape(variant, end_ms)
-        seconds = (end_ms - start_ms) / 1000
-        return {
-            name: self.evaluate(self._of(template, variant, seconds), end_ms) for name, template in EXPRESSIONS.items()
-        }
+        # One query for all of them; which value is whose, says a label.
+        parts = (
+            f'label_replace({self._of(each.promql, variant, end_ms - start_ms)}, "{_NAME}", "{name}", "", "")'
+            for name, each in EXPRESSIONS.items()
+        )
+        query = {"query": " or ".join(parts), "time": _time(end_ms)}
+        seen: set[str] = set()
+        for series in self._get("/api/v1/query", query)["result"]:
+            name = series["metric"][_NAME]
+            if name in seen:
+                raise ValueError(f"the expression {name} has more than one result for {variant}")
+            seen.add(name)
+            found[name] = _finite(series["value"][1])
+        return found
+
+    def pinned(self, variant: str, start_ms: int, end_ms: int) -> dict[str, float]:
+        """Pinnings of virtual threads in the window by place, ``class:line``; most first. After ``window``, which waits
+        for the scrape."""
+        if end_ms <= start_ms:
+            return {}
+        query = {"query": self._of(PINNED, variant, end_ms - start_ms), "time": _time(end_ms)}
+        result = self._get("/api/v1/query", query)["result"]
+        found = {f"{each['metric']['class']}:{each['metric']['line']}": float(each["value"][1]) for each in result}
+        return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
     def in_flight(self, variant: str, after_ms: int, until_ms: int) -> float | None:
         """Requests in flight in the server at the last scrape after one time and until another; None without one."""
-        scraped = self.measured(variant, "max(timestamp(up{$selector})) * 1000", until_ms)
+        scraped = self.measured(variant, "max(timestamp(up{$server})) * 1000", until_ms)
         if scraped is None or scraped <= after_ms:
             return None
-        return self.evaluate(self._of(IN_FLIGHT, variant), until_ms)
+        return self.measured(variant, IN_FLIGHT, until_ms)
 
     def charted(self, variant: str, begin_ms: int, end_ms: int) -> dict[str, list[list[float]]]:
         """The series of the report's charts, every second."""
@@ -97,12 +126,12 @@ class Prometheus:
         return round(1000 * (self.evaluate("time()", None) or 0.0))
 
     def measured(self, variant: str, expr: str, at_ms: int) -> float | None:
-        """As ``evaluate``; ``$selector`` in the expression stands for the variant's labels."""
-        return self.evaluate(expr.replace("$selector", self._selector(variant)), at_ms)
+        """As ``evaluate``; ``$server`` in the expression stands for the variant's labels."""
+        return self.evaluate(expr.replace("$server", self._selector(variant)), at_ms)
 
     def labels(self, variant: str, expr: str, at_ms: int) -> dict[str, str]:
-        """The labels of the first series of an expression with ``$selector``; empty where there is none."""
-        query = {"query": expr.replace("$selector", self._selector(variant)), "time": _time(at_ms)}
+        """The labels of the first series of an expression with ``$server``; empty where there is none."""
+        query = {"query": expr.replace("$server", self._selector(variant)), "time": _time(at_ms)}
         result = self._get("/api/v1/query", query)["result"]
         return dict(result[0]["metric"]) if result else {}
 
@@ -133,9 +162,10 @@ class Prometheus:
         labels = {"variant": variant, **self.selectors.get(variant, {})}
         return ",".join(f'{name}="{value}"' for name, value in labels.items())
 
-    def _of(self, template: str, variant: str, window: float = 0) -> str:
-        """The named expression for the variant's own series."""
-        return expression(template, variant, window).replace(f'variant="{variant}"', self._selector(variant))
+    def _of(self, template: str, variant: str, window_ms: int = 1000) -> str:
+        """The named expression for the variant's own series, and k6's of it."""
+        client = ",".join(f'{name}="{value}"' for name, value in {"variant": variant, **self.run}.items())
+        return fill(template, server=self._selector(variant), client=client, window=f"{window_ms}ms")
 
     def close(self) -> None:
         """Gives up its connections."""
@@ -149,7 +179,8 @@ class Prometheus:
 
     def _get(self, path: str, query: dict[str, str]) -> dict[str, Any]:
         try:
-            answer = self._client.get(path, params=query)
+            # All expressions in one are more than some proxies take as an address.
+            answer = self._client.post(path, data=query) if "query" in query else self._client.get(path, params=query)
         except httpx.HTTPError as error:
             raise BlockFault(f"Prometheus at {self.url} does not answer: {error or type(error).__name__}") from error
         try:
@@ -177,7 +208,7 @@ def fill_in_flight_before(document: K6Document, client: Prometheus) -> None:
     variants = {trial.variant for trial in (*document.warmup, *document.single, *document.trials)}
     for trial in (*document.warmup, *document.single, *document.trials):
         last = before.get(trial.variant)
-        found = client.in_flight(trial.variant, last.drained if last else 0, trial.begin)
+        found = client.in_flight(trial.variant, _ended(last), trial.begin)
         if (
             found is None
             and last is not None
@@ -187,13 +218,18 @@ def fill_in_flight_before(document: K6Document, client: Prometheus) -> None:
             found = 0.0
         for other in variants - {trial.variant}:
             earlier = before.get(other)
-            left = client.in_flight(other, earlier.drained if earlier else 0, trial.begin)
+            left = client.in_flight(other, _ended(earlier), trial.begin)
             if left is None and earlier and (any(earlier.failed.values()) or earlier.failed_outside):
                 found = None
             elif left is not None and found is not None:
                 found = max(found, left)
         trial.server["in_flight_before"] = found
         before[trial.variant] = trial
+
+
+def _ended(phase: Trial | None) -> int:
+    """From when on a scrape shows nothing of a phase but what goes on in the server; 0 without one."""
+    return phase.drained + _ENDS_WITHIN if phase else 0
 
 
 def _time(ms: int) -> str:

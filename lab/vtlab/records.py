@@ -62,6 +62,8 @@ class Trial(Record):
     in_flight: InFlight
     #: The named expressions (``vtlab.expressions``) over exactly this window; None where nothing was scraped.
     server: dict[str, float | None] = {}
+    #: Pinnings of virtual threads in this window by the place that had them wait, ``class:line``; most first.
+    pinned: dict[str, float] = {}
     #: The machine and the load generator in this window (``vtlab.machine``).
     machine: dict[str, float | None] = {}
 
@@ -152,6 +154,8 @@ class Manifest(Record):
     versions: dict[str, str]
     jvm_flags: list[str]
     cpu_limited: bool
+    #: Where the Prometheus of a local run listens, and keeps its data; None: it listens anywhere, and its data go.
+    prometheus_port: int | None = None
     #: kernel, cgroup version, CPU model, cores, memory, load at the start.
     machine: dict[str, str]
 
@@ -222,6 +226,8 @@ class VariantResult(Record):
     constraint: Constraint
     next: Constraint | None
     bounds: list[Bound]
+    #: Pinnings of virtual threads per second by the place that had them wait, ``class:line``; most first.
+    pinned: dict[str, float]
     #: Throughput by the operational laws, where the experiment has it, and measured over it.
     ideal: float | None
     fidelity: float | None

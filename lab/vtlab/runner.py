@@ -76,7 +76,7 @@ def attempt(
     name: str,
 ) -> tuple[Block, BlockSeries]:
     title = f"{name}: block {number} of {manifest.blocks}" + (f", attempt {attempt}" if attempt > 1 else "")
-    order = plan.order(experiment.variants, manifest.seed, number)
+    order = plan.order(experiment.variants, manifest.seed, number, experiment.windows.trials)
     block = Block(block=number, attempt=attempt, order=order)
     samples: BlockSeries = {}
     try:

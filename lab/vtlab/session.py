@@ -6,6 +6,7 @@ import os
 import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -16,13 +17,14 @@ from rich.console import Console
 
 from vtlab import __version__, asserts, gates, machine, plan, results, runner, statistics, tools, verdict
 from vtlab.analysis import Analysis, Run
-from vtlab.errors import BadInput, Interrupted, InvalidRun, LabError, PrerequisiteMissing
+from vtlab.errors import BadInput, BlockFault, Interrupted, InvalidRun, LabError, PrerequisiteMissing
 from vtlab.experiment import Experiment, load
 from vtlab.kubernetes import release
 from vtlab.kubernetes.cluster import Where
 from vtlab.kubernetes.target import KubernetesTarget
-from vtlab.local import jvm, processes
-from vtlab.local.target import LocalTarget
+from vtlab.local import jvm, needs, processes
+from vtlab.local.prometheus_server import PrometheusServer
+from vtlab.local.target import KEPT, LocalTarget
 from vtlab.progress import Progress
 from vtlab.records import Facts, Manifest
 from vtlab.report import terminal
@@ -44,6 +46,8 @@ class Options:
     cluster: Where | None = None
     #: Assertions on the verdicts, as written.
     asserts: Sequence[str] = ()
+    #: Where the Prometheus of a local run listens, which then keeps its data; None is anywhere.
+    prometheus_port: int | None = None
 
 
 def begin(planned: Sequence[plan.PlannedRun], options: Options, label: str) -> Path:
@@ -72,6 +76,7 @@ def begin(planned: Sequence[plan.PlannedRun], options: Options, label: str) -> P
             asserts=list(options.asserts),
             commit=_commit(),
             cpu_limited=not options.no_cpu_limit,
+            prometheus_port=options.prometheus_port,
             target="kubernetes" if cluster else "local",
             cluster=cluster.document() if cluster else {},
         )
@@ -95,17 +100,15 @@ def _facts(experiment: Experiment) -> Facts:
             f"{experiment.name}: a CPU limit of {experiment.limits.cpu:g} is above this machine's {cores} cores",
             f"choose --cpu of at most {cores}; leave a core for the load generator",
         )
-    if experiment.needs:
-        raise PrerequisiteMissing(
-            f"{experiment.name} needs {', '.join(experiment.needs)}, which this target does not have",
-            "choose another experiment (vtlab list)",
-        )
     cache = tools.find_aot_cache(tools.find_app(REPOSITORY), tools.find_java())
-    return Facts(versions=_versions(), jvm_flags=list(jvm.flags(experiment, cache)), machine=machine.describe())
+    return Facts(
+        versions=_versions(experiment), jvm_flags=list(jvm.flags(experiment, cache)), machine=machine.describe()
+    )
 
 
-def _versions() -> dict[str, str]:
-    return {"vtlab": __version__, **tools.versions(REPOSITORY)}
+def _versions(experiment: Experiment) -> dict[str, str]:
+    """Of everything that runs the experiment here; PrerequisiteMissing or BadInput where something cannot be had."""
+    return {"vtlab": __version__, **tools.versions(REPOSITORY), **needs.versions(experiment.needs, REPOSITORY)}
 
 
 def root_of(folder: Path) -> Path:
@@ -144,18 +147,18 @@ def go_on(folder: Path, root: Path, console: Console) -> list[Analysis]:
     except LabError as error:
         error.fix = f"{error.fix}; then go on with: vtlab resume {folder}" if error.fix else f"vtlab resume {folder}"
         raise
-    analyses = report(folder, console)
+    found = report(folder, console)
     if invalid:
         raise invalid
-    for analysis in analyses:
+    for analysis in found:
         demands = [asserts.parse(text) for text in analysis.run.manifest.asserts]
         asserts.check(demands, [analysis.verdict])
-    return analyses
+    return found
 
 
-def refuse_invalid(folder: Path, analyses: Sequence[Analysis]) -> None:
+def refuse_invalid(folder: Path, found: Sequence[Analysis]) -> None:
     """InvalidRun when the gates rejected more blocks of a run than it may lose."""
-    for analysis in analyses:
+    for analysis in found:
         verdict, manifest = analysis.verdict, analysis.run.manifest
         if not verdict.valid and len(verdict.rejected) > manifest.max_rejected:
             raise InvalidRun(
@@ -165,6 +168,11 @@ def refuse_invalid(folder: Path, analyses: Sequence[Analysis]) -> None:
             )
 
 
+def analyses(folder: Path) -> list[Analysis]:
+    """The runs in ``folder``, judged together."""
+    return verdict.analyse_all([results.read(place) for place in results.runs_in(folder)])
+
+
 def report(folder: Path, console: Console) -> list[Analysis]:
     """Rebuilds every report in ``folder`` from the raw data and shows the verdicts."""
     places = results.runs_in(folder)
@@ -172,19 +180,47 @@ def report(folder: Path, console: Console) -> list[Analysis]:
     for run in runs:
         for warning in run.warnings:
             console.print(f"note: {warning}", highlight=False, style="yellow")
-    analyses = verdict.analyse_all(runs)
-    for place, analysis in zip(places, analyses, strict=True):
+    found = verdict.analyse_all(runs)
+    for place, analysis in zip(places, found, strict=True):
         results.write_verdict(place, analysis.verdict)
-    write_report(folder, analyses)
-    console.print(terminal.render(analyses))
+    write_report(folder, found)
+    console.print(terminal.render(found))
     console.print(f"\nreport: {folder / 'report.html'}", highlight=False, soft_wrap=True)
-    return analyses
+    return found
 
 
 def _target(place: Path, root: Path, manifest: Manifest) -> AbstractContextManager[runner.Target]:
     if manifest.target == "kubernetes":
         return KubernetesTarget(place, root, Where.of(manifest.cluster), manifest.run_id)
-    return LocalTarget(place, root, REPOSITORY, no_cpu_limit=not manifest.cpu_limited)
+    return LocalTarget(
+        place,
+        root,
+        REPOSITORY,
+        no_cpu_limit=not manifest.cpu_limited,
+        prometheus_port=manifest.prometheus_port,
+        run_id=manifest.run_id,
+    )
+
+
+def serve(folder: Path, port: int, console: Console) -> None:
+    """Serves what a run's Prometheus kept, until it is interrupted. BadInput where there is nothing of the kind."""
+    _refuse_other_systems()
+    kept = folder / KEPT
+    if not (kept / "data").is_dir():
+        raise BadInput(
+            f"{folder} holds no data of a Prometheus", "name the results directory of a run with --prometheus-port"
+        )
+    # Of a run that goes on the data have a server already, and two would break them; so would two of these.
+    processes.refuse_if_busy(root_of(folder))
+    with processes.claim(kept) as ledger:
+        server = PrometheusServer(
+            tools.find_prometheus(REPOSITORY), kept, ledger, folder / "logs" / "prometheus.log", port
+        )
+        server.scrape({})
+        console.print(f"{server.url} serves the data of {folder.name}; Ctrl-C ends it", highlight=False)
+        while server.ended() is None:
+            time.sleep(0.2)
+        raise BlockFault(f"Prometheus ended with {server.ended()}: {server.process.last_lines()}")
 
 
 def _refuse_other_parts(run: Run) -> None:
@@ -193,7 +229,7 @@ def _refuse_other_parts(run: Run) -> None:
     if manifest.target == "kubernetes":
         now = release.facts(Where.of(manifest.cluster), run.experiment).versions
     else:
-        now = _versions()
+        now = _versions(run.experiment)
     other = [
         f"{name} was {manifest.versions.get(name)}, is {now[name]}"
         for name in now

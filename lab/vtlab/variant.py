@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from vtlab.errors import BadInput
 
-#: What the lab sets for each variant. One property, nothing else, makes the difference.
+#: What handles a request.
+Threads = Literal["platform", "virtual", "reactive"]
+
+#: What the lab sets for each kind of threads. One property, nothing else, makes the difference.
 ENVIRONMENT: dict[str, dict[str, str]] = {
     "platform": {"SPRING_THREADS_VIRTUAL_ENABLED": "false"},
     "virtual": {"SPRING_THREADS_VIRTUAL_ENABLED": "true"},
+    "reactive": {"SPRING_MAIN_WEB_APPLICATION_TYPE": "reactive"},
 }
 
 
@@ -17,17 +23,13 @@ def kind(name: str) -> str:
     return base if letter in ("a", "b") and base in ENVIRONMENT else name
 
 
-def environment(name: str) -> dict[str, str]:
-    """The environment that makes this variant. KeyError for an unknown one."""
-    return ENVIRONMENT[kind(name)]
-
-
-def refuse_other_threads(name: str, pool: float | None) -> None:
+def refuse_other_threads(name: str, threads: Threads, pool: float | None) -> None:
     """BadInput when a variant does not run on its kind of threads. ``pool``: the most threads that Tomcat's pool may
-    have by its own meter, -1 without a pool, which is under virtual threads; None where nobody says."""
-    runs = "unknown" if pool is None else "virtual" if pool < 0 else "platform"
-    if runs != kind(name):
+    have by its own meter, -1 without a pool, which is under virtual threads; None where there is no Tomcat."""
+    without = "reactive" if threads == "reactive" else "unknown"
+    runs = without if pool is None else "virtual" if pool < 0 else "platform"
+    if runs != threads:
         raise BadInput(
-            f"{name}: it runs on {runs} threads, whatever SPRING_THREADS_VIRTUAL_ENABLED says",
+            f"{name}: it runs on {runs} threads, whatever {' and '.join(ENVIRONMENT[threads])} says",
             "remove from the settings what overrides that (SPRING_APPLICATION_JSON)",
         )

@@ -1,13 +1,14 @@
 """From runs to verdicts: which blocks count, the ratios over them, and what bounds each variant.
 
-The experiment's second variant is compared with its first (virtual over platform). Only the primary metric
+Each further variant of the experiment is compared with its first (virtual over platform). Only the primary metric
 has p values and a verdict; the others have a ratio and an interval.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -64,14 +65,45 @@ def analyse_all(runs: Sequence[Run]) -> list[Analysis]:
     """
     judged = [_judge(run) for run in runs]
     complete = [len(accepted) == run.manifest.blocks for run, (accepted, _, _) in zip(runs, judged, strict=True)]
-    adjusted = statistics.holm([c[0].p_t if ok else None for ok, (_, _, c) in zip(complete, judged, strict=True)])
+    adjusted = statistics.holm(
+        [
+            c.p_t if ok else None
+            for run, ok, (_, _, comparisons) in zip(runs, complete, judged, strict=True)
+            for c in _primaries(run.experiment, comparisons)
+        ]
+    )
     family = sum(p is not None for p in adjusted)
+    given = iter(adjusted)
     found = []
-    for run, (accepted, rejected, comparisons), p, ok in zip(runs, judged, adjusted, complete, strict=True):
-        primary = _adjusted(comparisons[0], p, family)
+    for run, (accepted, rejected, comparisons), ok in zip(runs, judged, complete, strict=True):
+        primaries = [_adjusted(c, next(given), family) for c in _primaries(run.experiment, comparisons)]
         if not ok:
-            primary = primary.model_copy(update={"verdict": "inconclusive"})
-        found.append(_analysis(run, accepted, rejected, [primary, *comparisons[1:]]))
+            primaries = [c.model_copy(update={"verdict": "inconclusive"}) for c in primaries]
+        others = [c for c in comparisons if c.metric != run.experiment.primary]
+        found.append(_analysis(run, accepted, rejected, [*primaries, *others]))
+    return found
+
+
+def _primaries(experiment: Experiment, comparisons: Sequence[Comparison]) -> list[Comparison]:
+    return [c for c in comparisons if c.metric == experiment.primary]
+
+
+def pairs(analysis: Analysis) -> list[Analysis]:
+    """One analysis for each comparison of an experiment of more than two variants, for the report: of each with the
+    first. The gates are still of them all, for a block counts with all its variants or not at all."""
+    over, *others = analysis.run.experiment.variants
+    if len(others) == 1:
+        return [analysis]
+    found = []
+    for of in others:
+        verdict = analysis.verdict.model_copy(
+            update={
+                "comparisons": [c for c in analysis.verdict.comparisons if c.of == of],
+                "variants": {name: analysis.verdict.variants[name] for name in (over, of)},
+            }
+        )
+        experiment = analysis.run.experiment.model_copy(update={"variants": [over, of]})
+        found.append(replace(analysis, run=replace(analysis.run, experiment=experiment), verdict=verdict))
     return found
 
 
@@ -101,11 +133,12 @@ def count(run: Run) -> tuple[list[Block], list[Rejection]]:
 
 
 def _comparisons(experiment: Experiment, accepted: Sequence[Block]) -> list[Comparison]:
-    over, of = experiment.variants
-    found = [_primary(experiment, accepted, of, over)]
-    for name in METRICS:
-        if name != experiment.primary and (logs := _log_ratios(name, accepted, of, over)):
-            found.append(_comparison(name, of, over, logs, _overloads(experiment, name, accepted)))
+    over, *others = experiment.variants
+    found = [_primary(experiment, accepted, of, over) for of in others]
+    for of in others:
+        for name in METRICS:
+            if name != experiment.primary and (logs := _log_ratios(name, accepted, of, over)):
+                found.append(_comparison(name, of, over, logs, _overloads(experiment, name, accepted, (of, over))))
     return found
 
 
@@ -136,11 +169,11 @@ def _weighted(metric: Metric, trials: Sequence[Trial]) -> float | None:
     return laws.ratio((None if v is None else v * w, w) for v, w in values)
 
 
-def _overloads(experiment: Experiment, metric: str, accepted: Sequence[Block]) -> list[str]:
-    """Variants that were overloaded in any block that counts; only latencies are touched by it."""
+def _overloads(experiment: Experiment, metric: str, accepted: Sequence[Block], of: Sequence[str]) -> list[str]:
+    """Which of these variants were overloaded in any block that counts; only latencies are touched by it."""
     if not metric.startswith("latency"):
         return []
-    return [v for v in experiment.variants if any(_overloaded(block, v, experiment) for block in accepted)]
+    return [v for v in experiment.variants if v in of and any(_overloaded(block, v, experiment) for block in accepted)]
 
 
 def _overloaded(block: Block, variant: str, experiment: Experiment) -> bool:
@@ -172,7 +205,7 @@ def _primary(experiment: Experiment, accepted: Sequence[Block], of: str, over: s
     were, nothing is shown.
     """
     metric, better = experiment.primary, METRICS[experiment.primary].better
-    overloaded = _overloads(experiment, metric, accepted)
+    overloaded = _overloads(experiment, metric, accepted, (of, over))
     nothing = Comparison(
         metric=metric,
         of=of,
@@ -264,9 +297,18 @@ def _variant(m: laws.Measured) -> VariantResult:
         constraint=explained.constraint,
         next=explained.next,
         bounds=explained.bounds,
+        pinned=_pinned(m),
         ideal=ideal,
         fidelity=throughput / ideal if ideal and m.trials else None,
     )
+
+
+def _pinned(m: laws.Measured) -> dict[str, float]:
+    """Pinnings per second of all windows by place, most first."""
+    seconds = math.fsum(t.window for t in m.trials)
+    places = {place for t in m.trials for place in t.pinned}
+    rates = {place: math.fsum(t.pinned.get(place, 0.0) for t in m.trials) / seconds for place in places}
+    return dict(sorted(rates.items(), key=lambda item: (-item[1], item[0])))
 
 
 def _environment(run: Run, blocks: Sequence[Block]) -> dict[str, Any]:

@@ -187,6 +187,8 @@ def constraint(variant: str, result: VariantResult, experiment: Experiment) -> s
     capacity = next((b.capacity for b in result.bounds if b.resource == held.resource), 0.0)
     what = _resource(held.resource, capacity, experiment)
     text = f"{variant}: held back by {what}: {measured} {beside} {rate(held.bound)}"
+    if held.utilisation is not None:
+        text += f", utilisation {100 * held.utilisation:.0f} %"
     if result.next and result.next.bound is not None:
         text += f"; next would be {_short(result.next.resource)} at {rate(result.next.bound)}"
     return text + "."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from vtlab import variant
 from vtlab.doctor import Finding, asked
 from vtlab.errors import LabError, PrerequisiteMissing
 from vtlab.kubernetes import forward, job
@@ -60,7 +59,7 @@ def _rights(name: str, namespace: str, missing: list[str], role: str) -> Finding
 
 def _deployments(cluster: Cluster) -> str:
     found = []
-    for name in variant.ENVIRONMENT:
+    for name in ("platform", "virtual"):
         try:
             status = cluster.deployment(cluster.where.deployment(name)).get("status", {})
         except NotFound:

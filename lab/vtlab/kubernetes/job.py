@@ -1,8 +1,9 @@
-"""One call of k6 as a Job: made from the chart's CronJob, read from its log. Pure functions."""
+"""One call of k6 as a Job: made from the chart's CronJob, read from its log; and whose Job it is."""
 
 from __future__ import annotations
 
 import copy
+import os
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -11,6 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from vtlab.errors import BlockFault
+from vtlab.local import processes
 from vtlab.machine import Delays, Sample, Usage
 from vtlab.records import K6Document
 
@@ -21,6 +23,8 @@ CONTAINER = "k6"
 EXPERIMENT = "/experiment/experiment.json"
 #: Marks vtlab's own objects.
 MANAGED_BY = "app.kubernetes.io/managed-by"
+#: Names the vtlab that made it: machine, process and its start.
+_OWNER = "vtlab/owner"
 
 #: Writes every half second what the kernel says of the node and of k6, for the gates: throttled periods of the pod's
 #: control group (v2 or v1), ticks of the node's cores, and of each thread of k6 (the shell becomes it) its
@@ -73,6 +77,30 @@ def manifest(cron_job: Json, name: str, labels: Mapping[str, str], env: Mapping[
     k6.setdefault("volumeMounts", []).append({"name": "experiment", "mountPath": "/experiment", "readOnly": True})
     spec.setdefault("volumes", []).append({"name": "experiment", "configMap": {"name": config_map}})
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": body["spec"]}
+
+
+def labels(release: str) -> dict[str, str]:
+    """Of what vtlab makes for a release: another vtlab sees who did, and whether that one still lives."""
+    own = processes.Identity.of(os.getpid())
+    return {
+        MANAGED_BY: "vtlab",
+        "app.kubernetes.io/instance": release,
+        _OWNER: f"{_host()}_{own.pid}-{own.start}" if own else _host(),
+    }
+
+
+def orphaned(made: Json) -> bool:
+    """Whether the vtlab that made it ran on this machine and is gone, or is this one: a cluster that was away at the
+    end of its last run kept it."""
+    host, _, process = made["metadata"].get("labels", {}).get(_OWNER, "").partition("_")
+    pid, _, start = process.partition("-")
+    known = host == _host() and pid.isdigit() and start.isdigit()
+    return known and (int(pid) == os.getpid() or not processes.Identity(int(pid), int(start)).alive())
+
+
+def _host() -> str:
+    """This machine's name, as a label may hold it."""
+    return re.sub(r"[^A-Za-z0-9.-]+", "-", os.uname().nodename).strip("-.")[:30] or "unknown"
 
 
 def owner(cron_job: Json) -> Json:
@@ -145,12 +173,6 @@ def samples(log: str) -> list[Sample]:
             )
         )
     return sorted(found, key=lambda sample: sample.at)
-
-
-def reaching(found: Sequence[Sample], end_ms: int, within_ms: int = 1500) -> int:
-    """``end_ms``, or the time of the last sample where that is a little before it: the sampler ends with k6."""
-    last = found[-1].at if found else end_ms
-    return last if end_ms - within_ms <= last < end_ms else end_ms
 
 
 def last_lines(log: str, count: int = 8) -> str:

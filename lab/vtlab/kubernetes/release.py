@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from vtlab import __version__, units, variant
+from vtlab import __version__, units
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.experiment import Experiment
 from vtlab.kubernetes import job
@@ -13,6 +13,10 @@ from vtlab.kubernetes.cluster import Cluster, Json, NotFound, Where
 from vtlab.records import Facts
 
 _FLAGS = "JAVA_TOOL_OPTIONS"
+#: What the chart tells every variant of the database and the downstream service beside it: no setting of an experiment.
+GIVEN = frozenset(
+    {"SPRING_DATASOURCE_URL", "SPRING_DATASOURCE_USERNAME", "SPRING_DATASOURCE_PASSWORD", "LAB_DOWNSTREAM_URL"}
+)
 #: Of limits, relative: the chart may write 500m where the experiment says 0.5.
 TOLERANCE = 0.01
 
@@ -32,7 +36,7 @@ def facts_of(cluster: Cluster, experiment: Experiment) -> Facts:
     found = {name: _deployment(cluster, name) for name in experiment.variants}
     for name, each in found.items():
         _refuse_other(where, experiment, name, each)
-    _refuse_different(found)
+    _refuse_different(experiment, found)
     k6 = job.k6(template(cluster, experiment))
     app = _app(found[experiment.variants[0]])
     chart = found[experiment.variants[0]]["metadata"].get("labels", {}).get("helm.sh/chart", "unknown")
@@ -89,13 +93,17 @@ def _refuse_other(where: Where, experiment: Experiment, name: str, deployment: J
         wrong.append((text, f"limits.memory={wanted.memory}"))
     if f"-Xmx{wanted.heap}" not in env.get(_FLAGS, "").split():
         wrong.append((f"its heap is not -Xmx{wanted.heap}", f"limits.heap={wanted.heap}"))
-    for key, value in {**experiment.settings, **variant.environment(name)}.items():
+    own = experiment.environment_of(name)
+    for key, value in {**experiment.settings, **own}.items():
         if env.get(key) != value:
-            setting = f"variants.{name}.env.{key}" if key in variant.environment(name) else f"settings.{key}"
+            setting = f"variants.{name}.env.{key}" if key in own else f"settings.{key}"
             wrong.append((f"its {key} is {env.get(key, 'absent')}, not {value}", f"{setting}={value}"))
-    unknown = sorted(env.keys() - {_FLAGS, *experiment.settings, *variant.environment(name)})
+    unknown = sorted(env.keys() - {_FLAGS, *GIVEN, *experiment.settings, *own})
     for key in unknown:
         wrong.append((f"it sets {key}={env[key]}, which the experiment does not", f"settings.{key}=null"))
+    for flag in experiment.properties_of(name).jvm_flags:
+        if flag not in env.get(_FLAGS, "").split():
+            wrong.append((f"it lacks the JVM flag {flag}", f"variants.{name}.jvmFlags={{{flag}}}"))
     if deployment["spec"].get("replicas") != 1:
         wrong.append((f"it has {deployment['spec'].get('replicas')} replicas, not 1", ""))
     if wrong:
@@ -105,22 +113,28 @@ def _refuse_other(where: Where, experiment: Experiment, name: str, deployment: J
             if setting
         )
         # Where a variable comes from the Deployment does not tell, and the chart's schema refuses a null for nothing.
-        own = " ".join(f"--set variants.{name}.env.{key}=null" for key in unknown)
+        removed = " ".join(f"--set variants.{name}.env.{key}=null" for key in unknown)
         raise BadInput(
             f"Deployment {where.deployment(name)} is not what {experiment.name} asks for: "
             + "; ".join(text for text, _ in wrong),
             where.helm_upgrade(settings)
-            + (f" (where the chart says 'got null', {name} alone sets it: {own} in its place)" if own else ""),
+            + (f" (where the chart says 'got null', {name} alone sets it: {removed} in its place)" if removed else ""),
         )
 
 
-def _refuse_different(deployments: Mapping[str, Json]) -> None:
+def _refuse_different(experiment: Experiment, deployments: Mapping[str, Json]) -> None:
     """BadInput when the variants differ in more than what makes them variants: image, JVM flags, environment."""
+    made_by = {key for name in deployments for key in experiment.environment_of(name)}
+    same_java = len({experiment.properties_of(name).java for name in deployments}) == 1
     seen: dict[str, Json] = {}
     for name, deployment in deployments.items():
         app = _app(deployment)
-        env = {key: value for key, value in job.environment_of(app).items() if key not in variant.environment(name)}
-        seen[name] = {"image": app.get("image"), **env}
+        env = {key: value for key, value in job.environment_of(app).items() if key not in made_by}
+        if _FLAGS in env:
+            own = experiment.properties_of(name).jvm_flags
+            env[_FLAGS] = " ".join(flag for flag in env[_FLAGS].split() if flag not in own)
+        # Another JDK is another image.
+        seen[name] = {**({"image": app.get("image")} if same_java else {}), **env}
     (first, one), *others = seen.items()
     for name, other in others:
         differing = [key for key in {**one, **other} if one.get(key) != other.get(key)]

@@ -24,7 +24,7 @@ from vtlab.kubernetes.cluster import Cluster, Json, Where
 from vtlab.kubernetes.forward import Forward
 from vtlab.local import processes
 from vtlab.local.processes import Ledger
-from vtlab.machine import difference
+from vtlab.machine import difference, reaching
 from vtlab.prometheus import Prometheus, fill_in_flight_before
 from vtlab.records import Instance, K6Document
 
@@ -35,6 +35,8 @@ _SCRAPED_WITHIN = 150.0
 _SCRAPE_INTERVAL = 1.0
 #: Seconds for which the clean-up waits for an API server that is away.
 _LAST_PATIENCE = 10.0
+#: Milliseconds at the end of a window that k6 may not have lived through: some samples in its pod.
+_UNSEEN = 1500
 #: Annotation whose change replaces the pods.
 _BLOCK = "vtlab/block"
 #: Of the variants' Services.
@@ -148,7 +150,8 @@ class KubernetesTarget:
             "TARGETS": json.dumps(targets),
             "ORDER": ",".join(order),
             "WARMUP_CYCLES": str(warmup_cycles),
-            **({"SINGLE": single} if single else {}),
+            # Over the chart's, which has one for blocks by hand.
+            "SINGLE": single or "",
             "RUN_ID": self._run_id,
             "BLOCK": str(block),
             "DOCUMENT": "stdout",
@@ -159,7 +162,8 @@ class KubernetesTarget:
         records = (*found.warmup, *found.single, *found.trials)
         for trial in records:
             trial.server = client.window(trial.variant, trial.start, trial.end)
-            trial.machine = difference(samples, trial.start, job.reaching(samples, trial.end))
+            trial.pinned = client.pinned(trial.variant, trial.start, trial.end)
+            trial.machine = difference(samples, trial.start, reaching(samples, trial.end, _UNSEEN))
         fill_in_flight_before(found, client)
         self._refuse_pressure(client, records[0].begin, records[-1].drained)
         return found
@@ -188,7 +192,7 @@ class KubernetesTarget:
         template = release.template(cluster, experiment)
         self._job = name
         try:
-            cluster.create_job(job.manifest(template, name, self._labels(), env, self._name))
+            cluster.create_job(job.manifest(template, name, job.labels(self._where.release), env, self._name))
             pod = watch.ended(cluster, name, f"{self._name}-", self._pods)
             self._nodes = {str(each["spec"].get("nodeName", "")) for each in (pod, *self._pods.values())}
             log = cluster.log(pods.name(pod), job.CONTAINER)
@@ -208,8 +212,8 @@ class KubernetesTarget:
         """What the JVM says of itself; PrerequisiteMissing where that is not the limit that it should have."""
         pod = self._pods[name]
         now = client.now()
-        limit = client.measured(name, "max(cgroup_cpu_limit_cores{$selector})", now)
-        processors = client.measured(name, "max(system_cpu_count{$selector})", now)
+        limit = client.measured(name, "max(cgroup_cpu_limit_cores{$server})", now)
+        processors = client.measured(name, "max(system_cpu_count{$server})", now)
         wanted = experiment.limits.cpu
         if limit is None or abs(limit - wanted) > release.TOLERANCE * wanted or processors != math.ceil(wanted):
             seen = "no limit" if limit is None else f"{limit:g} cores"
@@ -218,15 +222,15 @@ class KubernetesTarget:
                 f"{processors or 0:g} processors",
                 "let the node's kubelet enforce CPU limits (cpuCFSQuota: true)",
             )
-        variant.refuse_other_threads(
-            name, client.measured(name, "max(tomcat_threads_config_max_threads{$selector})", now)
-        )
-        info = client.labels(name, "jvm_info{$selector}", now)
+        threads = experiment.properties_of(name).threads
+        pool = client.measured(name, "max(tomcat_threads_config_max_threads{$server})", now)
+        variant.refuse_other_threads(name, threads, pool)
+        info = client.labels(name, "jvm_info{$server}", now)
         return Instance(
             variant=name,
             identity=pods.uid(pod),
             java=" ".join(filter(None, (info.get("version", "unknown"), info.get("vendor")))),
-            gc=client.labels(name, "jvm_gc_info{$selector}", now).get("name", "unknown"),
+            gc=client.labels(name, "jvm_gc_info{$server}", now).get("name", "unknown"),
             processors=int(processors or 0),
             cpu_limit=limit,
             started_in=pods.started_in(pod),
@@ -240,6 +244,7 @@ class KubernetesTarget:
             log = self._folder / "logs" / "port-forward.log"
             forward = Forward(self._where, remote_write, self._ledger, log)
             client = Prometheus(forward.url, transport=forward)
+            client.run = {"testid": self._run_id}
             try:
                 client.refuse_old()
             except BaseException:
@@ -276,7 +281,11 @@ class KubernetesTarget:
     def _put_experiment(self, experiment: Experiment, template: Json) -> None:
         if not self._config_map:
             data = {"experiment.json": json.dumps(experiment.document())}
-            metadata = {"name": self._name, "labels": self._labels(), "ownerReferences": [job.owner(template)]}
+            metadata = {
+                "name": self._name,
+                "labels": job.labels(self._where.release),
+                "ownerReferences": [job.owner(template)],
+            }
             # Before the call: an interruption in it must not leave one behind.
             self._config_map = True
             self._held().create_config_map(
@@ -295,7 +304,7 @@ class KubernetesTarget:
         jobs, config_maps = cluster.jobs(own), cluster.config_maps(own)
         for kind, found in (("Job", jobs), ("ConfigMap", config_maps)):
             for each in found:
-                if not _orphaned(each):
+                if not job.orphaned(each):
                     raise PrerequisiteMissing(
                         f"another vtlab is measuring release {where.release} in namespace {where.namespace} "
                         f"({kind} {each['metadata']['name']}); two disturb each other",
@@ -316,14 +325,6 @@ class KubernetesTarget:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(job.shown(log), encoding="utf-8")
 
-    def _labels(self) -> dict[str, str]:
-        own = processes.Identity.of(os.getpid())
-        return {
-            job.MANAGED_BY: "vtlab",
-            "app.kubernetes.io/instance": self._where.release,
-            "vtlab/owner": f"{_host()}_{own.pid}-{own.start}" if own else _host(),
-        }
-
     def _experiment(self) -> Experiment:
         return Experiment.model_validate_json((self._folder / "experiment.json").read_text(encoding="utf-8"))
 
@@ -333,20 +334,6 @@ class KubernetesTarget:
         return self._cluster
 
 
-def _orphaned(made: Json) -> bool:
-    """Whether the vtlab that made it ran on this machine and is gone, or is this one: a cluster that was away at the
-    end of its last run kept it."""
-    host, _, process = made["metadata"].get("labels", {}).get("vtlab/owner", "").partition("_")
-    pid, _, start = process.partition("-")
-    known = host == _host() and pid.isdigit() and start.isdigit()
-    return known and (int(pid) == os.getpid() or not processes.Identity(int(pid), int(start)).alive())
-
-
 def _seconds(interval: str) -> float:
     """Of a duration as Prometheus writes it: ``5s``, ``1m30s``."""
     return sum(units.seconds(part) for part in re.findall(r"\d+(?:ms|s|m|h)", interval))
-
-
-def _host() -> str:
-    """This machine's name, as a label may hold it."""
-    return re.sub(r"[^A-Za-z0-9.-]+", "-", os.uname().nodename).strip("-.")[:30] or "unknown"

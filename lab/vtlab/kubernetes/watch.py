@@ -18,7 +18,7 @@ READY_WITHIN = 180.0
 QUIET_WITHIN = 45.0
 #: Seconds after which a pod that no node takes is given up.
 UNSCHEDULABLE = 30.0
-_JOB_NAME = "batch.kubernetes.io/job-name"
+JOB_NAME = "batch.kubernetes.io/job-name"
 _COMPONENT = "app.kubernetes.io/component"
 
 
@@ -43,8 +43,7 @@ def fresh(cluster: Cluster, variants: Sequence[str], annotation: str, stamp: str
             if pod["metadata"].get("annotations", {}).get(annotation) == stamp:
                 found[pods.label(pod, "variant")] = pod
         for name, pod in found.items():
-            _raise(pods.trouble(pod), f"{name}: its pod {pods.name(pod)}")
-            _refuse_unschedulable(name, pod, time.monotonic() - begun)
+            refuse_trouble(pod, name, time.monotonic() - begun)
         late = [name for name in variants if name not in found or not pods.ready(found[name])]
         if not late:
             return {name: found[name] for name in variants}
@@ -72,17 +71,16 @@ def ended(cluster: Cluster, name: str, own: str, loaded: Mapping[str, Json]) -> 
             _raise(pods.trouble(found), what, " while k6 loaded it")
         for pod in now.values():
             # The pods of its own Jobs before this one may be on their way out.
-            strange = not pods.label(pod, _JOB_NAME).startswith(own)
+            strange = not pods.label(pod, JOB_NAME).startswith(own)
             if pods.label(pod, _COMPONENT) == "k6" and strange and _running(pod):
                 raise BlockFault(f"another k6 loads the same variants: pod {pods.name(pod)}")
-        k6 = next((pod for pod in now.values() if pods.label(pod, _JOB_NAME) == name), None)
+        k6 = next((pod for pod in now.values() if pods.label(pod, JOB_NAME) == name), None)
         waited = time.monotonic() - begun
         if k6:
             seen = True
             if pods.exit_code(k6, job.CONTAINER) is not None and pods.trouble(k6) is None:
                 return k6
-            _raise(pods.trouble(k6), f"k6: its pod {pods.name(k6)}")
-            _refuse_unschedulable("k6", k6, waited)
+            refuse_trouble(k6, "k6", waited)
             if k6["status"].get("phase") == "Pending" and waited > READY_WITHIN:
                 said = _warning(cluster, k6) or "no event says why"
                 raise BlockFault(f"k6: its pod does not run after {READY_WITHIN:.0f} s: {said}")
@@ -93,6 +91,12 @@ def ended(cluster: Cluster, name: str, own: str, loaded: Mapping[str, Json]) -> 
             said = cluster.last_warning(jobs[0]["metadata"]["uid"]) if jobs else "the Job is gone"
             raise BlockFault(f"k6: the Job {name} has no pod after {UNSCHEDULABLE:.0f} s: {said}")
         time.sleep(1)
+
+
+def refuse_trouble(pod: Json, what: str, waited: float) -> None:
+    """Raises what is wrong with a pod that was asked for ``waited`` seconds ago, if anything is."""
+    _raise(pods.trouble(pod), f"{what}: its pod {pods.name(pod)}")
+    _refuse_unschedulable(what, pod, waited)
 
 
 def _refuse_unschedulable(name: str, pod: Json, waited: float) -> None:

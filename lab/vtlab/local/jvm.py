@@ -41,7 +41,8 @@ def flags(experiment: Experiment, cache: Path | None) -> list[str]:
 class Launch:
     """What the JVMs of a block have in common."""
 
-    java: Java
+    #: By variant.
+    javas: Mapping[str, Java]
     app: Tool
     experiment: Experiment
     ledger: Ledger
@@ -51,6 +52,14 @@ class Launch:
     cpu_limited: bool
     #: variant -> ports of the app and of its management to try first.
     ports: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    #: Environment for every variant: where that is what they need. It may hold a password.
+    beside: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def cache(self) -> Path | None:
+        """The ahead-of-time cache: the same one for every variant, or none."""
+        caches = {find_aot_cache(self.app, java) for java in self.javas.values()}
+        return caches.pop() if len(caches) == 1 else None
 
 
 @dataclass
@@ -86,14 +95,15 @@ class Jvm:
         self.begun = time.monotonic()
         self.process = launch.ledger.start(
             [
-                str(launch.java.path),
-                *flags(launch.experiment, find_aot_cache(launch.app, launch.java)),
+                str(launch.javas[self.variant].path),
+                *flags(launch.experiment, launch.cache),
+                *launch.experiment.properties_of(self.variant).jvm_flags,
                 "-jar",
                 str(launch.app.path),
             ],
             role=f"jvm {self.variant}",
             log=launch.logs / f"{name}.log",
-            environment=environment(launch.experiment, self.variant, self.port, self.management),
+            environment=environment(launch.experiment, self.variant, self.port, self.management, launch.beside),
             cgroup=self.cgroup,
         )
 
@@ -113,15 +123,18 @@ class Jvm:
         return self.cgroup.oom_kills() if self.cgroup else 0
 
 
-def environment(experiment: Experiment, name: str, port: int, management: int) -> dict[str, str]:
-    """The whole environment of one variant: nothing of the caller's that the JVM or Spring would read."""
+def environment(
+    experiment: Experiment, name: str, port: int, management: int, beside: Mapping[str, str]
+) -> dict[str, str]:
+    """The whole environment of one variant: nothing of the caller's that the JVM or Spring would read, plus
+    ``beside``, which settings of the experiment do not override."""
     where = {
         "SERVER_ADDRESS": ports.HOST,
         "SERVER_PORT": str(port),
         "MANAGEMENT_SERVER_ADDRESS": ports.HOST,
         "MANAGEMENT_SERVER_PORT": str(management),
     }
-    return clean_environment(**{**experiment.settings, **variant.environment(name), **where})
+    return clean_environment(**{**experiment.settings, **experiment.environment_of(name), **beside, **where})
 
 
 def spawn(launch: Launch, running: list[Jvm]) -> None:
@@ -199,7 +212,8 @@ def _verified(client: httpx.Client, jvm: Jvm, started_in: float) -> Instance:
     processors = _value(metrics, "system_cpu_count")
     if jvm.launch.cpu_limited:
         _check_limit(jvm, held, processors, _value(metrics, "cgroup_cpu_limit_cores"))
-    variant.refuse_other_threads(jvm.variant, _value(metrics, "tomcat_threads_config_max_threads"))
+    threads = jvm.launch.experiment.properties_of(jvm.variant).threads
+    variant.refuse_other_threads(jvm.variant, threads, _value(metrics, "tomcat_threads_config_max_threads"))
     info = _labels(metrics, "jvm_info")
     return Instance(
         variant=jvm.variant,

@@ -25,13 +25,16 @@ READY_WITHIN = 30.0
 class PrometheusServer:
     """One Prometheus process, its configuration and storage below ``folder``; the ledger stops it at last."""
 
-    def __init__(self, tool: Tool, folder: Path, ledger: Ledger, log: Path, port: int | None = None) -> None:
-        """``port`` fixes its port; PrerequisiteMissing when that is taken."""
+    def __init__(
+        self, tool: Tool, folder: Path, ledger: Ledger, log: Path, port: int | None = None, rules: Path | None = None
+    ) -> None:
+        """``port`` fixes its port; PrerequisiteMissing when that is taken. ``rules``: a file of recording rules."""
         self._tool = tool
         self._folder = folder
         self._ledger = ledger
         self._log = log
         self._fixed = port
+        self._rules = [str(rules.absolute())] if rules else []
         self._port = port or 0
         self._targets: dict[str, str] = {}
         self._process: Process | None = None
@@ -91,7 +94,11 @@ class PrometheusServer:
             for variant, address in self._targets.items()
         ]
         every = f"{INTERVAL}s"
-        config = {"global": {"scrape_interval": every, "scrape_timeout": every}, "scrape_configs": jobs}
+        config = {
+            "global": {"scrape_interval": every, "scrape_timeout": every},
+            "rule_files": self._rules,
+            "scrape_configs": jobs,
+        }
         # JSON is YAML.
         (self._folder / "prometheus.yml").write_text(json.dumps(config, indent=2), encoding="utf-8")
 
@@ -104,7 +111,7 @@ class PrometheusServer:
                     str(self._tool.path),
                     f"--config.file={self._folder / 'prometheus.yml'}",
                     f"--storage.tsdb.path={self._folder / 'data'}",
-                    "--storage.tsdb.retention.time=2d",
+                    "--storage.tsdb.retention.time=10y",
                     "--storage.tsdb.no-lockfile",
                     f"--query.lookback-delta={LOOKBACK}s",
                     f"--web.listen-address={ports.HOST}:{self._port}",

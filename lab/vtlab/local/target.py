@@ -8,17 +8,21 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from vtlab import __version__, k6, machine, tools
+from vtlab import __version__, k6, machine, rules, tools
 from vtlab.analysis import BlockSeries
 from vtlab.errors import BlockFault, LabError, PrerequisiteMissing
 from vtlab.experiment import Experiment
-from vtlab.local import jvm, processes
+from vtlab.local import jvm, needs, processes
 from vtlab.local.jvm import Jvm
+from vtlab.local.needs import Beside
 from vtlab.local.processes import Ledger, Process
 from vtlab.local.prometheus_server import PrometheusServer
 from vtlab.prometheus import Prometheus, fill_in_flight_before
 from vtlab.records import Instance, K6Document
+from vtlab.tools import Java
 
+#: Where below a run's folder its Prometheus stores.
+KEPT = "prometheus"
 #: Below this many free bytes a fault is the disk's.
 _LITTLE = 8 * 1024**2
 
@@ -26,7 +30,8 @@ _LITTLE = 8 * 1024**2
 class LocalTarget:
     """Runs blocks on this machine. A context manager: at its end nothing that it started is left.
 
-    Folders below the run's: ``logs`` (stays), ``prometheus`` and ``k6`` (removed at the end).
+    Folders below the run's: ``logs`` (stays), ``prometheus`` (stays where it was given a port, so that one can look at
+    it), ``database`` and ``k6`` (removed at the end).
     """
 
     def __init__(
@@ -38,14 +43,19 @@ class LocalTarget:
         java: str | None = None,
         k6_prefix: Sequence[str] = (),
         prometheus_port: int | None = None,
+        run_id: str | None = None,
     ) -> None:
-        """PrerequisiteMissing for the first tool that this machine lacks."""
+        """PrerequisiteMissing for the first tool that this machine lacks.
+
+        ``run_id`` tells the run's samples of k6 from others'; the folder's name if not given.
+        """
         self._folder = folder.absolute()
         self._root = root.absolute()
         self._repository = repository.absolute()
         self._cpu_limited = not no_cpu_limit
         self._k6_prefix = list(k6_prefix)
         self._prometheus_port = prometheus_port
+        self._run_id = run_id or folder.name
         self._java = tools.find_java(java)
         self._k6 = tools.find_k6(self._repository)
         self._prometheus = tools.find_prometheus(self._repository)
@@ -53,6 +63,7 @@ class LocalTarget:
         #: What an earlier vtlab had left running, ended on entry.
         self.orphans: list[str] = []
         self._ledger: Ledger | None = None
+        self._beside: Beside | None = None
         self._server: PrometheusServer | None = None
         self._client: Prometheus | None = None
         self._jvms: list[Jvm] = []
@@ -66,12 +77,14 @@ class LocalTarget:
             with self._disk():
                 self.orphans = processes.end_orphans(self._root)
                 self._ledger = processes.claim(self._root)
+                self._beside = Beside(self._repository, self._folder, self._java, self._app, self._ledger)
                 self._server = PrometheusServer(
                     self._prometheus,
-                    self._folder / "prometheus",
+                    self._folder / KEPT,
                     self._ledger,
                     self._folder / "logs" / "prometheus.log",
                     self._prometheus_port,
+                    self._repository / rules.FILE,
                 )
         except BaseException:
             self.close()
@@ -90,21 +103,23 @@ class LocalTarget:
             if self._ledger:
                 self._ledger.close()
                 self._ledger = None
-                for name in ("prometheus", "k6"):
+                removed = ["k6", needs.DATABASE, *([] if self._prometheus_port else [KEPT])]
+                for name in removed:
                     shutil.rmtree(self._folder / name, ignore_errors=True)
+            self._beside = None
             self._server = None
             self._jvms.clear()
 
     def start(self, experiment: Experiment, block: int, attempt: int) -> list[Instance]:
-        """Fresh JVMs of all variants, ready, limits verified, scraped at least once.
+        """Fresh JVMs of all variants, ready, limits verified, scraped at least once; what they need runs beside them.
 
-        BlockFault when one does not start; PrerequisiteMissing when a limit does not hold.
+        BlockFault when one does not start; PrerequisiteMissing when a limit does not hold, or a need cannot be met.
         """
         with self._disk():
             self._stop_jvms()
             self._block, self._loads, self._instances = (block, attempt), 0, []
             launch = jvm.Launch(
-                self._java,
+                {name: self._java_of(experiment, name) for name in experiment.variants},
                 self._app,
                 experiment,
                 self._held(),
@@ -113,6 +128,7 @@ class LocalTarget:
                 self._cpu_limited,
                 # It takes Prometheus some seconds to pick up new targets. Those of the block before it scrapes at once.
                 self._ports,
+                self._running_beside().start(experiment.needs),
             )
             jvm.spawn(launch, self._jvms)
             server = self._prometheus_server()
@@ -131,8 +147,13 @@ class LocalTarget:
                 self._client.await_scrape(each.variant, now, within=30)
             return list(self._instances)
 
+    def _java_of(self, experiment: Experiment, variant: str) -> Java:
+        major = experiment.properties_of(variant).java
+        return self._java if major is None else tools.find_java(str(major))
+
     def load(self, *, order: Sequence[str], warmup_cycles: int, single: str | None) -> K6Document:
-        """Runs k6 once. BlockFault when k6 fails, or, stopping k6 at once, when a JVM or Prometheus dies.
+        """Runs k6 once. BlockFault when k6 fails, or, stopping k6 at once, when a JVM, what they need or
+        Prometheus dies.
 
         Fills ``server`` and ``machine`` of every record.
         """
@@ -150,7 +171,7 @@ class LocalTarget:
                 order=order,
                 warmup_cycles=warmup_cycles,
                 single=single,
-                run_id=self._folder.name,
+                run_id=self._run_id,
                 block=block,
                 document=place / f"{name}.json",
             )
@@ -172,6 +193,7 @@ class LocalTarget:
             document = k6.read_document(call.document, process.last_lines())
             for trial in (*document.warmup, *document.single, *document.trials):
                 trial.server = client.window(trial.variant, trial.start, trial.end)
+                trial.pinned = client.pinned(trial.variant, trial.start, trial.end)
                 trial.machine = sampler.window(trial.start, trial.end)
             fill_in_flight_before(document, client)
             return document
@@ -197,7 +219,7 @@ class LocalTarget:
         """The versions of everything that runs."""
         return {
             "vtlab": __version__,
-            "java": f"{self._java.version} ({self._java.vendor})",
+            "java": self._java.named,
             "k6": self._k6.version,
             "prometheus": self._prometheus.version,
             "app": self._app.version,
@@ -217,6 +239,9 @@ class LocalTarget:
                     raise BlockFault(
                         f"{each.variant}: the JVM ended with {how} while k6 loaded it" + (f" ({said})" if said else "")
                     )
+            gone = self._running_beside().ended()
+            if gone is not None:
+                raise BlockFault(f"{gone} while k6 loaded the variants")
             how = server.ended()
             if how is not None:
                 raise BlockFault(f"Prometheus ended with {how} while k6 loaded the variants")
@@ -258,6 +283,11 @@ class LocalTarget:
         if self._ledger is None:
             raise RuntimeError("a LocalTarget works only inside its 'with'")
         return self._ledger
+
+    def _running_beside(self) -> Beside:
+        if self._beside is None:
+            raise RuntimeError("a LocalTarget works only inside its 'with'")
+        return self._beside
 
     def _prometheus_server(self) -> PrometheusServer:
         if self._server is None:

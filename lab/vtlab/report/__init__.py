@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from vtlab import jmh, verdict
 from vtlab.analysis import Analysis
 from vtlab.report import html as html
 from vtlab.report import markdown as markdown
+from vtlab.report import sections
 from vtlab.results import write_atomic
 
 
 def write(folder: Path, analyses: Sequence[Analysis]) -> None:
-    """Writes ``report.html`` and ``report.md`` into ``folder``; the same analyses give the same bytes."""
-    for name, text in (("report.html", html.render(analyses)), ("report.md", markdown.render(analyses))):
-        write_atomic(folder / name, text)
+    """Writes ``report.html`` and ``report.md`` into ``folder``; the same analyses give the same bytes. What JMH
+    measured stands in them, too, where that lies in ``folder``."""
+    compared = [pair for analysis in analyses for pair in verdict.pairs(analysis)]
+    file = folder / jmh.FILE
+    others = {sections.BENCHMARK: sections.benchmark(jmh.read(file))} if file.is_file() else {}
+    for name, render in (("report.html", html.render), ("report.md", markdown.render)):
+        write_atomic(folder / name, render(compared, others))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -115,9 +115,15 @@ def per_block(c: Comparison, blocks: Sequence[int], margin: float) -> Markup:
     return chart(bottom + 36, f"Ratio of {c.of} over {c.over} in each block", describe, *parts)
 
 
-def dots(groups: Sequence[tuple[str, Sequence[float]]], title: str, form: Format) -> Markup:
-    """One dot per trial and the mean, a row per variant, from 0."""
-    steps = svg.ticks(max((v for _, values in groups for v in values), default=0.0))
+def dots(
+    groups: Sequence[tuple[str, Sequence[float]]],
+    title: str,
+    form: Format,
+    published: Mapping[str, float] | None = None,
+) -> Markup:
+    """One dot per trial and the mean, a row per variant, from 0; beside them a triangle at what was published."""
+    others = published or {}
+    steps = svg.ticks(max([*(v for _, values in groups for v in values), *others.values()], default=0.0))
     left, right, pitch = max(78.0, 16 + 6.8 * max(len(n) for n, _ in groups)), WIDTH - 22.0, 50.0
     bottom = 6 + pitch * len(groups)
     across = Scale(0, steps[-1], left, right)
@@ -129,6 +135,11 @@ def dots(groups: Sequence[tuple[str, Sequence[float]]], title: str, form: Format
     for slot, (name, values) in enumerate(groups):
         y = 6 + pitch * (slot + 0.5)
         parts.append(text(left - 10, y + 4, name, "end", f"label v{slot}-text"))
+        if name in others:
+            at, tip = across(others[name]), f"{name}, published: {form(others[name])}"
+            shape = f"M{at - 6:.1f},{y + 22:.1f} l6,-11 l6,11 z"
+            parts.append(svg.element("path", svg.element("title", tip), d=shape, class_="published"))
+            told.append(tip)
         if not values:
             continue
         mean = math.fsum(values) / len(values)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any
 
@@ -18,8 +18,8 @@ from vtlab.report.glossary import GLOSSARY
 SYMBOLS = {"faster": "▲", "slower": "▼", "equivalent": "=", "inconclusive": "?"}
 
 
-def render(analyses: Sequence[Analysis]) -> str:
-    """The report of one or more runs; verdicts first."""
+def render(analyses: Sequence[Analysis], others: Mapping[str, sections.Table] | None = None) -> str:
+    """The report of one or more runs; verdicts first. ``others``: tables that are of none of them, by their titles."""
     names = list(dict.fromkeys(a.verdict.experiment for a in analyses))
     environment = Environment(
         loader=FunctionLoader(_file),
@@ -34,6 +34,7 @@ def render(analyses: Sequence[Analysis]) -> str:
         measured=_measured(analyses),
         cards=[_card(a) for a in analyses],
         groups=groups(analyses),
+        others=others or {},
         runs=[_run(a) for a in analyses],
         glossary=GLOSSARY,
     )
@@ -70,7 +71,7 @@ def _card(analysis: Analysis) -> dict[str, Any]:
     ]
     band = f"±{verdict.margin:.0%}".replace("%", " %")
     return {
-        "experiment": verdict.experiment,
+        "experiment": sections.title(analysis),
         "limits": sections.limits(analysis),
         "tone": "invalid" if invalid else outcome,
         "badges": badges,
@@ -166,7 +167,7 @@ def _run(analysis: Analysis) -> dict[str, Any]:
     block = sections.sampled(analysis)
     counted = f"{verdict.n} of {m.blocks} planned blocks count."
     return {
-        "title": f"{verdict.experiment} {sections.limits(analysis)}",
+        "title": f"{sections.title(analysis)} {sections.limits(analysis)}",
         "names": sections.names(analysis),
         "margin": f"{verdict.margin:.0%}".replace("%", " %"),
         "ratio_heading": sections.heading(c),
@@ -182,6 +183,7 @@ def _run(analysis: Analysis) -> dict[str, Any]:
         else "",
         "resources": sections.resources(analysis),
         "resource_table": sections.resource_table(analysis),
+        "pinned": sections.pinned(analysis),
         "gates": sections.gates(analysis),
         "gates_note": counted + ("" if verdict.n else " The worst values below are those of the rejected attempts."),
         "rejected": sections.rejected(analysis),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from vtlab import words
 from vtlab.analysis import Analysis
@@ -12,10 +12,13 @@ from vtlab.report.html import SYMBOLS, plain, repeat
 _SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]|#~"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"})
 
 
-def render(analyses: Sequence[Analysis]) -> str:
-    """The report of one or more runs as GitHub-flavoured Markdown; the same analyses give the same bytes."""
+def render(analyses: Sequence[Analysis], others: Mapping[str, sections.Table] | None = None) -> str:
+    """The report of one or more runs as GitHub-flavoured Markdown; the same analyses give the same bytes. ``others``:
+    tables that are of none of them, by their titles."""
     parts = ["# Should this service turn virtual threads on?", ""]
     parts += _table(["experiment", "verdict", "ratio", "interval", "blocks", "in words"], [_row(a) for a in analyses])
+    for title, other in (others or {}).items():
+        parts += ["", *_folded(escaped(title), [other])]
     for analysis in analyses:
         parts += ["", *_run(analysis)]
     return "\n".join(parts) + "\n"
@@ -33,7 +36,7 @@ def _row(analysis: Analysis) -> list[str]:
     label = f"{label}, not valid" if not v.valid else f"{label}, quick look" if v.quick else label
     interval = figures.DASH if c.low is None else f"{figures.ratio(c.low)} to {figures.ratio(c.high)}"
     return [
-        f"{v.experiment} {sections.limits(analysis)}",
+        f"{sections.title(analysis)} {sections.limits(analysis)}",
         label,
         figures.ratio(c.ratio),
         interval,
@@ -45,7 +48,7 @@ def _row(analysis: Analysis) -> list[str]:
 def _run(analysis: Analysis) -> list[str]:
     v, run = analysis.verdict, analysis.run
     c = sections.primary(v)
-    lines = [f"## {escaped(f'{v.experiment} {sections.limits(analysis)}')}", ""]
+    lines = [f"## {escaped(f'{sections.title(analysis)} {sections.limits(analysis)}')}", ""]
     invalid = words.validity(analysis)
     lines += [f"> **{escaped(invalid)}**", ""] if invalid else []
     said = [
@@ -60,6 +63,7 @@ def _run(analysis: Analysis) -> list[str]:
         lines += _folded("Throughput, latency and costs", [sections.latency(analysis), sections.costs(analysis)])
         lines += _folded("Ratios by metric", [sections.by_metric(analysis)])
         lines += _folded("Bound beside measurement", [sections.resource_table(analysis)])
+        lines += _folded("Pinned virtual threads", [sections.pinned(analysis)])
     lines += _folded("Gates and rejected attempts", [sections.gates(analysis), sections.rejected(analysis)])
     lines += _folded("Environment", [sections.environment(analysis)])
     fence = "```"

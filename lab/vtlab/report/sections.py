@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from vtlab.analysis import Analysis, BlockSeries
+from vtlab.jmh import Score
 from vtlab.records import Block, Comparison, Trial, VariantResult, Verdict
 from vtlab.report import charts, figures
 from vtlab.report.charts import Format, Row, Window
@@ -47,6 +49,12 @@ def limits(analysis: Analysis) -> str:
         # No control group: nothing enforces the memory limit either.
         return "without limits"
     return f"under {figures.cores(of.cpu)}, {of.memory}"
+
+
+def title(analysis: Analysis) -> str:
+    """The experiment, and where it compares several variants with the first, which of them this is."""
+    name, variants = analysis.verdict.experiment, analysis.run.manifest.experiment["variants"]
+    return name if len(variants) == 2 else f"{name}, {names(analysis)[-1]}"
 
 
 def latency_of(result: VariantResult, name: str) -> float | None:
@@ -136,11 +144,14 @@ def performance(analysis: Analysis) -> list[Panel]:
     throughput = [(n, [t.throughput for t in trials(analysis, n)]) for n in every]
     p99 = [(n, [t.latency.p99 for t in trials(analysis, n) if t.latency.p99 is not None]) for n in every]
     results = analysis.verdict.variants
+    experiment = analysis.run.experiment
+    publication = experiment.publication if experiment.of_published_size() else None
+    published = {n: f.throughput for n, f in publication.figures.items() if n in every} if publication else {}
     found = [
         Panel(
             "Throughput",
-            charts.dots(throughput, "OK requests per second in each trial", figures.rate),
-            "One mark per trial; the line is the mean.",
+            charts.dots(throughput, "OK requests per second in each trial", figures.rate, published),
+            "One mark per trial; the line is the mean." + (" Triangle: as published." if published else ""),
         )
     ]
     if any(values for _, values in p99):
@@ -308,6 +319,21 @@ def resource_table(analysis: Analysis) -> Table:
     return Table(caption, head, rows, tuple(marked), (2, 3, 4, 5, 6))
 
 
+def pinned(analysis: Analysis) -> Table:
+    """Where virtual threads kept their carriers while they waited."""
+    rows = [
+        [name, place, figures.rate(rate)]
+        for name in names(analysis)
+        if (result := analysis.verdict.variants.get(name))
+        for place, rate in result.pinned.items()
+    ]
+    caption = (
+        "Waits of 1 ms and more of virtual threads that kept their carriers: the innermost line of code that is not the"
+        " JDK's. A carrier that waits runs no other thread."
+    )
+    return Table(caption, ["variant", "class and line", "pinnings per second"], rows, numeric=(2,))
+
+
 def gates(analysis: Analysis) -> Table:
     """What every block had to show before it counted."""
     rows = [
@@ -356,3 +382,22 @@ def environment(analysis: Analysis) -> Table:
         *([f"setting {k}", v] for k, v in exp.settings.items()),
     ]
     return Table("As recorded before the first block.", ["what", "value"], rows)
+
+
+BENCHMARK = "001: 500 tasks on an executor, by JMH"
+
+
+def benchmark(scores: Sequence[Score]) -> Table:
+    """What JMH measured."""
+    head = ["tasks", "executor", "published", "ideal", "ours", "99.9 %", "n"]
+    caption = "Milliseconds that all tasks take together, with JMH's interval."
+    rows = [[each.benchmark, each.executor, *_milliseconds(each)] for each in scores]
+    return Table(caption, head, rows, numeric=(2, 3, 4, 5, 6))
+
+
+def _milliseconds(score: Score) -> list[str]:
+    def shown(value: float | None) -> str:
+        return figures.DASH if value is None else f"{figures.short(figures.significant(value, 4))} ms"
+
+    error = figures.DASH if score.error is None else f"± {figures.significant(score.error, 3)} ms"
+    return [shown(score.published), shown(score.ideal), shown(score.milliseconds), error, str(score.n)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.text import Text
 
-from vtlab import words
+from vtlab import verdict, words
 from vtlab.analysis import Analysis
 from vtlab.report import sections
 from vtlab.report.html import SYMBOLS, plain
@@ -23,7 +23,7 @@ _STYLES = {
 
 def render(analyses: Sequence[Analysis]) -> RenderableType:
     """One paragraph per run: verdict, ratio and interval, what holds each variant back."""
-    return _Paragraphs([_run(a) for a in analyses])
+    return _Paragraphs([_run(pair) for a in analyses for pair in verdict.pairs(a)])
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def _run(analysis: Analysis) -> list[Text]:
     v = analysis.verdict
     c = sections.primary(v)
     outcome = c.verdict or "inconclusive"
-    lines = [Text.assemble((v.experiment, "bold"), f" {sections.limits(analysis)}")]
+    lines = [Text.assemble((sections.title(analysis), "bold"), f" {sections.limits(analysis)}")]
     invalid, quick = words.validity(analysis), words.quick(analysis)
     if invalid:
         lines.append(Text(f"✕ {invalid}", "bold red"))
