@@ -16,6 +16,7 @@ RUN mvn -q -B -Dmaven.test.skip package
 
 FROM eclipse-temurin:${JAVA_VERSION}-jre AS app
 COPY --from=build /src/target/extracted/lib /app/lib
+COPY --from=build /src/target/extracted/drivers /app/drivers
 COPY --from=build /src/target/extracted/app.jar /app/app.jar
 
 # The ahead-of-time cache fits only the very JVM, jars and paths that it was trained with, so it is made in the image

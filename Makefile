@@ -9,13 +9,16 @@ VTLAB := .venv/bin/vtlab
 PYTHON := .venv/bin/python
 SETUP := lab/setup
 
-.PHONY: help compare up down test e2e e2e-faults vtlab setup setup-test lint lock clean
+.PHONY: help compare jmh up down test e2e e2e-faults vtlab setup setup-test lint lock clean
 
 help: ## Show what there is to make
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 compare: setup ## The main job: does a blocking and a CPU-bound service gain from virtual threads here?
 	$(VTLAB) run blocking cpu --blocks $(BLOCKS)
+
+jmh: setup ## 500 tasks on pools and on virtual threads, by JMH under a CPU limit (publication 001)
+	$(VTLAB) jmh
 
 up: ## The lab on a Kubernetes: TARGET=kind, minikube, current or embedded; what is there if not given
 	@e2e/up $(or $(TARGET),auto)
@@ -37,12 +40,12 @@ e2e-faults: setup-test ## What goes wrong in a cluster: killed pods, an absent A
 
 lint: setup-test ## Formatting, types and lint rules of every part
 	cd k6 && PATH="$(CURDIR)/.venv/bin:$$PATH" npm run check
-	cd lab && ../$(PYTHON) -m ruff check . ../e2e && ../$(PYTHON) -m ruff format --check . ../e2e && ../$(PYTHON) -m mypy
+	cd lab && ../$(PYTHON) -m ruff check . ../e2e ../grafana-dashboards && ../$(PYTHON) -m ruff format --check . ../e2e ../grafana-dashboards && ../$(PYTHON) -m mypy
 
 vtlab: ## vtlab alone, for runs on Kubernetes
 	@$(SETUP) vtlab
 
-setup: ## What a comparison on this machine needs: virtual environment, app, k6, Prometheus
+setup: ## What a comparison on this machine needs: virtual environment, app, MariaDB, k6, Prometheus
 	@$(SETUP) run
 
 setup-test: setup ## What the tests need on top: node modules, Helm, Chromium

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import time
 from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
+
+import httpx
 
 from tests import lab_call
 
@@ -67,10 +71,38 @@ def helm(*words: str | Path, timeout: float = 400) -> str:
     return run("helm", "-n", NAMESPACE, *words, timeout=timeout)
 
 
+def answer(variant: str, path: str) -> Any:
+    """What a variant answers to a GET, as JSON; fails the test where that is an error. By a port-forward: network
+    policies that are enforced may let nobody else in."""
+    words = ("kubectl", "-n", NAMESPACE, "port-forward", f"service/lab-{variant}", ":8080")
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as forward:
+        try:
+            assert forward.stdout
+            told = re.match(r"Forwarding from (127\.0\.0\.1:\d+) ", forward.stdout.readline())
+            assert told, "kubectl port-forward did not start"
+            found = httpx.get(f"http://{told[1]}{path}", timeout=30, trust_env=False)
+        finally:
+            forward.terminate()
+    assert found.status_code == 200, found.text
+    return found.json()
+
+
+def prometheus(path: str, **parameters: str | float) -> Any:
+    """What Prometheus's API says."""
+    asked = f"{PROMETHEUS}/{path}?{urlencode(parameters, quote_via=quote)}"
+    return json.loads(run("kubectl", "get", "--raw", asked))["data"]
+
+
 def query(expression: str) -> list[dict[str, Any]]:
     """The series of an expression, now."""
-    answer = json.loads(run("kubectl", "get", "--raw", f"{PROMETHEUS}/query?query={quote(expression)}"))
-    found: list[dict[str, Any]] = answer["data"]["result"]
+    found: list[dict[str, Any]] = prometheus("query", query=expression)["result"]
+    return found
+
+
+@cache
+def query_range(expression: str, start: float, end: float, step: float) -> list[dict[str, Any]]:
+    """The series of an expression, from one time to another; both are past."""
+    found: list[dict[str, Any]] = prometheus("query_range", query=expression, start=start, end=end, step=step)["result"]
     return found
 
 

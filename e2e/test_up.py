@@ -3,6 +3,7 @@ the tests do."""
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -63,6 +64,31 @@ def stand_ins(checkout: Path, kubectl: str = KUBECTL) -> None:
 def calls(checkout: Path) -> list[str]:
     path = checkout / "calls"
     return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+
+@pytest.mark.parametrize(
+    ("target", "there"),
+    [
+        ("kind", "kind load docker-image --name vtlab virtual-threads-lab:"),
+        ("minikube", "minikube image load virtual-threads-lab:"),
+    ],
+)
+def test_the_image_on_jdk_21_is_built_and_loaded(checkout: Path, target: str, there: str) -> None:
+    stand_ins(checkout)
+    stand_in(checkout, "minikube")
+    assert up(checkout, target, "--without-lab").returncode == 0
+    done = up(checkout, "jdk21")
+    assert done.returncode == 0, done.stderr
+    build, load = (checkout / "calls").read_text(encoding="utf-8").splitlines()[-2:]
+    assert re.fullmatch(r"docker build -q -t virtual-threads-lab:\S+-jdk21 --build-arg JAVA_VERSION=21 \.", build)
+    assert load.startswith(there)
+    assert load.endswith("-jdk21")
+
+
+def test_there_is_no_image_on_jdk_21_where_nothing_is_up(checkout: Path) -> None:
+    done = up(checkout, "jdk21")
+    assert done.returncode == 3
+    assert "nothing is up" in done.stderr
 
 
 @pytest.mark.parametrize("target", ["kind", "minikube", "current"])

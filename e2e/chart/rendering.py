@@ -68,9 +68,20 @@ class Rendered:
     def names(self, kind: str) -> list[str]:
         return sorted(each["metadata"]["name"] for each in self.of(kind))
 
+    def experiments(self) -> list[str]:
+        """The names of the CronJobs that are experiments."""
+        return sorted(
+            each["metadata"]["name"] for each in self.of("CronJob") if "experiment" in each["metadata"]["labels"]
+        )
+
+    def variants(self) -> list[str]:
+        """The names of the Deployments and Services that are variants."""
+        return [each["metadata"]["name"] for each in self.of("Deployment") if "variant" in each["metadata"]["labels"]]
+
     def pods(self) -> dict[str, Json]:
         """The pod, or template of one, of everything that makes pods: labels and spec."""
-        templates = {each["metadata"]["name"]: each["spec"]["template"] for each in self.of("Deployment")}
+        makers = (*self.of("Deployment"), *self.of("StatefulSet"))
+        templates = {each["metadata"]["name"]: each["spec"]["template"] for each in makers}
         for each in self.of("CronJob"):
             templates[f"cronjob {each['metadata']['name']}"] = each["spec"]["jobTemplate"]["spec"]["template"]
         for each in self.of("Pod"):

@@ -1,8 +1,13 @@
-"""What Prometheus scrapes, and where k6 pushes to."""
+"""What Prometheus scrapes and computes, and where k6 pushes to."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
 
 from e2e.chart.rendering import (
     CHART,
@@ -26,12 +31,20 @@ def test_servicemonitor(default: Rendered) -> None:
             "targetLabel": "variant",
         }
     ]
-    selector = monitor["spec"]["selector"]["matchLabels"]
     for service in default.of("Service"):
-        assert selector.items() <= service["metadata"]["labels"].items()
         assert endpoint["port"] in [port["name"] for port in service["spec"]["ports"]]
-    for template in default.of("Deployment"):
-        assert template["spec"]["template"]["metadata"]["labels"]["variant"] in template["metadata"]["name"]
+
+
+def test_every_variant_is_scraped_and_nothing_else(render: Render, any_values: Path) -> None:
+    rendered = render("-f", any_values)
+    for monitor in rendered.of("ServiceMonitor"):
+        selector = monitor["spec"]["selector"]["matchLabels"]
+        scraped = [each for each in rendered.of("Service") if selector.items() <= each["metadata"]["labels"].items()]
+
+        assert [each["metadata"]["name"] for each in scraped] == rendered.variants()
+        pods = rendered.pods()
+        for name in rendered.variants():
+            assert f"lab-{pods[name]['metadata']['labels']['variant']}" == name
 
 
 def test_without_monitoring_nothing_of_the_operator(render: Render) -> None:
@@ -42,6 +55,7 @@ def test_without_monitoring_nothing_of_the_operator(render: Render) -> None:
     (k6,) = containers(rendered.one("CronJob", "lab-blocking")["spec"]["jobTemplate"]["spec"]["template"])
     assert "-o" not in k6["command"]
     assert not [name for name in env(k6) if "PROMETHEUS" in name]
+    assert env(k6)["SINGLE"] == "5s", "k6's table is the same"
 
 
 def test_another_prometheus(render: Render) -> None:
@@ -56,7 +70,33 @@ def test_another_prometheus(render: Render) -> None:
     assert rendered.of("ServiceMonitor")[0]["spec"]["endpoints"][0]["interval"] == "5s"
 
 
-def test_the_service_monitor_takes_the_labels_that_a_prometheus_selects(render: Render) -> None:
-    monitor = render("--set", "monitoring.labels.release=stack").one("ServiceMonitor", "lab-variants")
+def test_the_rules_are_those_of_the_lab(default: Rendered) -> None:
+    (rules,) = default.of("PrometheusRule")
 
-    assert monitor["metadata"]["labels"]["release"] == "stack"
+    assert rules["metadata"]["name"] == "lab-rules"
+    # Braces in an alert are for Prometheus, and come through the chart as they are.
+    assert rules["spec"] == json.loads((CHART / "files/rules.json").read_text())
+    assert "{{ $labels.variant }}" in json.dumps(rules["spec"])
+
+
+def test_the_rules_alone_can_be_left_out(render: Render, default: Rendered) -> None:
+    rendered = render("--set", "monitoring.rules.enabled=false")
+
+    assert [each for each in default.objects if each["kind"] != "PrometheusRule"] == list(rendered.objects)
+
+
+@pytest.mark.parametrize("content", [None, "", "{}", '{"groups": []}'])
+def test_rules_that_were_lost(refusal: Any, chart_copy: Path, content: str | None) -> None:
+    file = chart_copy / "files/rules.json"
+    file.unlink()
+    if content is not None:
+        file.write_text(content)
+
+    assert "no rules in files/rules.json of the chart: take it from the repository" in refusal(chart=chart_copy)
+
+
+def test_monitor_and_rules_take_the_labels_that_a_prometheus_selects(render: Render) -> None:
+    rendered = render("--set", "monitoring.labels.release=stack")
+
+    for kind, name in (("ServiceMonitor", "lab-variants"), ("PrometheusRule", "lab-rules")):
+        assert rendered.one(kind, name)["metadata"]["labels"]["release"] == "stack"

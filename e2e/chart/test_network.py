@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from e2e.chart.rendering import CI_VALUES, NAMESPACE, Json, Rendered, containers, env
+from e2e.chart.rendering import CHART, CI_VALUES, NAMESPACE, Json, Rendered, containers, env
 
 Render = Callable[..., Rendered]
 
@@ -40,22 +40,10 @@ class Flow(NamedTuple):
 def peers(rendered: Rendered, monitoring: str) -> list[Peer]:
     """Every pod of the release, and those around it that it could talk to."""
     own = [Peer(name, NAMESPACE, template["metadata"]["labels"]) for name, template in rendered.pods().items()]
-    neighbours = [
-        Peer(
-            component,
-            NAMESPACE,
-            {
-                "app.kubernetes.io/instance": "lab",
-                "app.kubernetes.io/component": component,
-            },
-        )
-        for component in ("database", "downstream")
-    ]
-    # Another release in the same namespace has its own k6, tests and variants.
+    # Another release in the same namespace has its own k6, tests, variants and database.
     foreign = [Peer(f"foreign {peer.name}", NAMESPACE, {**peer.labels, **OTHER}) for peer in own]
     return [
         *own,
-        *neighbours,
         *foreign,
         Peer("dns", *DNS),
         Peer("prometheus", monitoring, PROMETHEUS_LABELS),
@@ -91,9 +79,13 @@ def needed(rendered: Rendered, monitoring: str) -> set[Flow]:
         return name, port_number(pods[name], port)
 
     for name, template in pods.items():
+        if template["metadata"]["labels"]["app.kubernetes.io/component"] in ("database", "downstream", "jmh"):
+            # They ask nobody.
+            continue
         flows |= {Flow(name, "dns", 53, "UDP"), Flow(name, "dns", 53, "TCP")}
         (container,) = containers(template)
         variables = env(container)
+        flows |= {Flow(name, *behind(url)) for url in neighbours(variables) if urlsplit(url).hostname in service}
         for url in json.loads(variables.get("TARGETS", "{}")).values():
             flows.add(Flow(name, *behind(url)))
         for url in json.loads(variables.get("EXPECTED", "{}")):
@@ -109,6 +101,12 @@ def needed(rendered: Rendered, monitoring: str) -> set[Flow]:
                     name, number = behind(f"http://{each['metadata']['name']}:{port['port']}")
                     flows.add(Flow("prometheus", name, number))
     return flows
+
+
+def neighbours(variables: Json) -> list[str]:
+    """The URLs of the database and of the downstream service that a variant has."""
+    found = (variables.get(name) for name in ("SPRING_DATASOURCE_URL", "LAB_DOWNSTREAM_URL"))
+    return [url.removeprefix("jdbc:") for url in found if url]
 
 
 def port_number(template: Json, name: str) -> int:
@@ -163,10 +161,10 @@ def permits(rendered: Rendered, at: Peer, other: Peer, direction: str, port: int
         return True
     key = "from" if direction == "Ingress" else "to"
     return any(
-        matches(each, other, policy)
+        # Without peers a rule is for every address.
+        key not in rule or any(matches(each, other, policy) for each in rule[key])
         for policy, rule in rules
         if {"port": port, "protocol": protocol} in rule["ports"]
-        for each in rule[key]
     )
 
 
@@ -187,7 +185,7 @@ def allowed(rendered: Rendered, everyone: list[Peer]) -> Iterator[Flow]:
 PORTS = [
     (53, "UDP"),
     (53, "TCP"),
-    *((port, "TCP") for port in (80, 443, 3306, 5432, 8080, 8081, 9090, 9999)),
+    *((port, "TCP") for port in (80, 443, 3306, 3307, 5432, 8080, 8081, 9090, 9999)),
 ]
 
 
@@ -209,9 +207,13 @@ def test_what_is_needed_is_allowed_and_nothing_else(render: Render, values: Path
     expected = needed(rendered, "monitoring") | scrapers(rendered, everyone, "monitoring")
 
     # No CronJob may reach a variant that it does not compare, but pods of k6 are one kind to a policy.
-    variants = [each["metadata"]["name"] for each in rendered.of("Deployment")]
-    k6 = [name for name in rendered.pods() if name.startswith("cronjob")]
+    variants = rendered.variants()
+    k6 = [name for name in rendered.pods() if name.startswith("cronjob") and name != "cronjob lab-jmh"]
     expected |= {Flow(job, variant, 8080) for job in k6 for variant in variants}
+    # Services of the user's are wherever they are, but not in the release.
+    if values.name == "own-services-values.yaml":
+        others = [peer.name for peer in everyone if peer.name not in rendered.pods()]
+        expected |= {Flow(variant, other, port) for variant in variants for other in others for port in (3307, 443)}
 
     assert set(allowed(rendered, everyone)) == expected
 
@@ -228,14 +230,36 @@ def test_the_flows_are_those_of_the_issue(default: Rendered) -> None:
     }
 
 
+def test_a_database_and_a_downstream_service_are_needed_where_they_are_on(render: Render) -> None:
+    """The same for these."""
+    rendered = render("-f", CHART / "ci/reproductions-values.yaml")
+    assert len(rendered.variants()) == 7
+    found = needed(rendered, "monitoring")
+    assert {flow for flow in found if flow.target in ("lab-database", "lab-downstream")} == {
+        Flow(variant, *target)
+        for variant in rendered.variants()
+        for target in (("lab-database", 3306), ("lab-downstream", 8080))
+    }
+
+
 @pytest.mark.parametrize(("component", "port"), [("database", 3306), ("downstream", 8080)])
-def test_variants_reach_what_is_switched_on(render: Render, default: Rendered, component: str, port: int) -> None:
+def test_only_variants_of_the_release_reach_what_is_switched_on(render: Render, component: str, port: int) -> None:
     rendered = render("--set", f"{component}.enabled=true")
-    everyone = peers(rendered, "monitoring")
+    own = f"lab-{component}"
 
-    more = set(allowed(rendered, everyone)) - set(allowed(default, everyone))
+    flows = {flow for flow in allowed(rendered, peers(rendered, "monitoring")) if own in (flow.source, flow.target)}
 
-    assert more == {Flow(f"lab-{variant}", component, port) for variant in ("platform", "virtual")}
+    assert flows == {Flow(variant, own, port) for variant in ("lab-platform", "lab-virtual")}
+
+
+def test_without_a_port_a_url_has_that_of_its_scheme(render: Render) -> None:
+    rendered = render(
+        *("--set", "database.enabled=true,database.url=jdbc:mysql://db/lab,database.existingSecret=db"),
+        *("--set", "downstream.enabled=true,downstream.url=http://slow/"),
+    )
+    flows = set(allowed(rendered, peers(rendered, "monitoring")))
+
+    assert {flow.port for flow in flows if flow.source == "lab-virtual" and flow.target == "world"} == {3306, 80}
 
 
 def test_prometheus_elsewhere(render: Render) -> None:

@@ -54,9 +54,11 @@ def test_notes_name_this_release(notes: Callable[..., str], any_values: Path) ->
     else:
         assert "kubectl -n monitoring port-forward svc/monitoring-grafana 3000:80" in said
         assert "get secret grafana-admin" in said
+        for dashboard in (REPOSITORY / "grafana-dashboards").glob("*.json"):
+            assert f"\n  {json.loads(dashboard.read_text())['title']}\n" in said
     # vtlab refuses other memory limits, heaps and settings than the experiment's.
-    assert (f"{RUN} {WHERE}" in said) == (any_values.name == "default-values.yaml")
-    assert (ONLY in said) == any_values.name.startswith(("small-limit", "three-variants"))
+    assert (f"{RUN} {WHERE}" in said) == any_values.name.startswith(("default", "own-services"))
+    assert (ONLY in said) == any_values.name.startswith(("small-limit", "three-variants", "reproductions"))
 
 
 @pytest.mark.parametrize(
@@ -98,7 +100,36 @@ def test_notes_name_the_settings_of_an_experiment(notes: Callable[..., str], cha
     assert f"{RUN} {WHERE}" in notes("--set", "settings.SERVER_TOMCAT_THREADS_MAX=400")
 
 
-def test_the_package_holds_what_a_job_needs_as_files(tmp_path: Path, default: Rendered, render: Render) -> None:
+def test_notes_know_what_an_experiment_says_of_one_variant(notes: Callable[..., str], chart_copy: Path) -> None:
+    experiment = json.loads((chart_copy / "k6/experiments/blocking.json").read_text())
+    experiment["settings"] = {"POOL": "10"}
+    experiment["properties"] = {"virtual": {"java": 21, "settings": {"POOL": "50"}, "jvm_flags": ["-Dx=1"]}}
+    (chart_copy / "k6/experiments/blocking.json").write_text(json.dumps(experiment))
+    values = 'variants.virtual.image.tag="21",variants.virtual.jvmFlags=["-Dx=1"],settings.POOL="10"'
+
+    assert f"{RUN} {WHERE}" in notes("--set-json", f'{values},variants.virtual.env.POOL="50"')
+    assert RUN not in notes("--set-json", values), "its setting is missing"
+    assert RUN not in notes("--set-json", f'{values},variants.virtual.env.POOL="50",variants.virtual.jvmFlags=[]')
+
+
+def test_notes_say_where_the_services_beside_the_variants_are(notes: Callable[..., str]) -> None:
+    said = notes("-f", CHART / "ci/reproductions-values.yaml")
+    assert "Database:    MariaDB in the pod mine-database-0; its password is in the Secret mine-database\n" in said
+    assert "Downstream:  the Deployment mine-downstream\n" in said
+    said = notes("-f", CHART / "ci/own-services-values.yaml")
+    assert "Database:    jdbc:mysql://mysql.data:3307/lab?sslMode=REQUIRED; its password is in the " in said
+    assert "Downstream:  https://slow.example.com\n" in said
+    assert "Database:" not in notes()
+
+
+def test_notes_say_in_which_folder_the_dashboards_are(notes: Callable[..., str]) -> None:
+    assert 'Dashboards there, in the folder "Virtual Threads Lab":' in notes()
+    assert 'in the folder "Ours":' in notes("--set", "monitoring.dashboards.folder=Ours")
+    for switch in ("monitoring.enabled", "monitoring.dashboards.enabled"):
+        assert "Dashboards" not in notes("--set", f"{switch}=false")
+
+
+def test_the_package_holds_what_is_behind_the_links_as_files(tmp_path: Path, default: Rendered, render: Render) -> None:
     done = helm("package", CHART, "--destination", tmp_path)
     assert done.returncode == 0, done.stderr
     (package,) = tmp_path.glob("*.tgz")
@@ -109,6 +140,9 @@ def test_the_package_holds_what_a_job_needs_as_files(tmp_path: Path, default: Re
     scripts = {name for name in members if name.startswith("k6/")}
     assert {"k6/block.ts", "k6/lib/plan.ts", "k6/experiments/blocking.json"} <= scripts
     assert all(name == "k6/block.ts" or name.startswith(("k6/lib/", "k6/experiments/")) for name in scripts)
+    dashboards = {path.name for path in (REPOSITORY / "grafana-dashboards").glob("*.json")}
+    packed = {name for name in members if name.startswith("grafana-dashboards/")}
+    assert packed == {f"grafana-dashboards/{name}" for name in dashboards}
     assert not [name for name in members if "kube-prometheus-stack" in name or "node_modules" in name]
     assert render(chart=package).objects == default.objects
 

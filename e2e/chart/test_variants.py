@@ -98,7 +98,7 @@ def test_a_dropped_variant_takes_its_experiments_along(render: Render) -> None:
     rendered = render("--set", "variants.platform=null")
 
     assert rendered.names("Deployment") == ["lab-virtual"]
-    assert rendered.names("CronJob") == []
+    assert rendered.experiments() == []
 
 
 def test_the_test_pod_knows_the_kind_of_each_thread(render: Render) -> None:
@@ -111,6 +111,19 @@ def test_the_test_pod_knows_the_kind_of_each_thread(render: Render) -> None:
     values = ("--set", "variants.plain.jvmFlags={-Xss1m}")
     (test,) = containers(render(*values).one("Pod", "lab-test"))
     assert json.loads(env(test)["EXPECTED"])["http://lab-plain:8080"] is False
+
+
+def test_the_test_pod_asks_the_variants_alone(render: Render) -> None:
+    (test,) = containers(render("-f", CHART / "ci/reproductions-values.yaml").one("Pod", "lab-test"))
+    assert json.loads(env(test)["EXPECTED"]) == {
+        "http://lab-platform:8080": False,
+        "http://lab-platform-jdk21:8080": False,
+        "http://lab-reactive:8080": False,
+        "http://lab-virtual:8080": True,
+        "http://lab-virtual-driver9:8080": True,
+        "http://lab-virtual-jdk21:8080": True,
+        "http://lab-virtual-jdk25:8080": True,
+    }
 
 
 def test_the_test_may_pull_its_image(default: Rendered) -> None:

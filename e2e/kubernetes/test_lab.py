@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
+import math
+import os
 import re
 import time
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+import substitute
+import yaml
 
 from e2e import lab
+from e2e.kubernetes import dashboards
 from tests.lab_call import blocks, only
+from vtlab import jmh
 from vtlab.kubernetes.cluster import RIGHTS
 
 VARIANTS = ("platform", "virtual")
@@ -38,10 +45,49 @@ def limited(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def test_the_chart_installs_where_restricted_is_enforced() -> None:
     lab.fresh_namespace()
     Clock.installed = time.monotonic()
-    lab.install()
-    for variant in VARIANTS:
-        deployment = lab.get("deployment", f"lab-{variant}")
-        assert deployment["status"]["readyReplicas"] == 1
+    # With a database for all that follows: an upgrade that adds it would replace every pod.
+    lab.install("--set", "database.enabled=true")
+    for name in (*(f"deployment/lab-{variant}" for variant in VARIANTS), "statefulset/lab-database"):
+        assert lab.get(name)["status"]["readyReplicas"] == 1, name
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_variant_answers_from_the_database(variant: str) -> None:
+    assert lab.answer(variant, "/stress/sleep?duration=100ms").keys() == {"id", "name", "account"}
+
+
+def test_the_database_is_restricted() -> None:
+    pod = lab.get("pod", "lab-database-0")
+    (status,) = pod["status"]["containerStatuses"]
+    assert status["image"].endswith("library/mariadb:11.8")
+    assert "kube-api-access" not in json.dumps(pod["spec"]), "no token"
+
+    def inside(command: str) -> str:
+        return lab.kubectl("exec", "lab-database-0", "--", "sh", "-c", command)
+
+    assert inside("id -u; id -g").split() == ["999", "999"]
+    # Capabilities that it may ever have, privileges that it may gain, and a filter of its system calls.
+    kernel = dict(re.findall(r"(\w+):\t(.*)", inside("cat /proc/1/status")))
+    assert int(kernel["CapBnd"], 16) == int(kernel["CapEff"], 16) == 0
+    assert (kernel["NoNewPrivs"], kernel["Seccomp"]) == ("1", "2")
+    mounts = {line.split()[1]: line.split()[3].split(",")[0] for line in inside("cat /proc/mounts").splitlines()}
+    assert mounts["/"] == "ro"
+    assert {mounts[place] for place in ("/tmp", "/run/mysqld", "/var/lib/mysql")} == {"rw"}
+    # As the account of the variants: room for every pool, and nothing of any other database.
+    account = 'MYSQL_PWD=$MARIADB_PASSWORD mariadb -h 127.0.0.1 -u "$MARIADB_USER" -N -e '
+    assert inside(f"{account} 'SELECT @@max_connections'").strip() == "1000"
+    assert inside(f"{account} 'SHOW DATABASES'").split() == ["information_schema", "lab"]
+
+
+def test_the_dashboards_are_where_the_sidecar_of_grafana_looks() -> None:
+    values = yaml.safe_load((lab.CHART / "kube-prometheus-stack.values.yaml").read_text(encoding="utf-8"))
+    sidecar = values["grafana"]["sidecar"]["dashboards"]
+    found = lab.get("configmaps", "-l", f"{sidecar['label']}={sidecar['labelValue']}")["items"]
+    assert {each["metadata"]["name"] for each in found} == {f"lab-dashboard-{name}" for name in dashboards.FILES}
+    for each in found:
+        assert each["metadata"]["annotations"][sidecar["folderAnnotation"]] == "Virtual Threads Lab"
+        (text,) = each["data"].values()
+        assert json.loads(text) == dashboards.read(each["metadata"]["name"].removeprefix("lab-dashboard-"))
 
 
 def test_a_block_by_hand_ends_with_its_table() -> None:
@@ -94,6 +140,91 @@ def test_k6_is_measured_with_its_labels() -> None:
     count = lab.value(f"sum(histogram_count(last_over_time({samples}[10m])))")
     assert count is not None
     assert count > 1000, "native histograms"
+
+
+def test_the_operator_has_loaded_the_rules() -> None:
+    written = json.loads((lab.CHART / "files/rules.json").read_text(encoding="utf-8"))["groups"]
+    names = {group["name"] for group in written}
+
+    def loaded() -> list[dict[str, Any]]:
+        return [group for group in lab.prometheus("rules")["groups"] if group["name"] in names]
+
+    lab.until("the rules are loaded and evaluated", lambda: evaluated(loaded()) == names, within=180)
+    for group, own in zip(sorted(loaded(), key=by_name), sorted(written, key=by_name), strict=True):
+        assert [rule["name"] for rule in group["rules"]] == [
+            rule.get("record", rule.get("alert")) for rule in own["rules"]
+        ]
+        for rule in group["rules"]:
+            assert (rule["health"], rule.get("lastError", "")) == ("ok", ""), rule
+        # A quarter of the interval at most, or Prometheus is busy with us.
+        assert group["evaluationTime"] < group["interval"] / 4
+
+
+def by_name(group: dict[str, Any]) -> str:
+    return str(group["name"])
+
+
+def evaluated(groups: list[dict[str, Any]]) -> set[str]:
+    return {group["name"] for group in groups if all(rule["health"] != "unknown" for rule in group["rules"])}
+
+
+#: What somebody chooses at the top of a dashboard.
+CHOSEN: substitute.Values = {
+    "namespace": lab.NAMESPACE,
+    "experiment": "blocking",
+    "run": "blocking-1",
+    "variants": VARIANTS,
+}
+
+
+@pytest.fixture(scope="module")
+def block_by_hand() -> tuple[int, int]:
+    """When it began, and ten seconds after it ended."""
+    status = lab.get("job", "blocking-1")["status"]
+    begun, ended = (datetime.fromisoformat(status[edge]).timestamp() for edge in ("startTime", "completionTime"))
+    return round(begun), round(ended) + 10
+
+
+@pytest.mark.parametrize("name", dashboards.FILES)
+def test_the_block_by_hand_can_be_chosen_in_every_dashboard(name: str, block_by_hand: tuple[int, int]) -> None:
+    begin, end = block_by_hand
+    found = {
+        variable: set(lab.prometheus(f"label/{label}/values", start=begin, end=end, **{"match[]": selector}))
+        for variable, query, label in dashboards.choices(name)
+        for selector in [substitute.filled(query, CHOSEN)]
+    }
+    assert found.pop("variants") == set(VARIANTS)
+    assert found.keys() == CHOSEN.keys() - {"variants"}
+    for variable, options in found.items():
+        assert CHOSEN[variable] in options, variable
+
+
+@pytest.mark.parametrize("name", dashboards.FILES)
+def test_every_query_of_a_dashboard_has_data_of_the_block_by_hand(name: str, block_by_hand: tuple[int, int]) -> None:
+    begin, end = block_by_hand
+    empty = set()
+    variants: dict[str, set[str]] = {}
+    for query in substitute.expanded(dashboards.read(name), CHOSEN, end - begin):
+        series = lab.query_range(query.promql, end if query.instant else begin, end, step=1)
+        found = [each["metric"] for each in series if any(math.isfinite(float(value)) for _, value in each["values"])]
+        if not found:
+            empty.add((query.panel, query.ref))
+        if query.ref != dashboards.BANDS:
+            # Of a repeated panel the title ends with its variant.
+            panel = re.sub(f"({'|'.join(VARIANTS)})$", "", query.panel)
+            variants.setdefault(panel, set()).update(each["variant"] for each in found if "variant" in each)
+    assert empty == dashboards.EMPTY.get(name, set())
+    assert {panel: of for panel, of in variants.items() if of and of != set(VARIANTS)} == {}
+
+
+def test_nothing_alarmed_in_the_block_by_hand(block_by_hand: tuple[int, int]) -> None:
+    assert alarms(*block_by_hand) == set()
+
+
+def alarms(begin: float, end: float) -> set[str]:
+    """Alerts that are about pods and not about load: where nothing happened to a pod, none may fire."""
+    alerts = 'ALERTS{namespace="lab",alertstate="firing",alertname=~"VtlabVariantRestarted|VtlabTargetDown"}'
+    return {each["metric"]["alertname"] for each in lab.query_range(alerts, begin, end, step=2)}
 
 
 def test_the_quota_is_enforced_under_cpu_load_and_one_setting_can_be_changed() -> None:
@@ -150,10 +281,12 @@ def test_vtlab_finds_the_same_with_the_rights_of_the_charts_roles(limited: dict[
     doctor = lab.vtlab("doctor", "--target", "kubernetes", env=limited)
     assert doctor.returncode == 0, doctor.stdout + doctor.stderr
 
+    # Publication 000, with fewer users: its 1000 take half a minute to come and another to go.
+    short = shortened("blocking-5s", tmp_path, users=400, ideal={"platform": 40, "virtual": 80}, measure="10s")
     root = tmp_path / "results"
     demand = ("--assert", "throughput(virtual/platform) >= 1.05")
-    begun = time.monotonic()
-    done = lab.vtlab(*lab.measure("blocking", root, blocks=2), *demand, env=limited, timeout=1200)
+    begun, begun_at = time.monotonic(), time.time()
+    done = lab.vtlab(*lab.measure(short, root, blocks=2), *demand, env=limited, timeout=1200)
     assert done.returncode == 0, done.stdout + done.stderr
     results = only(root)
     found = lab.verdict(results)
@@ -169,11 +302,12 @@ def test_vtlab_finds_the_same_with_the_rights_of_the_charts_roles(limited: dict[
     assert len(identities) == 2 * len(blocks(results)), "fresh pods in every block"
     assert (results / "report.html").is_file()
     assert lab.left_by_vtlab() == []
+    assert alarms(begun_at, time.time()) == set(), "fresh pods between blocks are no restart"
     rates = ", ".join(f"{name} {each['throughput']:.1f}/s" for name, each in found["variants"].items())
     lab.show(
         [
-            f"vtlab run blocking --target kubernetes --blocks 2: {time.monotonic() - begun:.0f} s, ratio "
-            f"{primary['ratio']:.3f} ({primary['low']:.3f} to {primary['high']:.3f}), {rates}"
+            f"blocking-5s, 400 users, --target kubernetes --blocks 2: {time.monotonic() - begun:.0f} s, "
+            f"ratio {primary['ratio']:.3f} ({primary['low']:.3f} to {primary['high']:.3f}), {rates}"
         ]
     )
 
@@ -191,6 +325,81 @@ def test_an_upgrade_changes_the_limit_vtlab_refuses_it_and_a_rollback_restores_i
     assert not (tmp_path / "results").exists()
     lab.rollback(str(before))
     assert limit("virtual") == "1"
+
+
+def test_the_password_of_the_database_is_that_of_the_first_install() -> None:
+    """After the upgrades and the rollback above, each of which rendered the chart anew."""
+    revisions = json.loads(lab.helm("history", "lab", "-o", "json"))
+    assert len(revisions) > 2
+    first = yaml.safe_load_all(lab.helm("get", "manifest", "lab", "--revision", str(revisions[0]["revision"])))
+    (made,) = (each for each in first if each and each["kind"] == "Secret")
+    assert made["data"]["password"]
+    assert lab.get("secret", "lab-database")["data"] == made["data"]
+    for variant in VARIANTS:
+        assert lab.answer(variant, "/stress/nosleep")["id"] == 1
+
+
+def test_publication_002_comes_out_and_is_explained(tmp_path: Path) -> None:
+    """A slow query, with an old driver on JDK 21: a pool of connections holds platform back, carriers virtual."""
+    values = yaml.safe_load((lab.CHART / "ci/reproductions-values.yaml").read_text(encoding="utf-8"))
+    del values["downstream"], values["variants"]["reactive"]
+    for variant in values["variants"].values():
+        if "image" in variant:
+            variant["image"]["tag"] = f"{os.environ['LAB_IMAGE'].rpartition(':')[2]}-jdk21"
+    file = tmp_path / "values.json"
+    file.write_text(json.dumps(values), encoding="utf-8")
+    lab.upgrade("-f", str(file))
+
+    two = ["platform-jdk21", "virtual-jdk21"]
+    short = shortened("db-slow-query", tmp_path, users=20, ideal={"platform-jdk21": 10}, measure="16s", variants=two)
+    begun = time.monotonic()
+    done = lab.vtlab(*lab.measure(short, tmp_path / "results"), timeout=900)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = lab.verdict(only(tmp_path / "results"))
+    assert found["comparisons"][0]["ratio"] < 1
+    held = {name: each["constraint"]["resource"] for name, each in found["variants"].items()}
+    assert held == {"platform-jdk21": "db-pool", "virtual-jdk21": "carriers"}
+    assert all(each["java"].startswith("21.") for each in found["environment"]["instances"].values())
+    (place, *_) = found["variants"]["virtual-jdk21"]["pinned"]
+    assert place.startswith("com.mysql.cj."), "the driver's line that keeps the carrier"
+    rates = ", ".join(f"{name} {each['throughput']:.2f}/s" for name, each in found["variants"].items())
+    lab.show([f"db-slow-query, --target kubernetes --blocks 1: {time.monotonic() - begun:.0f} s, {rates}"])
+
+
+def test_the_benchmark_runs_as_a_job(tmp_path: Path) -> None:
+    short = ["-p", "tasks=40", "-p", "milliseconds=1", "-p", "iterations=10", "-wi", "0", "-i", "1", "-r", "200ms"]
+    root = tmp_path / "results"
+    done = lab.vtlab("jmh", "--target", "kubernetes", "--results", root, "--", *short)
+    assert done.returncode == 0, done.stdout + done.stderr
+    scores = jmh.read(only(root) / jmh.FILE)
+    assert {(each.benchmark, each.executor) for each in scores} == {
+        *(("waits", executor) for executor in ("pool8", "pool200", "virtual")),
+        *(("hashes", executor) for executor in ("processors", "pool8", "virtual")),
+    }
+    assert all(each.ideal is None or each.milliseconds >= each.ideal for each in scores)
+    assert lab.left_by_vtlab() == []
+
+
+def shortened(
+    name: str,
+    folder: Path,
+    *,
+    users: int,
+    ideal: dict[str, float],
+    measure: str,
+    variants: list[str] | None = None,
+) -> Path:
+    """The file of an experiment with fewer users, a shorter window and maybe fewer variants."""
+    experiment = json.loads((lab.CHART / f"k6/experiments/{name}.json").read_text(encoding="utf-8"))
+    del experiment["$schema"], experiment["publication"]
+    experiment["load"]["users"] = users
+    experiment["windows"]["measure"] = measure
+    experiment["variants"] = variants or experiment["variants"]
+    properties = experiment.get("properties", {})
+    experiment |= {"ideal": ideal, "properties": {k: v for k, v in properties.items() if k in experiment["variants"]}}
+    file = folder / f"{name}.json"
+    file.write_text(json.dumps(experiment), encoding="utf-8")
+    return file
 
 
 def limit(variant: str) -> str:

@@ -1,0 +1,97 @@
+"""The dashboards: a ConfigMap each, as the sidecar of Grafana takes them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from e2e.chart.rendering import CHART, REPOSITORY, Json, Rendered
+
+Render = Callable[..., Rendered]
+
+FILES = {path.stem: path.read_text() for path in (REPOSITORY / "grafana-dashboards").glob("*.json")}
+MEBIBYTE = 1024 * 1024
+
+
+def dashboards(rendered: Rendered) -> list[Json]:
+    return [
+        each
+        for each in rendered.of("ConfigMap")
+        if each["metadata"]["labels"].get("app.kubernetes.io/component") == "dashboard"
+    ]
+
+
+def test_one_config_map_for_each_dashboard(default: Rendered) -> None:
+    assert FILES.keys() == {"comparison", "jvm", "load", "saturation"}
+    assert len(dashboards(default)) == len(FILES)
+    for name, text in FILES.items():
+        config_map = default.one("ConfigMap", f"lab-dashboard-{name}")
+        # The key is the file's name in Grafana, beside those of other people's dashboards.
+        assert config_map["data"].keys() == {f"virtual-threads-lab-{name}.json"}
+        (data,) = config_map["data"].values()
+        assert data.strip() == text.strip()
+        assert json.loads(data)["uid"]
+        assert len(data.encode()) < MEBIBYTE
+
+
+def test_no_two_dashboards_are_one_to_grafana(default: Rendered) -> None:
+    drawn = [json.loads(data) for each in dashboards(default) for data in each["data"].values()]
+
+    assert len({each["uid"] for each in drawn}) == len({each["title"] for each in drawn}) == len(drawn)
+
+
+def test_they_are_what_the_grafana_of_our_monitoring_looks_for(default: Rendered) -> None:
+    values = yaml.safe_load((CHART / "kube-prometheus-stack.values.yaml").read_text())
+    sidecar = values["grafana"]["sidecar"]["dashboards"]
+
+    assert sidecar["searchNamespace"] == "ALL"
+    assert sidecar["provider"]["foldersFromFilesStructure"] is True
+    for each in dashboards(default):
+        assert each["metadata"]["namespace"] == "lab"
+        assert each["metadata"]["labels"][sidecar["label"]] == sidecar["labelValue"]
+        assert each["metadata"]["annotations"] == {sidecar["folderAnnotation"]: "Virtual Threads Lab"}
+
+
+def test_another_sidecar(render: Render) -> None:
+    values = {"label": "dashboards/load", "labelValue": "yes", "folderAnnotation": "to", "folder": 'A "lab": 1'}
+    rendered = render("--set-json", f"monitoring.dashboards={json.dumps({**values, 'namespace': 'obs'})}")
+
+    assert len(dashboards(rendered)) == len(FILES)
+    for each in dashboards(rendered):
+        assert each["metadata"]["namespace"] == "obs"
+        assert each["metadata"]["labels"]["dashboards/load"] == "yes"
+        assert "grafana_dashboard" not in each["metadata"]["labels"]
+        assert each["metadata"]["annotations"] == {"to": 'A "lab": 1'}
+
+
+def test_without_a_folder(render: Render) -> None:
+    for each in dashboards(render("--set", "monitoring.dashboards.folderAnnotation=")):
+        assert "annotations" not in each["metadata"]
+
+
+@pytest.mark.parametrize("switch", ["monitoring.enabled", "monitoring.dashboards.enabled"])
+def test_switched_off(render: Render, chart_copy: Path, switch: str) -> None:
+    assert dashboards(render("--set", f"{switch}=false")) == []
+    # Nor are the files missed.
+    shutil.rmtree(chart_copy / "grafana-dashboards")
+    assert dashboards(render("--set", f"{switch}=false", chart=chart_copy)) == []
+
+
+@pytest.mark.parametrize("left", ["a link as text", "no dashboard"])
+def test_a_checkout_without_symbolic_links(refusal: Any, chart_copy: Path, left: str) -> None:
+    shutil.rmtree(chart_copy / "grafana-dashboards")
+    if left == "no dashboard":
+        (chart_copy / "grafana-dashboards").mkdir()
+        (chart_copy / "grafana-dashboards/README.md").write_text("Nothing here.\n")
+    else:
+        # What git leaves there with core.symlinks=false.
+        (chart_copy / "grafana-dashboards").write_text("../grafana-dashboards")
+
+    said = refusal(chart=chart_copy)
+    assert "no files in grafana-dashboards/ of the chart: it is a symbolic link to ../grafana-dashboards" in said
