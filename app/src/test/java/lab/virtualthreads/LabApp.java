@@ -2,6 +2,7 @@ package lab.virtualthreads;
 
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
+import java.net.ConnectException;
 import java.net.Socket;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -9,12 +10,16 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Executor;
+import java.util.concurrent.FutureTask;
 import java.util.stream.DoubleStream;
 import java.util.stream.Stream;
 
@@ -24,6 +29,9 @@ import javax.management.ObjectName;
 
 import jakarta.servlet.Filter;
 import jakarta.servlet.http.HttpServletRequest;
+import org.awaitility.Awaitility;
+import reactor.core.publisher.Mono;
+import reactor.core.scheduler.Schedulers;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
@@ -33,11 +41,19 @@ import org.springframework.boot.health.contributor.HealthIndicator;
 import org.springframework.boot.web.servlet.FilterRegistrationBean;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Bean;
+import org.springframework.web.server.WebFilter;
+
+import static org.awaitility.Awaitility.await;
 
 /**
  * The real application on real ports, and a client of it. One at a time: Tomcat's meters are of the whole process.
  */
 final class LabApp implements AutoCloseable {
+
+	static {
+		// Nothing waits for so long, but a slow machine stalls for seconds.
+		Awaitility.setDefaultTimeout(Duration.ofSeconds(60));
+	}
 
 	private final HttpClient client = HttpClient.newHttpClient();
 
@@ -63,6 +79,17 @@ final class LabApp implements AutoCloseable {
 
 	<T> T bean(Class<T> type) {
 		return this.context.getBean(type);
+	}
+
+	<T> T bean(String name, Class<T> type) {
+		return this.context.getBean(name, type);
+	}
+
+	/** Requests from now on stop in front of their workload, in flight, until the gate opens. */
+	Gate shutGate() {
+		Gate gate = new Gate();
+		bean(RequestThreads.class).gate = gate.opened;
+		return gate;
 	}
 
 	HttpResponse<String> get(String path) {
@@ -137,6 +164,21 @@ final class LabApp implements AutoCloseable {
 		return Double.isNaN(count) ? 0 : count;
 	}
 
+	/** Closes the application in another thread; returns when it takes no requests any more. */
+	CompletableFuture<Void> beginToClose() {
+		int port = this.context.getEnvironment().getRequiredProperty("local.server.port", Integer.class);
+		CompletableFuture<Void> closed = CompletableFuture.runAsync(this.context::close);
+		await().until(() -> {
+			try (Socket socket = new Socket("localhost", port)) {
+				return false;
+			}
+			catch (ConnectException ex) {
+				return true;
+			}
+		});
+		return closed;
+	}
+
 	@Override
 	public void close() {
 		this.context.close();
@@ -157,8 +199,36 @@ final class LabApp implements AutoCloseable {
 		}
 	}
 
-	/** Knows which thread has which request, so that a test can interrupt it. */
+	/** Open after a test at the latest, so that nobody waits for what it held. */
+	static final class Gate implements AutoCloseable {
+
+		private final CountDownLatch opened = new CountDownLatch(1);
+
+		/** Gives an executor tasks that last until then. */
+		void occupy(Executor executor, int tasks) {
+			for (int i = 0; i < tasks; i++) {
+				executor.execute(new FutureTask<>(() -> {
+					this.opened.await();
+					return null;
+				}));
+			}
+		}
+
+		void open() {
+			this.opened.countDown();
+		}
+
+		@Override
+		public void close() {
+			open();
+		}
+
+	}
+
+	/** Knows which thread has which request, so that a test can interrupt it, and holds requests for a test. */
 	static class RequestThreads {
+
+		volatile CountDownLatch gate = new CountDownLatch(0);
 
 		final Map<String, Thread> byQuery = new ConcurrentHashMap<>();
 
@@ -179,12 +249,35 @@ final class LabApp implements AutoCloseable {
 				String query = String.valueOf(((HttpServletRequest) request).getQueryString());
 				this.byQuery.put(query, Thread.currentThread());
 				try {
+					this.gate.await();
+				}
+				catch (InterruptedException ex) {
+					// For the workload to answer.
+					Thread.currentThread().interrupt();
+				}
+				try {
 					chain.doFilter(request, response);
 				}
 				finally {
 					this.byQuery.remove(query);
 				}
 			});
+		}
+
+		/** In the variant reactive. The management port has the filters of its parent there. */
+		@Bean
+		WebFilter holdRequest() {
+			return (exchange, chain) -> {
+				CountDownLatch gate = this.gate;
+				if (gate.getCount() == 0 || exchange.getRequest().getURI().getPath().startsWith("/actuator")) {
+					return chain.filter(exchange);
+				}
+				// The event loop does not wait.
+				return Mono.fromCallable(() -> {
+					gate.await();
+					return gate;
+				}).subscribeOn(Schedulers.boundedElastic()).flatMap((opened) -> chain.filter(exchange));
+			};
 		}
 
 	}

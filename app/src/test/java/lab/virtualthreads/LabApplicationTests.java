@@ -9,6 +9,7 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
@@ -248,9 +249,12 @@ class LabApplicationTests {
 		@Test
 		void countRequestsInFlight() {
 			await().until(() -> app.inFlight() == 0);
-			CompletableFuture<?> response = app.getAsync("/thread?duration=3s");
-			await().until(() -> app.inFlight() == 1);
-			response.join();
+			try (LabApp.Gate gate = app.shutGate()) {
+				CompletableFuture<HttpResponse<String>> response = app.getAsync("/thread?duration=1ms");
+				await().until(() -> app.inFlight() == 1);
+				gate.open();
+				assertThat(response.join().statusCode()).isEqualTo(200);
+			}
 			await().until(() -> app.inFlight() == 0);
 		}
 
@@ -299,9 +303,23 @@ class LabApplicationTests {
 			assertThat(app.bean(VirtualThreadMetrics.class)).isNotNull();
 			double count = app.metric("jvm_threads_virtual_pinned_seconds_count");
 			double seconds = app.metric("jvm_threads_virtual_pinned_seconds_sum");
-			Thread.ofVirtual().start(Pinning::fiveMilliseconds).join();
+			CountDownLatch pinned = new CountDownLatch(1);
+			CountDownLatch released = new CountDownLatch(1);
+			Thread thread = Thread.ofVirtual().start(() -> Pinning.until(pinned, released));
+			try {
+				pinned.await();
+				// Not much more than five milliseconds, where the machine can.
+				await().pollDelay(Duration.ZERO)
+					.pollInterval(Duration.ofMillis(1))
+					.until(() -> thread.getState() == Thread.State.WAITING);
+				Thread.sleep(5);
+			}
+			finally {
+				released.countDown();
+			}
+			thread.join();
 			// JDK 21 also pins for a moment here and there, thus the sum. Flight Recorder delivers once a second.
-			await().until(() -> app.metric("jvm_threads_virtual_pinned_seconds_sum") >= seconds + 0.004);
+			await().until(() -> app.metric("jvm_threads_virtual_pinned_seconds_sum") >= seconds + 0.005);
 			assertThat(app.metric("jvm_threads_virtual_pinned_seconds_count")).isGreaterThan(count);
 		}
 

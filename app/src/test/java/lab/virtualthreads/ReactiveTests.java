@@ -56,9 +56,11 @@ class ReactiveTests {
 			assertThat(responses).noneMatch(CompletableFuture::isDone);
 			return app.inFlight() == 200;
 		});
-		assertThat(Thread.getAllStackTraces().keySet())
+		int processors = Runtime.getRuntime().availableProcessors();
+		// The event loops and the timers, when those of an application before this one have ended.
+		await().untilAsserted(() -> assertThat(Thread.getAllStackTraces().keySet())
 			.filteredOn((thread) -> thread.getName().matches("parallel-.*|reactor-.*"))
-			.hasSizeLessThanOrEqualTo(3 * Runtime.getRuntime().availableProcessors());
+			.hasSizeLessThanOrEqualTo(Math.max(4, processors) + processors));
 		responses.forEach((response) -> response.cancel(true));
 		await().until(() -> app.inFlight() == 0);
 	}

@@ -21,7 +21,8 @@ class FanOutBenchmarkTests {
 	void runsEachWithItsExecutors() throws Exception {
 		Collection<RunResult> results = new Runner(new OptionsBuilder().forks(0)
 			.warmupIterations(0)
-			.measurementIterations(1)
+			// A machine that stalls makes some of them slow, not all.
+			.measurementIterations(10)
 			.measurementTime(TimeValue.milliseconds(1))
 			.param("tasks", "24")
 			.param("milliseconds", "20")
@@ -35,18 +36,19 @@ class FanOutBenchmarkTests {
 			assertThat(result.getPrimaryResult().getScoreUnit()).isEqualTo("ms/op");
 			assertThat(result.getPrimaryResult().getScore()).isGreaterThan(0);
 		});
-		assertThat(milliseconds(results, "waits pool8")).isGreaterThanOrEqualTo(60);
-		assertThat(milliseconds(results, "waits virtual")).isGreaterThanOrEqualTo(20)
-			.isLessThan(milliseconds(results, "waits pool8"));
+		// Three waits one after the other, or one.
+		assertThat(leastMilliseconds(results, "waits pool8")).isGreaterThanOrEqualTo(60);
+		assertThat(leastMilliseconds(results, "waits virtual")).isGreaterThanOrEqualTo(20).isLessThan(60);
 	}
 
-	private static double milliseconds(Collection<RunResult> results, String name) {
+	private static double leastMilliseconds(Collection<RunResult> results, String name) {
 		return results.stream()
 			.filter((result) -> name(result).equals(name))
 			.findFirst()
 			.orElseThrow()
 			.getPrimaryResult()
-			.getScore();
+			.getStatistics()
+			.getMin();
 	}
 
 	private static String name(RunResult result) {

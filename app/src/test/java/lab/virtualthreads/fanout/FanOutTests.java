@@ -6,6 +6,7 @@ import java.util.concurrent.ThreadPoolExecutor;
 
 import lab.virtualthreads.cpu.HashChain;
 import lab.virtualthreads.fanout.FanOut.Task;
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -16,6 +17,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 class FanOutTests {
+
+	static {
+		// As in LabApp, which this package does not see.
+		Awaitility.setDefaultTimeout(Duration.ofSeconds(60));
+	}
 
 	private final FanOutExecutors executors = new FanOutExecutors();
 
