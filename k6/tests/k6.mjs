@@ -66,8 +66,9 @@ export async function k6(env, { args = [], during = () => {} } = {}) {
 }
 
 /**
- * Runs one block and reads its document. `stall`: seconds for which this process, which has the stub servers, did not get
- * to run inside a trial's window, at most.
+ * Runs one block and reads its document. `gap(from, to)`: milliseconds for which this process, which has the stub servers,
+ * did not get to run then, at most. `stall`: seconds of the longest of these in the block, or of what only k6 can tell,
+ * from a CPU that was taken from it alone: how late it sent, and how much longer an answer took it than the server.
  */
 export async function block(content, targets, env = {}, options = {}) {
   const path = join(folder, `document-${++files}.json`);
@@ -86,14 +87,20 @@ export async function block(content, targets, env = {}, options = {}) {
     throw new Error(`no document: ${error.message}\n${result.stdout}\n${result.stderr}`);
   }
   const records = [...document.warmup, ...document.single, ...document.trials];
-  const stall = Math.max(0, ...document.trials.map(({ start, end }) => longestGap(ticks, start, end))) / 1000;
-  return { ...result, document, records, stall };
+  const gap = (from, to) => longestGap(ticks, from, to);
+  const ofK6 = [...document.single, ...document.trials].flatMap(({ variant, begin, drained, late_max, latency }) => [
+    late_max,
+    latency.max - (targets[variant].longest?.(begin, drained) ?? 0) / 1000,
+  ]);
+  // From the first phase to the last: a stall in a ramp bunches the users, one between phases moves their beginnings.
+  const stall = Math.max(gap(records[0]?.begin, records.at(-1)?.drained) / 1000, ...ofK6);
+  return { ...result, servers: targets, document, records, gap, stall };
 }
 
-/** Milliseconds between two ticks inside [start, end), at most. */
-function longestGap(ticks, start, end) {
-  const inside = ticks.filter((tick) => tick >= start && tick < end);
-  return Math.max(0, ...inside.slice(1).map((tick, i) => tick - inside[i]));
+/** Milliseconds between two ticks of which a part lies in [from, to), at most. */
+function longestGap(ticks, from, to) {
+  const gaps = ticks.slice(1).map((tick, i) => (ticks[i] < to && tick > from ? tick - ticks[i] : 0));
+  return Math.max(0, ...gaps);
 }
 
 export function reassemble(stdout) {
