@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,7 +18,7 @@ TINY = Path(__file__).parent / "tiny.json"
 VTLAB = Path(sys.executable).parent / "vtlab"
 
 
-def vtlab(*arguments: str | Path, timeout: float = 400) -> subprocess.CompletedProcess[str]:
+def vtlab(*arguments: str | Path, timeout: float = 900) -> subprocess.CompletedProcess[str]:
     """Runs vtlab to its end."""
     done = subprocess.run(
         [VTLAB, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL
@@ -35,8 +36,8 @@ class Running:
         folder: Path,
         *arguments: str | Path,
         env: dict[str, str] | None = None,
-        patience: float = 150,
-        parting: float = 60,
+        patience: float = 600,
+        parting: float = 120,
     ) -> None:
         self.patience, self.parting = patience, parting
         self.log = folder / "vtlab.log"
@@ -53,9 +54,13 @@ class Running:
     def text(self) -> str:
         return self.log.read_text(encoding="utf-8", errors="replace")
 
-    def until(self, said: str) -> None:
-        """Waits until vtlab has said so."""
-        self.wait_for(lambda: said in self.text(), f"'{said}'", self.patience)
+    def until(self, said: str, after: int = 0) -> int:
+        """Waits until vtlab has said so (a regular expression), ``after`` so many characters; where it ends."""
+        pattern = re.compile(said)
+        self.wait_for(lambda: pattern.search(self.text(), after) is not None, f"'{said}'", self.patience)
+        found = pattern.search(self.text(), after)
+        assert found
+        return found.end()
 
     def wait_for(self, done: Callable[[], bool], what: str, timeout: float) -> None:
         end = time.monotonic() + timeout
@@ -64,12 +69,12 @@ class Running:
             assert time.monotonic() < end, f"no {what} after {timeout:.0f} s: {self.text()}"
             time.sleep(0.1)
 
-    def end(self, number: int, timeout: float = 60) -> int:
+    def end(self, number: int, timeout: float = 300) -> int:
         """Sends a signal; the exit code."""
         self.process.send_signal(number)
         return self.ended(timeout)
 
-    def ended(self, timeout: float = 400) -> int:
+    def ended(self, timeout: float = 900) -> int:
         """The exit code, once it has ended by itself."""
         code = self.process.wait(timeout)
         assert "Traceback" not in self.text(), self.text()

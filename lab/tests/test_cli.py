@@ -22,6 +22,7 @@ from tests.lab_call import TINY, vtlab
         (["run", "blocking", "--cpu", ","], 2, "names no limit"),
         (["run", "blocking", "--cpu", "4096"], 2, "above this machine's"),
         (["run", "blocking", "--blocks", "0"], 2, "at least one block"),
+        (["run", "blocking", "--max-rejected", "-1"], 2, "fewer than none"),
         (["run", "blocking", "--blocks", "six"], 2, "blocks"),
         (["run", "blocking", "--assert", "speed"], 2, "is no assertion"),
         (["run", "blocking", "--colour"], 2, "--colour"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
@@ -15,8 +16,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.stalls import Stalls
 from tests.test_target import tiny
 from vtlab import expressions, gates, laws, rules, session, units
+from vtlab.errors import BlockFault
 from vtlab.experiment import Experiment
 from vtlab.laws import Measured
 from vtlab.local.target import LocalTarget
@@ -26,7 +29,7 @@ from vtlab.tools import Tool
 
 pytestmark = [
     pytest.mark.real,
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(600),
     pytest.mark.skipif(os.geteuid() != 0, reason="sets CPU limits: root only"),
 ]
 
@@ -58,9 +61,10 @@ Judge = Callable[[Measured], None]
 class Lab:
     """One target for all the tests: Prometheus scrapes new JVMs in the old ones' places at once."""
 
-    def __init__(self, folder: Path, target: LocalTarget) -> None:
+    def __init__(self, folder: Path, target: LocalTarget, stalls: Stalls) -> None:
         self.folder = folder
         self.target = target
+        self.stalls = stalls
         self.apps = {"real": target._app, "with the semaphore": with_the_semaphore(folder.parent, target._app)}
         self.blocks = itertools.count(1)
         #: What runs, and what it was started with.
@@ -68,11 +72,20 @@ class Lab:
         self.started_with: object = None
 
     def explains(self, planned: Experiment, platform: Judge, virtual: Judge) -> None:
-        """Measures a block and has each variant judged. Against vtlab counts only a block that its gates accept."""
+        """Measures a block and has each variant judged.
+
+        Against vtlab counts only a block that its gates accept and in which the machine did not stall.
+        """
         (self.folder / "experiment.json").write_text(json.dumps(planned.document()), encoding="utf-8")
         number = next(self.blocks)
         for attempt in range(1, 4):
-            block = self._block(planned, number, attempt)
+            try:
+                block = self._block(planned, number, attempt)
+            except BlockFault:
+                self.started_with = None
+                if attempt == 3:
+                    raise
+                continue
             try:
                 for variant, judge in (("platform", platform), ("virtual", virtual)):
                     m = laws.measured([block], planned, variant)
@@ -80,7 +93,7 @@ class Lab:
                     assert self._shown(variant, block) == laws.explain(m).constraint.resource, "on the dashboards"
                 return
             except AssertionError as error:
-                rejected = self._rejected(block, planned)
+                rejected = self._rejected(block, planned) + self.stalls.disturbed([*block.single, *block.trials])
                 error.add_note(f"attempt {attempt}, rejected for: {rejected or 'nothing'}")
                 if not rejected or attempt == 3:
                     raise
@@ -154,12 +167,15 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     root = tmp_path_factory.mktemp("constraints")
     folder = root / "run"
     folder.mkdir()
-    with LocalTarget(folder, root, session.REPOSITORY) as target:
-        yield Lab(folder, target)
+    with LocalTarget(folder, root, session.REPOSITORY) as target, contextlib.closing(Stalls()) as stalls:
+        yield Lab(folder, target, stalls)
 
 
 def held_back_by(resource: str, capacity: float, then: str | None = None) -> Judge:
-    """By this resource, of which there is as much as was planted, and next by another (``then``, where it is sure)."""
+    """By this resource, of which there is as much as was planted, and next by the one whose bound is the next larger.
+
+    Among what was planted that is ``then``; where a cold JVM's CPU comes in nearer depends on the machine.
+    """
 
     def judge(m: Measured) -> None:
         found = laws.explain(m)
@@ -172,9 +188,12 @@ def held_back_by(resource: str, capacity: float, then: str | None = None) -> Jud
         assert bounds[resource].capacity == pytest.approx(capacity)
         assert ("tomcat-threads" in bounds) == (m.variant == "platform")
         assert found.next is not None
-        assert found.next.resource == then or (then is None and found.next.resource not in (resource, "unknown"))
-        assert found.next.bound is not None
-        assert found.next.bound >= found.constraint.bound
+        larger = [each for each in found.bounds if each.bound >= found.constraint.bound and each.resource != resource]
+        # What is held while it waits for the constraint only looks busy.
+        larger = [each for each in larger if resource not in laws.HELD_INSIDE.get(each.resource, ())]
+        assert (found.next.resource, found.next.bound) == (larger[0].resource, larger[0].bound)
+        planted = [each.resource for each in larger if each.resource != "cpu"]
+        assert then in (None, *planted[:1]), larger
 
     return judge
 
@@ -201,12 +220,12 @@ def test_a_light_load_holds_both_back_itself(lab: Lab) -> None:
 
 
 def test_connections_of_the_database_hold_both_back(lab: Lab) -> None:
-    planned = waiting("400ms", 16, 25, 25, "3200ms", "/stress/sleep", settings=PLANTED, needs=BESIDE)
+    planned = waiting("400ms", 16, 25, 25, "6400ms", "/stress/sleep", settings=PLANTED, needs=BESIDE)
     lab.explains(planned, held_back_by("db-pool", 10, then="users"), held_back_by("db-pool", 10, then="users"))
 
 
 def test_connections_to_the_downstream_hold_both_back(lab: Lab) -> None:
-    planned = waiting("400ms", 16, 25, 25, "3200ms", "/downstream", settings=PLANTED, needs=BESIDE)
+    planned = waiting("400ms", 16, 25, 25, "6400ms", "/downstream", settings=PLANTED, needs=BESIDE)
     lab.explains(planned, held_back_by("downstream", 10, then="users"), held_back_by("downstream", 10, then="users"))
 
 
@@ -215,7 +234,7 @@ def test_an_executor_holds_both_back(lab: Lab) -> None:
     planned = tiny(
         request={"path": "/fan-out", "query": {"tasks": "8", "duration": "400ms"}},
         load={"users": 2},
-        windows={"warmup_users": 2, "warmup_load": "1s", "measure": "4s"},
+        windows={"warmup_users": 2, "warmup_load": "1s", "measure": "8s"},
         settings=PLANTED,
         needs=BESIDE,
         ideal={"platform": 2.5, "virtual": 2.5},
@@ -269,7 +288,7 @@ def test_carriers_hold_virtual_back_where_they_are_pinned(lab: Lab) -> None:
         2,
         5,
         2.5,
-        "4s",
+        "8s",
         "/pinned",
         settings={"LAB_PINNED_LOCK": "monitor"},
         properties=both,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -145,19 +144,28 @@ def test_without_a_quota_there_is_no_throttled_share() -> None:
     assert [sample.generator for sample in samples] == [None, None]
 
 
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize("shell", [["sh"], ["bash", "--posix"]])
 def test_the_sampler_runs_beside_the_command_and_becomes_it(shell: list[str], tmp_path: Path) -> None:
-    done = subprocess.run(
-        [*shell, "-c", job.SAMPLER, "sh", "sh", "-c", "sleep 1.2; echo done; exit 7"],
-        capture_output=True,
+    with subprocess.Popen(
+        [*shell, "-c", job.SAMPLER, "sh", "sh", "-c", "read -r _; echo done; exit 7"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=20,
-        check=False,
         start_new_session=True,
         cwd=tmp_path,
-    )
-    assert done.returncode == 7
-    assert "done" in done.stdout
-    log = "\n".join(line(f"0{i}.0", text) for i, text in enumerate(done.stdout.splitlines()))
-    assert len(job.samples(log)) >= 2, done.stdout + done.stderr
-    assert json.dumps(done.stderr) == '""'
+    ) as running:
+        assert running.stdin
+        assert running.stdout
+        assert running.stderr
+        # The command goes on once there are two samples; the output ends with the sampler.
+        said = [running.stdout.readline() for _ in range(2)]
+        running.stdin.write("go\n")
+        running.stdin.close()
+        said += running.stdout.readlines()
+        assert running.stderr.read() == ""
+    assert running.returncode == 7
+    assert "done\n" in said
+    log = "\n".join(line(f"{i:02}.0", text.rstrip()) for i, text in enumerate(said))
+    assert len(job.samples(log)) == len(said) - 1 >= 2, said

@@ -62,8 +62,8 @@ def test_how_a_child_ended(tmp_path: Path) -> None:
         until(lambda: "deaf" in deaf.last_lines())
         begun = time.monotonic()
         deaf.stop(0.3)
-        assert time.monotonic() - begun < 2
-        assert deaf.ended() == "exit code 137 (killed)"
+        assert time.monotonic() - begun >= 0.3, "it was asked first"
+        assert deaf.ended() == "exit code 137 (killed)", "and killed then"
 
 
 PARENT = """

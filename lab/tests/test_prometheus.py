@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -25,13 +26,18 @@ from vtlab.prometheus import Prometheus
 
 
 class Exposition(BaseHTTPRequestHandler):
-    """A service at half a CPU, 10 requests a second of 0.2 s each, since ``begun``."""
+    """A service at half a CPU, 10 requests a second of 0.2 s each, since ``begun``. It stamps its samples itself: a
+    scrape's own stamp may be long before its values."""
 
-    begun = 0.0
+    #: Epoch milliseconds.
+    begun = 0
     in_flight = 4
+    lock = threading.Lock()
 
     def do_GET(self) -> None:
-        seconds = time.time() - self.begun
+        with self.lock:
+            at, in_flight = now(), self.in_flight
+        seconds = (at - self.begun) / 1000
         lines = {
             "process_cpu_time_ns_total": 0.5e9 * seconds,
             "cgroup_cpu_limit_cores": 1.5,
@@ -40,13 +46,21 @@ class Exposition(BaseHTTPRequestHandler):
             'http_server_requests_seconds_count{uri="/thread"}': 10 * seconds,
             'http_server_requests_seconds_sum{uri="/thread"}': 2 * seconds,
             'http_server_requests_seconds_count{uri="/actuator/prometheus"}': 100 * seconds,
-            "http_server_requests_active_seconds_count": self.in_flight,
+            "http_server_requests_active_seconds_count": in_flight,
         }
-        body = "".join(f"{name} {value}\n" for name, value in lines.items()).encode()
+        body = "".join(f"{name} {value} {at}\n" for name, value in lines.items()).encode()
         self.send_response(200)
         self.send_header("Content-Type", "text/plain; version=0.0.4")
         self.end_headers()
         self.wfile.write(body)
+
+    @classmethod
+    def change(cls, in_flight: int) -> int:
+        """The time of the last samples that may be without the change: all of later ones have it."""
+        with cls.lock:
+            at, cls.in_flight = now(), in_flight
+            time.sleep(0.002)
+        return at
 
     def log_message(self, *_: object) -> None:
         pass
@@ -54,7 +68,7 @@ class Exposition(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def exposition() -> Iterator[str]:
-    Exposition.begun, Exposition.in_flight = time.time(), 4
+    Exposition.begun, Exposition.in_flight = now(), 4
     with ThreadingHTTPServer((ports.HOST, 0), Exposition) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
@@ -110,6 +124,8 @@ def test_what_is_not_there_is_not_served(tmp_path: Path) -> None:
 
 @pytest.mark.real
 def test_values_of_exactly_the_window(tmp_path: Path, ledger: Ledger, exposition: str) -> None:
+    exactly = partial(pytest.approx, rel=1e-6)
+    newest = "timestamp(cgroup_cpu_limit_cores{$server}) * 1000"
     server = make(tmp_path, ledger)
     server.scrape({"platform": exposition})
     with Prometheus(server.url) as client:
@@ -117,23 +133,32 @@ def test_values_of_exactly_the_window(tmp_path: Path, ledger: Ledger, exposition
         begin = now()
         client.await_scrape("platform", begin)
         assert client.scrape_interval("platform") == "1s"
-        before = now()
-        start = before + 500
-        Exposition.in_flight = 7
-        time.sleep(5.5)
-        end = now()
+        before = Exposition.change(in_flight=7)
+        client.await_scrape("platform", before)
+        first = client.measured("platform", newest, client.now())
+        assert first is not None
+        # A sample close to either end: Prometheus takes the rate between the samples for that of the whole window.
+        start = max(before, round(first) - 100)
+        time.sleep(5)
+        client.await_scrape("platform", now())
+        last = client.measured("platform", newest, client.now())
+        assert last is not None
+        end = round(last) + 100
         found = client.window("platform", start, end)
 
         assert set(found) == set(EXPRESSIONS)
-        assert found["cpu_cores"] == pytest.approx(0.5, rel=0.02)
+        assert found["cpu_cores"] == exactly(0.5)
         assert found["cpu_limit"] == 1.5
-        assert found["throttled_periods"] == pytest.approx(0.25, rel=0.02)
-        assert found["server_throughput"] == pytest.approx(10, rel=0.02), "without the actuator's own requests"
-        assert found["service_time"] == pytest.approx(0.2, rel=0.02)
+        assert found["throttled_periods"] == exactly(0.25)
+        assert found["server_throughput"] == exactly(10), "without the actuator's own requests"
+        assert found["service_time"] == exactly(0.2)
         assert found["in_flight"] == 7
         assert client.in_flight("platform", 0, before) == 4, "at the last scrape before it"
         assert client.in_flight("platform", before, end) == 7
-        assert client.in_flight("platform", before - 1, before) is None, "no scrape in between"
+        scraped = client.measured("platform", "timestamp(up{$server}) * 1000", before)
+        assert scraped is not None
+        assert client.in_flight("platform", round(scraped) - 1, before) == 4
+        assert client.in_flight("platform", round(scraped), before) is None, "no scrape in between"
         assert found["carriers"] is None, "nobody exposes it"
         assert set(client.window("platform", end, end).values()) == {None}
         assert client.evaluate(CHARTED["in_flight"].replace("$server", 'variant="platform"'), begin - 60_000) is None
@@ -146,7 +171,10 @@ def test_values_of_exactly_the_window(tmp_path: Path, ledger: Ledger, exposition
         assert times == [start + 1000 * i for i in range(len(times))]
         assert len(times) == (end - start) // 1000 + 1
         assert {value for _, value in series["in_flight"][1:]} == {7}
-        assert series["cpu_cores"][-1][1] == pytest.approx(0.5, rel=0.05)
+        used = 'rate(process_cpu_time_ns_total{variant="platform"}[3s]) / 1e9'
+        expected = client.series(used, start, end)
+        assert expected
+        assert series["cpu_cores"] == [[at, exactly(value)] for at, value in expected]
         assert series["threads"] == []
 
         with pytest.raises(ValueError, match="has 3 results"):

@@ -139,5 +139,5 @@ def test_the_evidence_opens_from_its_link(browser: Browser, reports: dict[str, P
     page.goto(reports["many"].as_uri())
     assert not page.locator("#run-2").is_visible()
     page.locator("article.card").nth(1).get_by_text("the evidence").click()
-    page.locator("#run-2").wait_for(state="visible", timeout=5000)
+    page.locator("#run-2").wait_for(state="visible", timeout=30_000)
     page.close()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import socket
 import threading
 import time
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -24,10 +24,11 @@ from vtlab.local.cgroup import Limit
 from vtlab.local.processes import Ledger
 from vtlab.local.target import LocalTarget
 from vtlab.prometheus import Prometheus
+from vtlab.records import Trial
 
 pytestmark = [
     pytest.mark.real,
-    pytest.mark.timeout(180),
+    pytest.mark.timeout(600),
     pytest.mark.skipif(os.geteuid() != 0, reason="sets CPU limits: root only"),
 ]
 
@@ -57,7 +58,8 @@ class Watched:
     def look(self) -> dict[str, int]:
         """role -> newest pid"""
         for ledger in (self.root / ".processes").glob("*.jsonl"):
-            for entry in map(json.loads, ledger.read_text(encoding="utf-8").splitlines()):
+            # The last line may be half written.
+            for entry in map(json.loads, ledger.read_text(encoding="utf-8").rpartition("\n")[0].splitlines()):
                 if "role" in entry:
                     self.pids[entry["role"]] = entry["pid"]
                 elif "cgroup" in entry:
@@ -71,10 +73,95 @@ class Watched:
         assert list((self.root / ".processes").glob("*.jsonl")) == []
 
 
-def later(seconds: float, action: Callable[[], object]) -> threading.Timer:
-    timer = threading.Timer(seconds, action)
-    timer.start()
-    return timer
+class Later(threading.Thread):
+    """Acts a second after the next process of a role is on record; ``at`` tells when it did."""
+
+    def __init__(self, watched: Watched, role: str, action: Callable[[], object]) -> None:
+        super().__init__(daemon=True)
+        self.at = math.inf
+        self._watched, self._role, self._action = watched, role, action
+        self._before = watched.look().get(role)
+        self.start()
+
+    def run(self) -> None:
+        end = time.monotonic() + 120
+        while self._watched.look().get(self._role) == self._before:
+            if time.monotonic() > end:
+                return
+            time.sleep(0.05)
+        time.sleep(1)
+        self.at = time.monotonic()
+        self._action()
+
+
+#: Rounds of warm-up that k6 needs minutes for.
+LONG = 30
+
+
+def kill_under_load(watched: Watched, role: str) -> Later:
+    return Later(watched, "k6", lambda: os.kill(watched.pids[role], signal.SIGKILL))
+
+
+def k6_was_stopped(watched: Watched, kill: Later) -> None:
+    assert time.monotonic() - kill.at < 30, "k6 itself goes on for two minutes"
+    assert not alive(watched.look()["k6"])
+
+
+def matches_what_was_scraped(trial: Trial, client: Prometheus, sure: bool) -> None:
+    """A cold JVM may let a scrape time out; what the others show must be there. ``sure``: enough of them succeed."""
+    window = f"[{trial.end - trial.start}ms]"
+
+    def rate(counter: str) -> float | None:
+        series = f'http_server_requests_seconds_{counter}{{$server,uri="/thread"}}'
+        return client.measured(trial.variant, f"sum(rate({series}{window}))", trial.end)
+
+    scraped = client.measured(trial.variant, f"sum_over_time(up{{$server}}{window})", trial.end) or 0
+    assert scraped >= 2 or not sure
+    assert (trial.server["cpu_cores"] is not None) == (scraped >= 2), trial
+    up = client.measured(trial.variant, "up{$server}", trial.end)
+    assert trial.server["cpu_limit"] == (1 if up else None)
+    count, seconds = rate("count"), rate("sum")
+    assert trial.server["server_throughput"] == pytest.approx(count)
+    assert trial.server["service_time"] == pytest.approx(seconds / count if seconds and count else None)
+
+
+def counted(client: Prometheus, variant: str, requests: int) -> tuple[float | None, float | None]:
+    """Requests for the workload that a fresh JVM has counted, and their seconds, once there are as many: it may end one
+    a little after its answer."""
+    end = time.monotonic() + 60
+    while True:
+        client.await_scrape(variant, client.now(), within=60)
+        at = client.now()
+        count, seconds = (
+            client.measured(variant, f'sum(http_server_requests_seconds_{each}{{$server,uri="/thread"}})', at)
+            for each in ("count", "sum")
+        )
+        if (count or 0) >= requests or time.monotonic() > end:
+            return count, seconds
+
+
+def counts_agree(variant: str, phases: Sequence[Trial], client: Prometheus) -> None:
+    """The server's counters and k6's own samples, as native histograms, are those of the records."""
+    own = [trial for trial in phases if trial.variant == variant]
+    assert not any(trial.failed or trial.failed_outside for trial in own)
+    completed = sum(trial.completed for trial in own)
+    count, seconds = counted(client, variant, completed)
+    assert count == completed == sum(trial.started for trial in own)
+    at = client.now()
+
+    def samples(of: str, metric: str, more: str = "") -> float | None:
+        series = f'last_over_time({metric}{{variant="{variant}"{more}}}[15m])'
+        return client.evaluate(f"sum(histogram_{of}({series}))", at)
+
+    assert samples("count", "k6_trial_latency_seconds") == completed
+    total = samples("sum", "k6_trial_latency_seconds")
+    assert seconds is not None
+    assert total is not None
+    assert 0.2 * count <= seconds <= total, "each waits 200 ms, and its client for all of it"
+    # They carry the phase in which their request started, ``ok`` counts those that ended in it.
+    trial = own[-1]
+    began = trial.ok + trial.in_flight.end - trial.in_flight.start
+    assert samples("count", "k6_http_req_duration_seconds", ',phase="measure"') == began
 
 
 @pytest.fixture
@@ -82,8 +169,10 @@ def watched(tmp_path: Path) -> Watched:
     return Watched(tmp_path, tiny())
 
 
-def test_a_whole_block_then_faults_then_a_block_again(watched: Watched) -> None:
+def test_a_whole_block_then_faults_then_a_block_again(tmp_path: Path) -> None:
     """One target through all that can happen to it, as a run goes through its attempts."""
+    # So long that a stall leaves enough scrapes.
+    watched = Watched(tmp_path, tiny(windows={"measure": "5s"}))
     with watched.target() as target:
         started = target.start(watched.planned, 1, 1)
         pids = dict(watched.look())
@@ -99,14 +188,13 @@ def test_a_whole_block_then_faults_then_a_block_again(watched: Watched) -> None:
             assert f"SPRING_THREADS_VIRTUAL_ENABLED={str(instance.variant == 'virtual').lower()}" in environment
         assert cgroup.limit_of(os.getpid()).cpu is None
 
-        document = target.load(order=["platform", "virtual"], warmup_cycles=1, single="3s")
+        document = target.load(order=["platform", "virtual"], warmup_cycles=1, single="5s")
         assert cgroup.limit_of(pids["prometheus"]).cpu is None
         assert [t.variant for t in document.trials] == ["platform", "virtual"]
         assert len(document.warmup) == len(document.single) == 2
-        for trial in (*document.warmup, *document.single, *document.trials):
+        phases = (*document.warmup, *document.single, *document.trials)
+        for trial in phases:
             assert set(trial.server) == {*EXPRESSIONS, "in_flight_before"}
-            assert trial.server["cpu_limit"] == 1
-            assert trial.server["cpu_cores"] is not None, trial
             assert trial.server["in_flight_before"] == 0
             assert set(trial.machine) >= {
                 "idle_cores",
@@ -116,18 +204,15 @@ def test_a_whole_block_then_faults_then_a_block_again(watched: Watched) -> None:
             }
             assert trial.machine["generator_cpu"] is not None
             assert trial.machine["generator_throttled"] is None
-        for trial in document.trials:
-            assert trial.server["server_throughput"] == pytest.approx(trial.throughput, rel=0.15)
-            assert trial.server["service_time"] == pytest.approx(0.2, abs=0.01)
         series = target.series(document.trials[0].begin, document.trials[-1].drained)
         assert set(series) == {"platform", "virtual"}
         assert all(set(metrics) == set(CHARTED) for metrics in series.values())
         assert max(value for _, value in series["virtual"]["in_flight"]) > 10
         with Prometheus(target._prometheus_server().url) as client:
-            at = round(time.time() * 1000)
-            samples = 'k6_http_req_duration_seconds{variant="virtual",phase="measure"}'
-            seen = client.evaluate(f"sum(histogram_count(last_over_time({samples}[1m])))", at)
-            assert seen == document.trials[1].ok, "k6's own samples, as native histograms"
+            for trial in phases:
+                matches_what_was_scraped(trial, client, sure=trial.phase != "warmup")
+            for variant in watched.planned.variants:
+                counts_agree(variant, phases, client)
 
         addresses = target._addresses()
         finished = target.finish()
@@ -142,39 +227,37 @@ def test_a_whole_block_then_faults_then_a_block_again(watched: Watched) -> None:
         assert not alive(pids["jvm platform"])
         assert not any(Path(place).exists() for place in groups)
         assert alive(pids["prometheus"])
-        watched.look()
-        later(3, lambda: os.kill(watched.pids["jvm platform"], signal.SIGKILL))
-        begun = time.monotonic()
+        kill = kill_under_load(watched, "jvm platform")
         with pytest.raises(BlockFault, match=r"^platform: the JVM ended with exit code 137 \(killed\) while k6 loaded"):
-            target.load(order=["platform", "virtual"], warmup_cycles=3, single=None)
-        assert time.monotonic() - begun < 3 + 2
-        assert not alive(watched.look()["k6"])
+            target.load(order=["platform", "virtual"], warmup_cycles=LONG, single=None)
+        k6_was_stopped(watched, kill)
         first, second = target.finish()
         assert (first.alive, second.alive) == (False, True)
 
         # Prometheus and k6 die; the JVMs of that attempt are gone at the next start without finish().
         target.start(watched.planned, 1, 3)
         left = watched.look()["jvm virtual"]
-        later(2, lambda: os.kill(watched.look()["k6"], signal.SIGKILL))
+        kill_under_load(watched, "k6")
         with pytest.raises(BlockFault, match=r"^k6 ended with exit code 137 \(killed\)"):
-            target.load(order=["platform", "virtual"], warmup_cycles=3, single=None)
-        later(2, lambda: os.kill(watched.look()["prometheus"], signal.SIGKILL))
+            target.load(order=["platform", "virtual"], warmup_cycles=LONG, single=None)
+        kill = kill_under_load(watched, "prometheus")
         with pytest.raises(BlockFault, match=r"^Prometheus ended with exit code 137 \(killed\)"):
-            target.load(order=["platform", "virtual"], warmup_cycles=3, single=None)
+            target.load(order=["platform", "virtual"], warmup_cycles=LONG, single=None)
+        k6_was_stopped(watched, kill)
         with pytest.raises(BlockFault, match="Prometheus"):
             target.series(0, 1000)
 
         target.start(watched.planned, 1, 4)
         assert not alive(left)
         again = target.load(order=["virtual"], warmup_cycles=0, single=None)
-        assert again.trials[0].server["cpu_limit"] == 1
+        with Prometheus(target._prometheus_server().url) as client:
+            matches_what_was_scraped(again.trials[0], client, sure=True)
         watched.look()
     watched.nothing_left("jvm platform", "jvm virtual", "k6", "prometheus")
     assert not (watched.folder / "prometheus").exists()
     assert (watched.folder / "logs" / "1-4-virtual.log").exists()
 
 
-@pytest.mark.timeout(300)
 def test_what_they_need_runs_beside_the_variants(tmp_path: Path) -> None:
     """A database and a downstream: started once, told to every variant, ended, and their data removed."""
     watched = Watched(tmp_path, tiny(needs=["database", "downstream"], settings={"SPRING_DATASOURCE_URL": "mine"}))
@@ -210,22 +293,17 @@ def test_what_they_need_runs_beside_the_variants(tmp_path: Path) -> None:
     assert [path for path in files if password.encode() in path.read_bytes()] == []
 
 
-@pytest.mark.timeout(300)
 def test_the_death_of_what_they_need_is_a_fault(tmp_path: Path) -> None:
     watched = Watched(tmp_path, tiny(needs=["database", "downstream"]))
     with watched.target() as target:
         for attempt, name in enumerate(("database", "downstream"), 1):
             target.start(watched.planned, 1, attempt)
-            role = "database" if name == "database" else "jvm downstream"
-            pid = watched.look()[role]
-            later(2, partial(os.kill, pid, signal.SIGKILL))
-            begun = time.monotonic()
+            kill = kill_under_load(watched, "database" if name == "database" else "jvm downstream")
             with pytest.raises(
                 BlockFault, match=rf"^the {name} ended with exit code 137 \(killed\) while k6 loaded the variants$"
             ):
-                target.load(order=["platform", "virtual"], warmup_cycles=3, single=None)
-            assert time.monotonic() - begun < 2 + 2
-            assert not alive(watched.look()["k6"])
+                target.load(order=["platform", "virtual"], warmup_cycles=LONG, single=None)
+            k6_was_stopped(watched, kill)
         # The second attempt had a database again.
         assert alive(watched.pids["database"])
     watched.nothing_left("jvm platform", "jvm virtual", "jvm downstream", "database", "k6", "prometheus")
@@ -250,11 +328,10 @@ def test_everything_is_stopped_when_interrupted(where: str, watched: Watched) ->
 
     def measure() -> None:
         with watched.target() as target:
-            if where == "start":
-                later(2, lambda: os.kill(os.getpid(), signal.SIGUSR1))
+            role = "jvm virtual" if where == "start" else "k6"
+            Later(watched, role, lambda: os.kill(os.getpid(), signal.SIGUSR1))
             target.start(watched.planned, 1, 1)
-            later(2, lambda: os.kill(os.getpid(), signal.SIGUSR1))
-            target.load(order=["platform", "virtual"], warmup_cycles=3, single=None)
+            target.load(order=["platform", "virtual"], warmup_cycles=LONG, single=None)
 
     try:
         with pytest.raises(Stop):

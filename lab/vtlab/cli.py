@@ -54,6 +54,10 @@ def run(
         int | None,
         typer.Option("--prometheus-port", help="Let the run's Prometheus listen there, for dashboards; keep its data."),
     ] = None,
+    max_rejected: Annotated[
+        int | None,
+        typer.Option("--max-rejected", help="Rejected blocks after which a run is given up; max(2, blocks/2) if none."),
+    ] = None,
     target: To = "local",
     context: Context = None,
     namespace: Namespace = "lab",
@@ -67,6 +71,8 @@ def run(
         raise BadInput("--prometheus-port is for this machine", "a cluster has its own: kubectl port-forward")
     if prometheus_port is not None:
         _refuse_no_port(prometheus_port)
+    if max_rejected is not None and max_rejected < 0:
+        raise BadInput(f"--max-rejected {max_rejected}: fewer than none", "0 gives up at the first")
     planned = plan.runs(session.resolve(experiments), _cpus(cpu))
     label = "+".join(dict.fromkeys(r.experiment.name for r in planned))
     options = replace(
@@ -74,6 +80,7 @@ def run(
         cluster=where,
         asserts=demand or [],
         prometheus_port=prometheus_port,
+        max_rejected=max_rejected,
     )
     session.go_on(session.begin(planned, options, label), root, console)
 

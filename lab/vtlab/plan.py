@@ -41,6 +41,11 @@ def runs(experiments: Sequence[Experiment], cpus: Sequence[float]) -> list[Plann
     return planned
 
 
+def max_rejected(blocks: int) -> int:
+    """Rejected blocks after which a run of so many blocks is given up: noise of this size is no accident."""
+    return max(2, blocks // 2)
+
+
 def identical(experiment: Experiment, kind: str) -> Experiment:
     """The A/A form of an experiment: the same kind of variant twice, so that any difference is noise."""
     if kind not in variant.ENVIRONMENT:

@@ -129,6 +129,4 @@ def _of(trials: Sequence[Trial], variant: str) -> list[Trial]:
 
 def manifest_of(planned: plan.PlannedRun, facts: Facts, **fields: Any) -> Manifest:
     """The manifest of a planned run."""
-    blocks: int = fields["blocks"]
-    experiment = planned.experiment.document()
-    return Manifest(experiment=experiment, max_rejected=max(2, blocks // 2), **facts.model_dump(), **fields)
+    return Manifest(experiment=planned.experiment.document(), **facts.model_dump(), **fields)

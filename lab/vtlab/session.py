@@ -48,6 +48,8 @@ class Options:
     asserts: Sequence[str] = ()
     #: Where the Prometheus of a local run listens, which then keeps its data; None is anywhere.
     prometheus_port: int | None = None
+    #: Rejected blocks after which a run is given up; None: ``plan.max_rejected``.
+    max_rejected: int | None = None
 
 
 def begin(planned: Sequence[plan.PlannedRun], options: Options, label: str) -> Path:
@@ -71,6 +73,7 @@ def begin(planned: Sequence[plan.PlannedRun], options: Options, label: str) -> P
             run_id=f"{now:%Y%m%dT%H%M%SZ}-{run.name}",
             started=now.isoformat(timespec="seconds"),
             blocks=options.blocks,
+            max_rejected=plan.max_rejected(options.blocks) if options.max_rejected is None else options.max_rejected,
             seed=seed,
             command=_command(),
             asserts=list(options.asserts),
