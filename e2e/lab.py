@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import re
@@ -87,10 +88,22 @@ def answer(variant: str, path: str) -> Any:
     return found.json()
 
 
+@cache
+def api() -> httpx.Client:
+    """The cluster's API by one kubectl proxy: a kubectl for each query takes longer than the query."""
+    proxy = subprocess.Popen(["kubectl", "proxy", "--port=0"], stdout=subprocess.PIPE, text=True)
+    atexit.register(proxy.terminate)
+    assert proxy.stdout
+    told = re.search(r"127\.0\.0\.1:\d+", proxy.stdout.readline())
+    assert told, "kubectl proxy did not start"
+    return httpx.Client(base_url=f"http://{told[0]}", timeout=60, trust_env=False)
+
+
 def prometheus(path: str, **parameters: str | float) -> Any:
     """What Prometheus's API says."""
-    asked = f"{PROMETHEUS}/{path}?{urlencode(parameters, quote_via=quote)}"
-    return json.loads(run("kubectl", "get", "--raw", asked))["data"]
+    found = api().get(f"{PROMETHEUS}/{path}?{urlencode(parameters, quote_via=quote)}")
+    assert found.status_code == 200, found.text
+    return found.json()["data"]
 
 
 def query(expression: str) -> list[dict[str, Any]]:
@@ -113,7 +126,7 @@ def value(expression: str) -> float | None:
     return float(found[0]["value"][1]) if found else None
 
 
-def until(what: str, holds: Callable[[], object], within: float = 60) -> None:
+def until(what: str, holds: Callable[[], object], within: float = 300) -> None:
     """Waits until it holds."""
     end = time.monotonic() + within
     while not holds():
@@ -141,12 +154,13 @@ def rollback(revision: str = "") -> None:
     helm("rollback", "lab", *([revision] if revision else []), "--wait", "--timeout", "4m")
 
 
-def measure(experiment: str | Path, root: Path, blocks: int = 1) -> list[str | Path]:
-    """The words after ``vtlab`` that measure an experiment here."""
-    return ["run", experiment, "--target", "kubernetes", "--blocks", str(blocks), "--results", root]
+def measure(experiment: str | Path, root: Path, blocks: int = 1, max_rejected: int = 8) -> list[str | Path]:
+    """The words after ``vtlab`` that measure an experiment here; a busy machine costs some blocks, too."""
+    numbers = ["--blocks", str(blocks), "--max-rejected", str(max_rejected)]
+    return ["run", experiment, "--target", "kubernetes", *numbers, "--results", root]
 
 
-def vtlab(*words: str | Path, timeout: float = 400, env: dict[str, str] | None = None) -> CompletedProcess:
+def vtlab(*words: str | Path, timeout: float = 900, env: dict[str, str] | None = None) -> CompletedProcess:
     """vtlab to its end, however it ends; it never ends with a traceback."""
     done = attempt(lab_call.VTLAB, *words, timeout=timeout, env=env)
     assert "Traceback" not in done.stdout + done.stderr, done.stderr

@@ -21,7 +21,7 @@ from vtlab.local.processes import Ledger, Process
 #: As in the chart.
 JAVA_TOOL_OPTIONS = "-XX:+UseSerialGC -XX:+ExitOnOutOfMemoryError -Xms384m -Xmx384m"
 CPU, MEMORY = 1.0, 768 << 20
-READY_WITHIN = 90.0
+READY_WITHIN = 300.0
 #: How exactly the time to ready is known.
 POLL = 0.01
 

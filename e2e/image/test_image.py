@@ -113,15 +113,16 @@ class TestHowItRuns:
     @pytest.mark.parametrize("virtual", [False, True], ids=["platform", "virtual"])
     def test_serves_with_a_read_only_root_and_ends_at_sigterm(self, image: Image, java: int, virtual: bool) -> None:
         container = image.start(f"serve-{virtual}", {"SPRING_THREADS_VIRTUAL_ENABLED": str(virtual).lower()})
-        container.await_ready()
+        started_in = container.await_ready()
         answer = container.get("/thread?duration=10ms")
         assert answer.status_code == 200
         assert answer.json()["isVirtual"] is virtual
         status = Path(f"/proc/{container.process.pid}/status").read_text(encoding="ascii")
         assert re.search(r"^Uid:\t10001\t10001\t10001\t10001$", status, re.M)
         assert re.search(r"^CapEff:\t0+$", status, re.M)
-        assert container.stop() < 3
-        # The JVM itself got the signal, and ended in order.
+        # Nothing was in flight, so ending is less work than starting; what waits for something takes its time-out.
+        assert container.stop(grace=60) < started_in
+        # It got the signal itself, and ended in order.
         assert container.process.returncode() == 128 + signal.SIGTERM
         log = container.process.log.read_text(encoding="utf-8")
         assert f"jdk={java}." in log
@@ -131,7 +132,7 @@ class TestHowItRuns:
 
     def test_its_user_cannot_change_the_app_even_where_the_root_is_writable(self, image: Image) -> None:
         container = image.start("write", entry=["sh", "-c", ": >/tmp/ok && : >/app/new"], writable=True)
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 60
         while container.process.ended() is None and time.monotonic() < deadline:
             time.sleep(0.05)
         container.stop()
