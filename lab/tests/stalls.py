@@ -14,6 +14,9 @@ TICK = 0.01
 #: A window counts as disturbed from a stall of this share of it, and of at least so many seconds: a busy CPU
 #: hands a thread its turn that late, too.
 SHARE, LEAST = 0.02, 0.1
+#: A lone user waits for the server alone, and by so much longer at most. The bounds of the dashboards are made of the
+#: client's time, those of the verdict of the server's.
+OUTSIDE = 1.05
 
 
 class Stalls:
@@ -44,12 +47,15 @@ class Stalls:
         return max((min(b, end / 1000) - max(a, begin / 1000) for a, b in list(self.seen)), default=0.0)
 
     def disturbed(self, trials: Iterable[Trial]) -> list[str]:
-        """What to say of those trials in which the machine stalled."""
+        """What to say of those trials in which the machine stalled, or kept a lone user waiting outside the server."""
         found = []
         for trial in trials:
             stall = self.longest(trial.begin, trial.drained)
             if stall > max(LEAST, SHARE * trial.window):
                 found.append(f"{trial.variant}, {trial.phase}: the machine stalled for {stall:.2f} s")
+            latency, service = trial.latency.mean, trial.server.get("service_time")
+            if trial.phase == "single" and latency and service and latency > OUTSIDE * service:
+                found.append(f"{trial.variant}, alone: {latency:.3f} s for the client, {service:.3f} s in the server")
         return found
 
     def close(self) -> None:

@@ -197,7 +197,8 @@ def test_dashboards_and_verdict_name_the_same_constraint(measured: Measured, var
     assert explained.constraint.resource == resource
     trial = trial_of(measured, variant)
     (seen,) = measured.query(f'vtlab:constraint:ratio{{variant="{variant}"}}', trial.end - 1000)
-    assert seen["metric"]["resource"] == resource  # type: ignore[index]
+    every = measured.query(f'vtlab:utilization:ratio{{variant="{variant}"}}', trial.end - 1000)
+    assert seen["metric"]["resource"] == resource, (every, measured.block.single)  # type: ignore[index]
     # Of the CPU a cold JVM takes less and less: the last 15 s are not the whole window. Nor are they of what is sampled
     # once a second; over the same seconds rules and vtlab are compared above.
     held = {"tomcat-threads", "connections", "users"}
