@@ -16,7 +16,7 @@ import pytest
 from e2e import lab
 from e2e.faults.proxy import Proxy
 from tests import lab_call
-from tests.lab_call import TINY, blocks, only
+from tests.lab_call import TINY, blocks, measuring, only
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -31,11 +31,6 @@ REFUSED = "ImagePullBackOff"
 K6 = "app.kubernetes.io/component=k6"
 #: Pods take longer than processes, to start and to go.
 Running = partial(lab_call.Running, patience=900, parting=300)
-
-
-def measuring(block: int) -> str:
-    """What vtlab says when it begins to measure that block, whichever attempt it is."""
-    return rf"block {block} of \d+(, attempt \d+)?: measuring"
 
 
 def running_pod(selector: str, **env: str) -> str:

@@ -27,6 +27,11 @@ def vtlab(*arguments: str | Path, timeout: float = 900) -> subprocess.CompletedP
     return done
 
 
+def measuring(block: int) -> str:
+    """What vtlab says when it begins to measure that block, whichever attempt it is."""
+    return rf"block {block} of \d+(, attempt \d+)?: measuring"
+
+
 class Running:
     """A vtlab in the background; its output goes to ``log``. ``env`` comes on top of this process's environment;
     ``patience``: seconds for which ``until`` waits, ``parting``: those for its clean-up."""

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from tests.lab_call import TINY, Running, alive, blocks, leftovers, only, started, vtlab
+from tests.lab_call import TINY, Running, alive, blocks, leftovers, measuring, only, started, vtlab
 from vtlab import gates, plan, runner, session
 from vtlab import results as stored
 from vtlab.local.cgroup import Cgroup
@@ -33,11 +33,6 @@ def changed(folder: Path, **replaced: object) -> Path:
 
 #: What is planted costs blocks; what a busy machine costs comes on top.
 PATIENT = ("--max-rejected", "20")
-
-
-def measuring(block: int) -> str:
-    """What vtlab says when it begins to measure that block, whichever attempt it is."""
-    return rf"block {block} of \d+(, attempt \d+)?: measuring"
 
 
 def verdict(results: Path) -> dict[str, object]:

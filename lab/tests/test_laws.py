@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import builders
@@ -139,7 +139,6 @@ def test_without_a_cpu_limit_the_processors_are_the_capacity() -> None:
     assert laws.cpu_capacity(builders.instance(cpu_limit=0.5, processors=1)) == 0.5
 
 
-@settings(deadline=None)
 @given(
     users=st.integers(1, 20_000),
     response=st.floats(0.001, 10),

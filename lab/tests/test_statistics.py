@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -35,7 +35,6 @@ def test_interval_and_p_by_hand() -> None:
     assert e.p_sign_flip == 2 / 64
 
 
-@settings(deadline=None)
 @given(numbers)
 def test_interval_and_p_are_scipys(logs: list[float]) -> None:
     e = statistics.estimate(logs)
@@ -54,7 +53,6 @@ def test_interval_and_p_are_scipys(logs: list[float]) -> None:
         assert e.p_t == pytest.approx(known.pvalue, rel=1e-6, abs=1e-12)
 
 
-@settings(deadline=None)
 @given(numbers)
 def test_swapping_the_variants_mirrors_everything(logs: list[float]) -> None:
     here, there = statistics.estimate(logs), statistics.estimate([-x for x in logs])
@@ -89,7 +87,6 @@ def test_two_wild_blocks_stay_finite() -> None:
     assert 0 < e.low < e.high < math.inf
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(-20, 20), min_size=1, max_size=7))
 def test_sign_flips_are_enumerated_exactly(whole: list[int]) -> None:
     seen = abs(sum(whole))
@@ -140,7 +137,6 @@ def test_verdicts(low: float | None, high: float | None, higher: str, lower: str
     assert statistics.outcome(low, high, "lower") == lower
 
 
-@settings(deadline=None)
 @given(st.floats(0.5, 2), st.floats(1, 1.5))
 def test_faster_one_way_is_slower_the_other_way(low: float, width: float) -> None:
     mirror = {"faster": "slower", "slower": "faster"}
