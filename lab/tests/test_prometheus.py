@@ -22,7 +22,7 @@ from vtlab.expressions import CHARTED, EXPRESSIONS
 from vtlab.local import ports
 from vtlab.local.processes import Identity, Ledger
 from vtlab.local.prometheus_server import PrometheusServer
-from vtlab.prometheus import Prometheus
+from vtlab.prometheus import IN_FLIGHT, Prometheus
 
 
 class Exposition(BaseHTTPRequestHandler):
@@ -32,9 +32,15 @@ class Exposition(BaseHTTPRequestHandler):
     #: Epoch milliseconds.
     begun = 0
     in_flight = 4
+    stamped = True
     lock = threading.Lock()
+    #: Set while no scrape need wait; ``scraped`` is set by each that began.
+    free = threading.Event()
+    scraped = threading.Event()
 
     def do_GET(self) -> None:
+        self.scraped.set()
+        self.free.wait(10)
         with self.lock:
             at, in_flight = now(), self.in_flight
         seconds = (at - self.begun) / 1000
@@ -49,6 +55,8 @@ class Exposition(BaseHTTPRequestHandler):
             "http_server_requests_active_seconds_count": in_flight,
         }
         body = "".join(f"{name} {value} {at}\n" for name, value in lines.items()).encode()
+        if not self.stamped:
+            body = f"http_server_requests_active_seconds_count {in_flight}\n".encode()
         self.send_response(200)
         self.send_header("Content-Type", "text/plain; version=0.0.4")
         self.end_headers()
@@ -68,7 +76,8 @@ class Exposition(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def exposition() -> Iterator[str]:
-    Exposition.begun, Exposition.in_flight = now(), 4
+    Exposition.begun, Exposition.in_flight, Exposition.stamped = now(), 4, True
+    Exposition.free.set()
     with ThreadingHTTPServer((ports.HOST, 0), Exposition) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
@@ -183,6 +192,33 @@ def test_values_of_exactly_the_window(tmp_path: Path, ledger: Ledger, exposition
             client.evaluate("sum(", end)
         with pytest.raises(BlockFault, match="has not scraped it for 1 s"):
             client.await_scrape("platform", now() + 60_000, within=1)
+        with pytest.raises(BlockFault, match="still in flight after 1 s"):
+            client.await_idle("platform", within=1)
+        Exposition.change(in_flight=0)
+        client.await_idle("platform", within=30)
+        client.await_idle("gone", within=0)
+
+
+@pytest.mark.real
+def test_what_a_slow_scrape_sees_is_younger_than_it_says(tmp_path: Path, ledger: Ledger, exposition: str) -> None:
+    Exposition.stamped = False
+    server = make(tmp_path, ledger)
+    server.scrape({"platform": exposition})
+    with Prometheus(server.url) as client:
+        client.await_scrape("platform", now())
+        Exposition.free.clear()
+        Exposition.scraped.clear()
+        assert Exposition.scraped.wait(30)
+        # Prometheus rounds a scrape's time by some milliseconds.
+        time.sleep(0.1)
+        began = now()
+        Exposition.in_flight = 7
+        Exposition.free.set()
+        client.await_scrape("platform", began - 500)
+        assert client.measured("platform", IN_FLIGHT, began) == 7, "stamped with its beginning"
+        assert client.in_flight("platform", 0, began) == 4, "at the scrape before"
+        assert client.in_flight("platform", began - 500, began) is None
+        assert client.in_flight("platform", 0, client.now()) == 7
 
 
 @pytest.mark.real

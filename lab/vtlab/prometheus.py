@@ -111,11 +111,20 @@ class Prometheus:
         return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
     def in_flight(self, variant: str, after_ms: int, until_ms: int) -> float | None:
-        """Requests in flight in the server at the last scrape after one time and until another; None without one."""
-        scraped = self.measured(variant, "max(timestamp(up{$server})) * 1000", until_ms)
+        """Requests in flight in the server at the last scrape that began after one time and was over by another; None
+        without one."""
+        scraped = self._scraped(variant, until_ms)
+        took = 1000 * (self.measured(variant, "max(scrape_duration_seconds{$server})", until_ms) or 0.0)
+        # A scrape bears the time of its beginning: what it saw may be younger.
+        if scraped is not None and scraped + took > until_ms:
+            until_ms = math.ceil(scraped) - 1
+            scraped = self._scraped(variant, until_ms)
         if scraped is None or scraped <= after_ms:
             return None
         return self.measured(variant, IN_FLIGHT, until_ms)
+
+    def _scraped(self, variant: str, until_ms: int) -> float | None:
+        return self.measured(variant, "max(timestamp(up{$server})) * 1000", until_ms)
 
     def charted(self, variant: str, begin_ms: int, end_ms: int) -> dict[str, list[list[float]]]:
         """The series of the report's charts, every second."""
@@ -149,6 +158,15 @@ class Prometheus:
             if time.monotonic() > end:
                 raise BlockFault(f"{variant}: Prometheus has not scraped it for {within:.0f} s")
             time.sleep(0.1)
+
+    def await_idle(self, variant: str, within: float) -> None:
+        """Waits until the variant's server has nothing in flight, or is no longer there. BlockFault after ``within``
+        seconds."""
+        end = time.monotonic() + within
+        while self.measured(variant, IN_FLIGHT, self.now()):
+            if time.monotonic() > end:
+                raise BlockFault(f"{variant}: requests were still in flight after {within:.0f} s")
+            time.sleep(0.2)
 
     def scrape_interval(self, variant: str) -> str | None:
         """How often the variant is scraped, as Prometheus writes it (``1s``, ``1m30s``); None where it does not say."""
