@@ -11,7 +11,6 @@ const NO_CONNECTION_PAUSE = 500;
 
 export function takePart(phase: Phase, begin: number, user: number, request: Experiment['request'], timeout: number) {
   const { start, end, rate } = phase;
-  const params = { timeout, tags: { name: request.path } };
   const tags = exec.vu.metrics.tags;
   tags.variant = phase.variant;
   tags.trial = phase.trial;
@@ -82,10 +81,15 @@ export function takePart(phase: Phase, begin: number, user: number, request: Exp
     // Counted before the request: an interrupted one leaves no other sample.
     metrics.started.add(1);
 
+    // What is not waited for is given up at the window's end.
+    const patience = phase.drain ? timeout : Math.min(timeout, Math.max(1, Math.ceil(end - from)));
     let took = 0;
     let reason: string | undefined;
     try {
-      const { status, timings } = http.request(request.method, phase.url, null, params);
+      const { status, timings } = http.request(request.method, phase.url, null, {
+        timeout: patience,
+        tags: { name: request.path },
+      });
       // `blocked` lasts until there is a connection, so it holds `connecting` and `tls_handshaking`.
       took = timings.blocked + timings.duration;
       if (status !== request.status) reason = `status-${status}`;
@@ -98,7 +102,9 @@ export function takePart(phase: Phase, begin: number, user: number, request: Exp
     sum.completed++;
     sum.drained = Math.max(sum.drained, to);
     if (from < start && to >= start) sum.inFlightStart++;
-    if (from < end && to >= end && phase.kind !== 'single') sum.inFlightEnd++;
+    const givenUp = reason === 'timeout' && patience < timeout;
+    if (givenUp || (from < end && to >= end && phase.kind !== 'single')) sum.inFlightEnd++;
+    if (givenUp) return 0;
     if (reason === undefined) {
       // Open load: from when the request was due, so that a late generator does not make the target look faster.
       metrics.latency.add(fromDue ? from - due + took : took, { phase: where });

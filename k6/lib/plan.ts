@@ -23,6 +23,8 @@ export interface Phase {
   /** The window [start, end) in milliseconds from the phase's beginning. No request starts at its end or later. */
   start: number;
   end: number;
+  /** Whether what is unanswered at the window's end is waited for. */
+  drain: boolean;
 }
 
 export interface Plan {
@@ -50,12 +52,13 @@ export function plan(input: Input): Plan {
     kind: Kind,
     variant: string,
     rest: Pick<Phase, 'users' | 'rate' | 'thinkTime' | 'spread' | 'start' | 'end'>,
+    drain = true,
   ) {
     const position = phases.filter((phase) => phase.kind === kind).length + 1;
     const trial = { warmup: 'w', single: 's', measure: '' }[kind] + position;
     const { path, query } = input.experiment.request;
     const url = input.targets[variant] + target(path, kind === 'warmup' ? windows.warmupQuery : query);
-    phases.push({ index: phases.length, kind, position, trial, variant, url, ...rest });
+    phases.push({ index: phases.length, kind, position, trial, variant, url, ...rest, drain });
   }
 
   const rate = load.model === 'open' ? load.rate : undefined;
@@ -73,12 +76,15 @@ export function plan(input: Input): Plan {
     add('single', variant, { users: 1, rate: undefined, thinkTime: 0, spread: 0, start: 0, end: input.single });
   }
 
-  for (const variant of input.order) {
+  for (const [i, variant] of input.order.entries()) {
     // As gently for every variant as the slowest one needs: a thousand new connections in a second would come in bunches.
-    const spread = Math.max(...variants.map((each) => roundOf(input, each)));
+    const spread = Math.max(...Object.keys(input.targets).map((each) => roundOf(input, each)));
     // Closed load: what clients see is steady only after each user's second response, so settle for one more round.
     const start = load.model === 'closed' ? spread + roundOf(input, variant) : spread;
-    add('measure', variant, { users: load.users, rate, thinkTime, spread, start, end: start + windows.measure });
+    const window = { start, end: start + windows.measure };
+    // The next trial would begin with the backlog of this one.
+    const drain = windows.drain || i < input.order.length - 1;
+    add('measure', variant, { users: load.users, rate, thinkTime, spread, ...window }, drain);
   }
 
   const timeout = input.experiment.maxResponse + GRACE;

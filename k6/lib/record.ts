@@ -29,6 +29,7 @@ export interface TrialRecord {
   users: number;
   /** Over the whole phase. */
   started: number;
+  /** Answered, failed, or given up at the window's end. */
   completed: number;
   /** Completed in the window. */
   ok: number;

@@ -286,6 +286,34 @@ test('a trial that leaves a backlog changes nothing in the next', async () => {
   );
 });
 
+test('without a drain the last trial gives up what is unanswered at the end of its window', async () => {
+  // One worker of 200 ms: 30 users wait for 6 s.
+  await undisturbed(
+    async () => {
+      const servers = { queue: await stub(queue(1, 200)) };
+      const change = {
+        load: { model: 'closed', users: 30, think_time: '0s' },
+        windows: { measure: '2s', drain: false },
+      };
+      const result = await block(experiment(change), servers, { ORDER: 'queue,queue', WARMUP_CYCLES: '0' });
+      servers.queue.close();
+      return result;
+    },
+    (result) => {
+      sound(result);
+      const [waited, gaveUp] = result.document.trials;
+      assert.ok(waited.drained - waited.end > 5000, `drained for ${waited.drained - waited.end} ms`);
+      assert.ok(gaveUp.drained - gaveUp.end < 1000, `drained for ${gaveUp.drained - gaveUp.end} ms`);
+      for (const trial of [waited, gaveUp]) {
+        assert.deepEqual([trial.failed, trial.failed_outside], [{}, 0]);
+        assert.ok([29, 30].includes(trial.in_flight.end), `in flight at the end: ${trial.in_flight.end}`);
+        const seen = result.servers.queue.endedIn(trial.start, trial.end).length;
+        assert.ok(Math.abs(trial.ok - seen) <= 1, `${trial.ok} instead of ${seen}`);
+      }
+    },
+  );
+});
+
 test('latency holds the time to connect, once', async () => {
   await undisturbed(
     async () => {

@@ -15,6 +15,11 @@ const BAD = [
   ['unknown key', { EXPERIMENT: file({ ...experiment(), laod: 1 }) }, /unknown key \\"laod\\": known are name/],
   ['unknown key below', { EXPERIMENT: file(experiment({ windows: { mesure: '1s' } })) }, /windows: unknown key/],
   ['bad duration', { EXPERIMENT: file(experiment({ windows: { measure: '5 sec' } })) }, /windows\.measure: .*5 sec/],
+  [
+    'no flag',
+    { EXPERIMENT: file(experiment({ windows: { drain: 'no' } })) },
+    /windows\.drain: .* is not true or false/,
+  ],
   ['missing part', { EXPERIMENT: file({ ...experiment(), request: undefined }) }, /request: missing/],
   ['unknown load model', load({ model: 'ramped', users: 1 }), /load\.model: there is no load model \\"ramped\\"/],
   ['no users', load({ model: 'closed', users: 0 }), /load\.users: 0 is not a whole number/],

@@ -74,6 +74,18 @@ test("closed load: users spread over the slowest variant's round, settled for th
   assert.deepEqual([virtual.spread, virtual.start, virtual.end], [5000, 6000, 11_000]);
 });
 
+test('of a trial in a call of its own users are spread as in the others, and it alone may give up what is unanswered', () => {
+  const change = { ideal: { platform: 5 }, windows: { drain: false } };
+  const phases = (order) => plan(input(change, { ORDER: order, WARMUP_CYCLES: '1', SINGLE: '2s' })).phases;
+  const [alone] = phases('virtual').slice(-1);
+  assert.deepEqual([alone.spread, alone.start], [2000, 2200]);
+  const drains = phases('platform,virtual').map(({ kind, drain }) => `${kind} ${drain}`);
+  assert.deepEqual(drains, [
+    ...['warmup true', 'warmup true', 'single true', 'single true'],
+    ...['measure true', 'measure false'],
+  ]);
+});
+
 test('warm-up: its own users, spread over a second at most, the whole load is the window', () => {
   const load = { model: 'closed', users: 1000, think_time: '0s' };
   const { phases, users } = plan(

@@ -58,6 +58,7 @@ def test_the_committed_schema_is_fresh() -> None:
         ("{", "no valid JSON"),
         ("[]", "the file"),
         (changed(userz=3), "userz: unknown key"),
+        (changed(windows__drain=False), "windows.drain: false needs windows.trials: 1 and closed load"),
         (changed(load__userz=3), "load.userz: unknown key"),
         (changed(load__users=-5), "load.users: Input should be greater than 0"),
         (changed(load__users=0), "load.users: Input should be greater than 0"),

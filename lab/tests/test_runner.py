@@ -48,6 +48,9 @@ class Played:
             parts = {"warmup": self.now.warmup, "single": [], "trials": []}
         return K6Document(version=1, experiment="blocking", run_id="r", block=1, order=[], agreed=True, **parts)
 
+    def retire(self, variant: str) -> None:
+        raise AssertionError("all trials are of one call")
+
     def finish(self) -> list[Instance]:
         return self.now.instances
 
@@ -107,6 +110,44 @@ def test_an_attempt_that_ended_early_does_not_shorten_the_rest(monkeypatch: pyte
         assert progress._end() == "14:00"
         progress.give_up(2)
         assert progress._left == [], "an invalid run takes no more time"
+
+
+class InTurn(Played):
+    """Also writes down what is asked of it."""
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        super().__init__(blocks)
+        self.said: list[str] = []
+
+    def load(self, *, order: Sequence[str], warmup_cycles: int, single: str | None) -> K6Document:
+        document = super().load(order=order, warmup_cycles=warmup_cycles, single=single)
+        if not warmup_cycles:
+            self.said.append(f"load {' '.join(order)}{single or ''}")
+            if not single:
+                document.single = []
+            trials = [next(t for t in document.trials if t.variant == variant) for variant in order]
+            document.trials = [t.model_copy(update={"position": 1}) for t in trials]
+        return document
+
+    def retire(self, variant: str) -> None:
+        self.said.append(f"retire {variant}")
+
+
+def test_without_a_drain_each_trial_is_a_call_and_its_variant_retires(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = "virtual", "platform"
+    monkeypatch.setattr(plan, "order", lambda *_: [first, second])
+    windows = {"warmup_users": 200, "warmup_load": "6s", "measure": "30s", "trials": 1, "drain": False}
+    run = builders.run(builders.experiment(windows=windows), blocks=1)
+    results.create(tmp_path, run.manifest)
+    target = InTurn(run.blocks)
+    with Progress(console()[0], [1]) as progress:
+        runner.measure(tmp_path, target, progress, "blocking")
+    assert target.said == [f"load {plan.SINGLE}", f"load {first}", f"retire {first}", f"load {second}"]
+    (block,) = results.read(tmp_path).blocks
+    assert [(t.variant, t.position) for t in block.trials] == [(first, 1), (second, 2)]
+    assert block.single == run.blocks[0].single
 
 
 def test_too_many_rejected_blocks_end_a_run(tmp_path: Path) -> None:

@@ -258,6 +258,24 @@ def test_a_whole_block_then_faults_then_a_block_again(tmp_path: Path) -> None:
     assert (watched.folder / "logs" / "1-4-virtual.log").exists()
 
 
+def test_a_variant_retires_with_its_backlog(tmp_path: Path) -> None:
+    # 20 users who wait for one thread: 4 s of work.
+    one_thread = {"SERVER_TOMCAT_THREADS_MAX": "1"}
+    watched = Watched(tmp_path, tiny(settings=one_thread, windows={"drain": False}))
+    with watched.target() as target:
+        started = target.start(watched.planned, 1, 1)
+        (first,) = target.load(order=["platform"], warmup_cycles=0, single=None).trials
+        assert first.in_flight.end >= 19
+        assert (first.failed, first.failed_outside, first.started) == ({}, 0, first.completed)
+        pids = dict(watched.look())
+        target.retire("platform")
+        assert [alive(pids[f"jvm {name}"]) for name in ("platform", "virtual")] == [False, True]
+        (second,) = target.load(order=["virtual"], warmup_cycles=0, single=None).trials
+        assert second.server["in_flight_before"] == 0
+        assert target.finish() == started, "as they were when their part was over"
+    watched.nothing_left("jvm platform", "jvm virtual", "k6", "prometheus")
+
+
 def test_what_they_need_runs_beside_the_variants(tmp_path: Path) -> None:
     """A database and a downstream: started once, told to every variant, ended, and their data removed."""
     watched = Watched(tmp_path, tiny(needs=["database", "downstream"], settings={"SPRING_DATASOURCE_URL": "mine"}))

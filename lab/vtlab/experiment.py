@@ -68,6 +68,10 @@ class Windows(_Strict):
     trials: Annotated[
         Literal[1, 2], Field(description="of each variant in a block; 1, where they take minutes, is not mirrored")
     ] = 2
+    drain: Annotated[
+        bool,
+        Field(description="false: what is unanswered when a trial's window ends is given up; needs one trial of each"),
+    ] = True
 
 
 class Limits(_Strict):
@@ -155,6 +159,8 @@ class Experiment(_Strict):
             raise ValueError("latency needs open load: closed load hides it when the service slows down")
         if self.windows.max_cycles < self.windows.warmup_cycles:
             raise ValueError("windows.max_cycles is below windows.warmup_cycles")
+        if not self.windows.drain and (self.windows.trials > 1 or self.load.model == "open"):
+            raise ValueError("windows.drain: false needs windows.trials: 1 and closed load")
         for name in self.variants:
             if name not in self.properties and variant.kind(name) not in variant.ENVIRONMENT:
                 raise ValueError(

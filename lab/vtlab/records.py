@@ -51,6 +51,7 @@ class Trial(Record):
     drained: int
     users: int
     started: int
+    #: Answered, failed, or given up at the window's end (``windows.drain``).
     completed: int
     ok: int
     failed: dict[str, int]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -24,6 +24,9 @@ class Target(Protocol):
 
     def load(self, *, order: Sequence[str], warmup_cycles: int, single: str | None) -> K6Document:
         """One call of k6: warm-up cycles, then the single-user phases, then the trials in that order."""
+
+    def retire(self, variant: str) -> None:
+        """Returns when nothing of this variant's is in flight. It gets no more load before the next start."""
 
     def finish(self) -> list[Instance]:
         """Whether the instances are the ones that started. They stay until the next start or the target's end."""
@@ -86,9 +89,10 @@ def attempt(
         if level:
             progress.step(f"{title}: measuring in the order {', '.join(order)}")
             single = plan.SINGLE if number == 1 else None
-            document = target.load(order=order, warmup_cycles=0, single=single)
-            block.single, block.trials = document.single, document.trials
-            block.agreed = block.agreed and document.agreed
+            for document in _trials(target, experiment, order, single):
+                block.single += document.single
+                block.trials += document.trials
+                block.agreed = block.agreed and document.agreed
             samples = target.series(block.trials[0].begin, block.trials[-1].drained)
     except BlockFault as fault:
         block.faults.append(str(fault))
@@ -117,6 +121,22 @@ def _warm_up(target: Target, experiment: Experiment, block: Block, progress: Pro
         if cycles >= windows.max_cycles or not all(trial.ok for trial in document.warmup):
             return False
         more = 1
+
+
+def _trials(target: Target, experiment: Experiment, order: Sequence[str], single: str | None) -> Iterator[K6Document]:
+    """The single-user phases and the trials: by one call of k6, or, where it gives up what is unanswered at its end, by
+    one for each trial, after which the variant retires."""
+    if experiment.windows.drain:
+        yield target.load(order=order, warmup_cycles=0, single=single)
+        return
+    if single:
+        yield target.load(order=[], warmup_cycles=0, single=single)
+    for position, variant in enumerate(order, 1):
+        document = target.load(order=[variant], warmup_cycles=0, single=None)
+        document.trials = [_renumbered(trial, position) for trial in document.trials]
+        yield document
+        if position < len(order):
+            target.retire(variant)
 
 
 def _renumbered(trial: Trial, position: int) -> Trial:

@@ -168,6 +168,12 @@ class KubernetesTarget:
         self._refuse_pressure(client, records[0].begin, records[-1].drained)
         return found
 
+    def retire(self, variant: str) -> None:
+        """Waits until the pod has answered everything: vtlab may replace pods, not end one."""
+        if self._client is None:
+            raise RuntimeError("start comes first")
+        self._client.await_idle(variant, units.seconds(self._experiment().max_response))
+
     def finish(self) -> list[Instance]:
         """Whether the pods are those that started. They stay until the next block replaces them."""
         checked = []

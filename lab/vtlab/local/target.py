@@ -69,6 +69,8 @@ class LocalTarget:
         self._jvms: list[Jvm] = []
         self._ports: dict[str, tuple[int, int]] = {}
         self._instances: list[Instance] = []
+        #: As they were when their part in the block was over.
+        self._retired: dict[str, Instance] = {}
         self._block = (0, 0)
         self._loads = 0
 
@@ -117,7 +119,7 @@ class LocalTarget:
         """
         with self._disk():
             self._stop_jvms()
-            self._block, self._loads, self._instances = (block, attempt), 0, []
+            self._block, self._loads, self._instances, self._retired = (block, attempt), 0, [], {}
             launch = jvm.Launch(
                 {name: self._java_of(experiment, name) for name in experiment.variants},
                 self._app,
@@ -201,14 +203,25 @@ class LocalTarget:
     def finish(self) -> list[Instance]:
         """Whether the JVMs are those that started. They stay until the next start or the end: a block that is measured
         is stored first."""
-        checked = []
-        for instance in self._instances:
-            each = next(one for one in self._jvms if one.variant == instance.variant)
-            same = each.ended() is None and str(each.process.identity) == instance.identity
-            update = {"alive": same and each.process.identity.alive(), "oom_kills": each.oom_kills()}
-            checked.append(instance.model_copy(update=update))
+        checked = [self._retired.get(each.variant) or self._checked(each) for each in self._instances]
         self._instances = []
         return checked
+
+    def retire(self, variant: str) -> None:
+        """Ends the JVM, whatever it works on; returns when Prometheus has seen it."""
+        instance = next(each for each in self._instances if each.variant == variant)
+        self._retired[variant] = self._checked(instance)
+        self._jvm(variant).process.stop(0)
+        self._prometheus_client().await_idle(variant, within=30)
+
+    def _checked(self, instance: Instance) -> Instance:
+        each = self._jvm(instance.variant)
+        same = each.ended() is None and str(each.process.identity) == instance.identity
+        update = {"alive": same and each.process.identity.alive(), "oom_kills": each.oom_kills()}
+        return instance.model_copy(update=update)
+
+    def _jvm(self, variant: str) -> Jvm:
+        return next(each for each in self._jvms if each.variant == variant)
 
     def series(self, begin_ms: int, end_ms: int) -> BlockSeries:
         """The charts' samples of all variants, every second."""
@@ -233,7 +246,7 @@ class LocalTarget:
         """Returns when k6 has ended; BlockFault as soon as something that it needs has."""
         while process.ended() is None:
             for each in self._jvms:
-                how = each.ended()
+                how = None if each.variant in self._retired else each.ended()
                 if how is not None:
                     said = each.process.last_lines(3)
                     raise BlockFault(
