@@ -7,6 +7,8 @@
 // ORDER          the trials, a comma list of variants; default: first,second,second,first; empty: warm-up only
 // WARMUP_CYCLES  rounds of warm-up, one cycle for each variant in each; default: the experiment's
 // SINGLE         length of a phase with one user for each variant, after the warm-up; default: none
+// POSITION       the number of the first trial in its block, for one of several calls; default: 1
+// DRAIN          false: what is unanswered when the last window ends is given up, of closed load; default: true
 // RUN_ID, BLOCK  what this block belongs to; go into every sample and the document
 // NAMESPACE      where the variants run on Kubernetes; goes into every sample
 // DOCUMENT       where the JSON document goes: a path, or `stdout` for lines `@@vtlab i/n …` of at most 8 KB

@@ -13,8 +13,6 @@ export interface Experiment {
     warmupCycles: number;
     spread: number;
     measure: number;
-    /** False: what is unanswered when a call's last window ends is given up. */
-    drain: boolean;
   };
   maxResponse: number;
   ideal: Record<string, number>;
@@ -40,7 +38,7 @@ const KEYS = {
   request: 'method path query status',
   closed: 'model users think_time',
   open: 'model users rate',
-  windows: 'warmup_users warmup_query warmup_load warmup_cycles spread measure drain | max_cycles trials',
+  windows: 'warmup_users warmup_query warmup_load warmup_cycles spread measure | max_cycles trials drain',
 };
 
 /** All durations become milliseconds. */
@@ -79,7 +77,6 @@ export function parseExperiment(text: string, file: string): Experiment {
       warmupCycles: whole(windows.warmup_cycles, at('windows.warmup_cycles'), 0),
       spread: duration(windows.spread, at('windows.spread')),
       measure: duration(windows.measure, at('windows.measure')),
-      drain: flag(windows.drain ?? true, at('windows.drain')),
     },
     maxResponse: duration(top.max_response, at('max_response')),
     ideal,
@@ -132,11 +129,6 @@ export function whole(value: unknown, at: string, least = 1): number {
   if (typeof value !== 'number' || !Number.isInteger(value) || value < least) {
     fail(at, `${show(value)} is not a whole number of at least ${least}`, 'correct it');
   }
-  return value;
-}
-
-function flag(value: unknown, at: string): boolean {
-  if (typeof value !== 'boolean') fail(at, `${show(value)} is not true or false`, 'correct it');
   return value;
 }
 

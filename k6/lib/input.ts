@@ -8,6 +8,10 @@ export interface Input {
   warmupCycles: number;
   /** Length of each single-user phase in milliseconds; 0 is none. */
   single: number;
+  /** The number of the first trial in its block. */
+  position: number;
+  /** False: what is unanswered when the last window ends is given up. */
+  drain: boolean;
   runId: string;
   block: number;
   namespace: string | undefined;
@@ -65,11 +69,19 @@ export function parseInput(env: Env, read: (path: string) => string): Input {
     order,
     warmupCycles,
     single,
+    position: whole(number(env.POSITION || '1'), 'POSITION'),
+    drain: parseDrain(env.DRAIN || 'true', experiment),
     runId: env.RUN_ID || 'by-hand',
     block: whole(number(env.BLOCK || '1'), 'BLOCK', 0),
     namespace: env.NAMESPACE || undefined,
     document: env.DOCUMENT || undefined,
   };
+}
+
+function parseDrain(text: string, { load, name }: Experiment): boolean {
+  if (text !== 'true' && text !== 'false') fail('DRAIN', `"${text}" is not true or false`, 'correct it');
+  if (text === 'false' && load.model === 'open') fail('DRAIN', `the load of "${name}" is open`, 'leave it out');
+  return text === 'true';
 }
 
 /** What is no number stays as it is, for the message that refuses it. */

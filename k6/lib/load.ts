@@ -20,7 +20,16 @@ export function takePart(phase: Phase, begin: number, user: number, request: Exp
   metrics.begin.add(begin);
   if (user === 0) announce();
 
-  const sum = { completed: 0, failedOutside: 0, dropped: 0, inFlightStart: 0, inFlightEnd: 0, late: 0, drained: 0 };
+  const sum = {
+    completed: 0,
+    failedOutside: 0,
+    givenUp: 0,
+    dropped: 0,
+    inFlightStart: 0,
+    inFlightEnd: 0,
+    late: 0,
+    drained: 0,
+  };
   const failed: Record<string, number> = {};
 
   if (rate === undefined) closed();
@@ -30,6 +39,7 @@ export function takePart(phase: Phase, begin: number, user: number, request: Exp
   metrics.late.add(sum.late);
   if (sum.drained > 0) metrics.drained.add(begin + sum.drained);
   if (sum.failedOutside > 0) metrics.failedOutside.add(sum.failedOutside);
+  if (sum.givenUp > 0) metrics.givenUp.add(sum.givenUp);
   if (sum.dropped > 0) metrics.dropped.add(sum.dropped);
   if (sum.inFlightStart > 0) metrics.inFlightStart.add(sum.inFlightStart);
   if (sum.inFlightEnd > 0) metrics.inFlightEnd.add(sum.inFlightEnd);
@@ -102,9 +112,12 @@ export function takePart(phase: Phase, begin: number, user: number, request: Exp
     sum.completed++;
     sum.drained = Math.max(sum.drained, to);
     if (from < start && to >= start) sum.inFlightStart++;
-    const givenUp = reason === 'timeout' && patience < timeout;
-    if (givenUp || (from < end && to >= end && phase.kind !== 'single')) sum.inFlightEnd++;
-    if (givenUp) return 0;
+    if (reason === 'timeout' && patience < timeout) {
+      sum.givenUp++;
+      sum.inFlightEnd++;
+      return 0;
+    }
+    if (from < end && to >= end && phase.kind !== 'single') sum.inFlightEnd++;
     if (reason === undefined) {
       // Open load: from when the request was due, so that a late generator does not make the target look faster.
       metrics.latency.add(fromDue ? from - due + took : took, { phase: where });

@@ -12,6 +12,7 @@ export const started = new Counter('trial_started');
 export const completed = new Counter('trial_completed');
 export const failed = new Counter('trial_failed');
 export const failedOutside = new Counter('trial_failed_outside');
+export const givenUp = new Counter('trial_given_up');
 export const dropped = new Counter('trial_dropped');
 export const inFlightStart = new Counter('trial_in_flight_start');
 export const inFlightEnd = new Counter('trial_in_flight_end');
@@ -41,7 +42,7 @@ export function thresholds(phases: Phase[]): Record<string, string[]> {
     // latency of OK requests that completed in the window
     all[part(latency, phase, `,phase:${phase.kind}`)] = ['max>=0'];
     // requests of the whole phase, and what the edges of the window cut
-    for (const metric of [started, completed, failedOutside, dropped, inFlightStart, inFlightEnd]) {
+    for (const metric of [started, completed, failedOutside, givenUp, dropped, inFlightStart, inFlightEnd]) {
       all[part(metric, phase)] = ['count>=0'];
     }
     // failures that completed in the window, by reason

@@ -54,7 +54,8 @@ export function plan(input: Input): Plan {
     rest: Pick<Phase, 'users' | 'rate' | 'thinkTime' | 'spread' | 'start' | 'end'>,
     drain = true,
   ) {
-    const position = phases.filter((phase) => phase.kind === kind).length + 1;
+    const first = kind === 'measure' ? input.position : 1;
+    const position = first + phases.filter((phase) => phase.kind === kind).length;
     const trial = { warmup: 'w', single: 's', measure: '' }[kind] + position;
     const { path, query } = input.experiment.request;
     const url = input.targets[variant] + target(path, kind === 'warmup' ? windows.warmupQuery : query);
@@ -83,7 +84,7 @@ export function plan(input: Input): Plan {
     const start = load.model === 'closed' ? spread + roundOf(input, variant) : spread;
     const window = { start, end: start + windows.measure };
     // The next trial would begin with the backlog of this one.
-    const drain = windows.drain || i < input.order.length - 1;
+    const drain = input.drain || i < input.order.length - 1;
     add('measure', variant, { users: load.users, rate, thinkTime, spread, ...window }, drain);
   }
 

@@ -29,12 +29,14 @@ export interface TrialRecord {
   users: number;
   /** Over the whole phase. */
   started: number;
-  /** Answered, failed, or given up at the window's end. */
+  /** Answered, failed, or given up. */
   completed: number;
   /** Completed in the window. */
   ok: number;
   failed: Record<string, number>;
   failed_outside: number;
+  /** Of the completed, those that had no answer when the window ended, and were not waited for. */
+  given_up: number;
   /** OK requests per second of the window. */
   throughput: number;
   /** Seconds; of the OK requests completed in the window. */
@@ -102,6 +104,7 @@ function makeRecord(phase: Phase, value: (name: string, key: string) => number):
     ok,
     failed,
     failed_outside: count(metrics.failedOutside),
+    given_up: count(metrics.givenUp),
     throughput: round((1000 * ok) / (end - start)),
     latency: {
       count: ok,

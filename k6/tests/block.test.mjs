@@ -293,9 +293,10 @@ test('without a drain the last trial gives up what is unanswered at the end of i
       const servers = { queue: await stub(queue(1, 200)) };
       const change = {
         load: { model: 'closed', users: 30, think_time: '0s' },
-        windows: { measure: '2s', drain: false },
+        windows: { measure: '2s' },
       };
-      const result = await block(experiment(change), servers, { ORDER: 'queue,queue', WARMUP_CYCLES: '0' });
+      const env = { ORDER: 'queue,queue', WARMUP_CYCLES: '0', DRAIN: 'false' };
+      const result = await block(experiment(change), servers, env);
       servers.queue.close();
       return result;
     },
@@ -304,6 +305,7 @@ test('without a drain the last trial gives up what is unanswered at the end of i
       const [waited, gaveUp] = result.document.trials;
       assert.ok(waited.drained - waited.end > 5000, `drained for ${waited.drained - waited.end} ms`);
       assert.ok(gaveUp.drained - gaveUp.end < 1000, `drained for ${gaveUp.drained - gaveUp.end} ms`);
+      assert.deepEqual([waited.given_up, gaveUp.given_up], [0, gaveUp.in_flight.end]);
       for (const trial of [waited, gaveUp]) {
         assert.deepEqual([trial.failed, trial.failed_outside], [{}, 0]);
         assert.ok([29, 30].includes(trial.in_flight.end), `in flight at the end: ${trial.in_flight.end}`);

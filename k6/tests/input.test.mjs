@@ -15,11 +15,6 @@ const BAD = [
   ['unknown key', { EXPERIMENT: file({ ...experiment(), laod: 1 }) }, /unknown key \\"laod\\": known are name/],
   ['unknown key below', { EXPERIMENT: file(experiment({ windows: { mesure: '1s' } })) }, /windows: unknown key/],
   ['bad duration', { EXPERIMENT: file(experiment({ windows: { measure: '5 sec' } })) }, /windows\.measure: .*5 sec/],
-  [
-    'no flag',
-    { EXPERIMENT: file(experiment({ windows: { drain: 'no' } })) },
-    /windows\.drain: .* is not true or false/,
-  ],
   ['missing part', { EXPERIMENT: file({ ...experiment(), request: undefined }) }, /request: missing/],
   ['unknown load model', load({ model: 'ramped', users: 1 }), /load\.model: there is no load model \\"ramped\\"/],
   ['no users', load({ model: 'closed', users: 0 }), /load\.users: 0 is not a whole number/],
@@ -39,6 +34,9 @@ const BAD = [
   ['users that are no number', { USERS: 'many' }, /USERS: \\"many\\" is not a whole number/],
   ['rate of a closed load', { RATE: '5' }, /RATE: the load of .* is closed: set USERS/],
   ['measure override', { MEASURE: 'long' }, /MEASURE: \\"long\\" is not a positive duration/],
+  ['drain', { DRAIN: 'no' }, /DRAIN: \\"no\\" is not true or false/],
+  ['open load that gives up', { ...load({ model: 'open', users: 5, rate: 1 }), DRAIN: 'false' }, /DRAIN: the load/],
+  ['position', { POSITION: '0' }, /POSITION: 0 is not a whole number/],
   ['single', { SINGLE: 'yes' }, /SINGLE: \\"yes\\" is not a duration/],
 ];
 

@@ -74,16 +74,13 @@ test("closed load: users spread over the slowest variant's round, settled for th
   assert.deepEqual([virtual.spread, virtual.start, virtual.end], [5000, 6000, 11_000]);
 });
 
-test('of a trial in a call of its own users are spread as in the others, and it alone may give up what is unanswered', () => {
-  const change = { ideal: { platform: 5 }, windows: { drain: false } };
-  const phases = (order) => plan(input(change, { ORDER: order, WARMUP_CYCLES: '1', SINGLE: '2s' })).phases;
-  const [alone] = phases('virtual').slice(-1);
-  assert.deepEqual([alone.spread, alone.start], [2000, 2200]);
-  const drains = phases('platform,virtual').map(({ kind, drain }) => `${kind} ${drain}`);
-  assert.deepEqual(drains, [
-    ...['warmup true', 'warmup true', 'single true', 'single true'],
-    ...['measure true', 'measure false'],
-  ]);
+test('a trial in a call of its own is spread and numbered as in its block, and may give up what is unanswered', () => {
+  const phases = (env) => plan(input({ ideal: { platform: 5 } }, { WARMUP_CYCLES: '1', SINGLE: '2s', ...env })).phases;
+  const [alone] = phases({ ORDER: 'virtual', POSITION: '2' }).slice(-1);
+  assert.deepEqual([alone.spread, alone.start, alone.position, alone.trial], [2000, 2200, 2, '2']);
+  const drains = phases({ ORDER: 'platform,virtual', DRAIN: 'false' }).map(({ trial, drain }) => `${trial} ${drain}`);
+  assert.deepEqual(drains, ['w1 true', 'w2 true', 's1 true', 's2 true', '1 true', '2 false']);
+  assert.ok(phases({ ORDER: 'platform,virtual' }).every(({ drain }) => drain));
 });
 
 test('warm-up: its own users, spread over a second at most, the whole load is the window', () => {

@@ -42,10 +42,16 @@ def test_the_command_says_everything() -> None:
         "ORDER": "platform,virtual",
         "WARMUP_CYCLES": "0",
         "SINGLE": "5s",
+        "POSITION": "1",
         "RUN_ID": "r",
         "BLOCK": "3",
         "DOCUMENT": "/run/k6/d.json",
     }
+
+
+def test_a_last_trial_has_its_number_and_gives_up_what_is_unanswered() -> None:
+    values = given(k6.command(Path("k6"), call(order=["virtual"], position=2, drain=False)))
+    assert (values["ORDER"], values["POSITION"], values["DRAIN"]) == ("virtual", "2", "false")
 
 
 def test_warm_up_alone_has_an_empty_order_and_no_single_phase() -> None:

@@ -18,6 +18,7 @@ from vtlab import cli, experiment, reproductions, session, units, verdict
 from vtlab.errors import BadInput, LabError
 from vtlab.experiment import ClosedLoad, Experiment
 from vtlab.report import html
+from vtlab.report import write as write_report
 from vtlab.reproductions import Row
 
 EVERY = session.resolve(experiment.names(session.EXPERIMENTS))
@@ -57,6 +58,15 @@ def test_they_are_chosen_by_number_and_in_published_sizes() -> None:
         reproductions.chosen(EVERY, ["7"], as_published=False)
 
 
+@pytest.mark.parametrize("each", EVERY, ids=lambda each: each.name)
+def test_each_is_reported_also_by_pairs_of_its_variants(each: Experiment, tmp_path: Path) -> None:
+    behaviour = dict.fromkeys(each.variants, builders.Service())
+    analysis = verdict.analyse(builders.run(each, behaviour, blocks=3))
+    write_report(tmp_path, [analysis])
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert [variant for variant in each.variants if variant not in text] == []
+
+
 @pytest.mark.parametrize("as_published", [False, True])
 def test_time_outs_are_at_least_twice_the_response_that_the_laws_expect(as_published: bool) -> None:
     for each in reproductions.chosen(EVERY, [], as_published):
@@ -64,6 +74,14 @@ def test_time_outs_are_at_least_twice_the_response_that_the_laws_expect(as_publi
             assert isinstance(each.load, ClosedLoad)
             expected = each.load.users / rate
             assert units.seconds(each.max_response) >= 2 * expected, (each.name, variant)
+
+
+def test_rows_are_ordered_by_publication() -> None:
+    later = builders.experiment("blocking", publication=PUBLICATION)
+    earlier = builders.experiment("waiting", publication={**PUBLICATION, "number": "001"})
+    found = reproductions.rows([verdict.analyse(builders.run(each, blocks=2)) for each in (later, earlier)])
+    assert [row.experiment for row in found] == ["waiting", "waiting", "blocking", "blocking"]
+    assert [row.variant for row in found[:2]] == ["platform", "virtual"]
 
 
 def test_a_row_has_theirs_the_law_and_ours() -> None:

@@ -48,7 +48,7 @@ class Played:
             parts = {"warmup": self.now.warmup, "single": [], "trials": []}
         return K6Document(version=1, experiment="blocking", run_id="r", block=1, order=[], agreed=True, **parts)
 
-    def retire(self, variant: str) -> None:
+    def last_trial(self, variant: str, position: int) -> K6Document:
         raise AssertionError("all trials are of one call")
 
     def finish(self) -> list[Instance]:
@@ -120,22 +120,19 @@ class InTurn(Played):
         self.said: list[str] = []
 
     def load(self, *, order: Sequence[str], warmup_cycles: int, single: str | None) -> K6Document:
-        document = super().load(order=order, warmup_cycles=warmup_cycles, single=single)
         if not warmup_cycles:
-            self.said.append(f"load {' '.join(order)}{single or ''}")
-            if not single:
-                document.single = []
-            trials = [next(t for t in document.trials if t.variant == variant) for variant in order]
-            document.trials = [t.model_copy(update={"position": 1}) for t in trials]
-        return document
+            self.said.append(f"load {' '.join(order)}, {single}")
+        document = super().load(order=order, warmup_cycles=warmup_cycles, single=single)
+        return document.model_copy(update={"trials": [t for t in document.trials if t.variant in order]})
 
-    def retire(self, variant: str) -> None:
-        self.said.append(f"retire {variant}")
+    def last_trial(self, variant: str, position: int) -> K6Document:
+        self.said.append(f"trial {position} of {variant}")
+        document = super().load(order=[variant], warmup_cycles=0, single=None)
+        trial = next(t for t in document.trials if t.variant == variant)
+        return document.model_copy(update={"single": [], "trials": [trial.model_copy(update={"position": position})]})
 
 
-def test_without_a_drain_each_trial_is_a_call_and_its_variant_retires(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_drain_each_trial_is_a_call_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = "virtual", "platform"
     monkeypatch.setattr(plan, "order", lambda *_: [first, second])
     windows = {"warmup_users": 200, "warmup_load": "6s", "measure": "30s", "trials": 1, "drain": False}
@@ -144,7 +141,7 @@ def test_without_a_drain_each_trial_is_a_call_and_its_variant_retires(
     target = InTurn(run.blocks)
     with Progress(console()[0], [1]) as progress:
         runner.measure(tmp_path, target, progress, "blocking")
-    assert target.said == [f"load {plan.SINGLE}", f"load {first}", f"retire {first}", f"load {second}"]
+    assert target.said == [f"load , {plan.SINGLE}", f"trial 1 of {first}", f"trial 2 of {second}"]
     (block,) = results.read(tmp_path).blocks
     assert [(t.variant, t.position) for t in block.trials] == [(first, 1), (second, 2)]
     assert block.single == run.blocks[0].single
@@ -191,19 +188,27 @@ def test_what_the_other_server_still_works_on_counts() -> None:
         trials=[first, second],
     )
     server = Server()
-    fill_in_flight_before(document, server)  # type: ignore[arg-type]
+    fill_in_flight_before(document, server, {})  # type: ignore[arg-type]
     assert first.server["in_flight_before"] == 0
     assert second.server["in_flight_before"] == 5
     server.seen = None
-    fill_in_flight_before(document, server)  # type: ignore[arg-type]
+    fill_in_flight_before(document, server, {})  # type: ignore[arg-type]
     assert second.server["in_flight_before"] == 0, "nobody looked, but every answer had come"
     first.failed["timeout"] = 1
-    fill_in_flight_before(document, server)  # type: ignore[arg-type]
+    fill_in_flight_before(document, server, {})  # type: ignore[arg-type]
     assert second.server["in_flight_before"] is None, "a timed-out request may go on"
     first.failed["timeout"] = 0
+    first.given_up = 1
+    fill_in_flight_before(document, server, {})  # type: ignore[arg-type]
+    assert second.server["in_flight_before"] is None, "and so may one that was given up"
+    first.given_up = 0
+    alone = document.model_copy(update={"trials": [second]})
+    server.seen = 5.0
+    fill_in_flight_before(alone, server, {"virtual": first})  # type: ignore[arg-type]
+    assert second.server["in_flight_before"] == 5, "of an earlier call of k6, too"
     server.seen = 1.0
     server.scraped = first.drained + 100
-    fill_in_flight_before(document, server)  # type: ignore[arg-type]
+    fill_in_flight_before(document, server, {})  # type: ignore[arg-type]
     assert second.server["in_flight_before"] == 0, "a server ends a request a little after its answer"
 
 

@@ -207,9 +207,12 @@ class Experiment(_Strict):
 
     def of_published_size(self) -> bool:
         """Whether requests and think time are the published ones: of others the figures cannot be compared."""
-        other = self.as_published()
-        think = [load.think_time if isinstance(load, ClosedLoad) else None for load in (self.load, other.load)]
-        return self.request == other.request and think[0] == think[1]
+        sizes = self.publication.sizes if self.publication else None
+        if sizes is None:
+            return True
+        loads = (self.load, sizes.load or self.load)
+        think = [load.think_time if isinstance(load, ClosedLoad) else None for load in loads]
+        return self.request == (sizes.request or self.request) and think[0] == think[1]
 
     def properties_of(self, name: str) -> Properties:
         """What makes this variant. KeyError for one that is not of this experiment."""

@@ -301,9 +301,10 @@ def _answered(trial: Trial, experiment: Experiment) -> Iterator[_Check]:
     outside = 0 if excused else trial.failed_outside
     why = ", ".join(f"{n:,} {name}" for name, n in sorted(failed.items()))
     answered = trial.ok + window
+    waited_for = trial.completed - trial.given_up
     shares = [
         (window / answered if answered else 0.0, f"in its window ({why})"),
-        ((window + outside) / trial.completed if trial.completed else 0.0, "over the whole trial"),
+        ((window + outside) / waited_for if waited_for else 0.0, "over the whole trial"),
     ]
     share, place = shares[0] if shares[0][0] > MOST_LOST else max(shares)
     sentence: str | None = None

@@ -31,6 +31,10 @@ class Call:
     run_id: str
     block: int
     document: Path
+    #: The number of the first trial in its block.
+    position: int = 1
+    #: False: what is unanswered when the last window ends is given up.
+    drain: bool = True
 
 
 def command(k6: Path, call: Call, push: bool = True) -> list[str]:
@@ -41,6 +45,8 @@ def command(k6: Path, call: Call, push: bool = True) -> list[str]:
         "ORDER": ",".join(call.order),
         "WARMUP_CYCLES": str(call.warmup_cycles),
         **({"SINGLE": call.single} if call.single else {}),
+        "POSITION": str(call.position),
+        **({} if call.drain else {"DRAIN": "false"}),
         "RUN_ID": call.run_id,
         "BLOCK": str(call.block),
         "DOCUMENT": str(call.document),

@@ -22,6 +22,8 @@ IN_FLIGHT = "max(http_server_requests_active_seconds_count{$server}) or 0 * max(
 PINNED = "topk(5, sum by (class, line) (increase(jvm_threads_virtual_pinned_at_total{$server}[$window])) > 0)"
 #: Seconds to wait for the scrape after a window: several of its 1 s intervals.
 SCRAPED_WITHIN = 15.0
+#: Milliseconds: Prometheus moves a scrape's time by up to 2 to keep its rhythm; the rest is for its clock and k6's.
+_ROUNDED = 10
 #: Milliseconds that a server may take to end a request once the client has its answer: two periods of a CPU quota.
 _ENDS_WITHIN = 200
 #: From 3.0 on a range leaves its left end out.
@@ -116,7 +118,7 @@ class Prometheus:
         scraped = self._scraped(variant, until_ms)
         took = 1000 * (self.measured(variant, "max(scrape_duration_seconds{$server})", until_ms) or 0.0)
         # A scrape bears the time of its beginning: what it saw may be younger.
-        if scraped is not None and scraped + took > until_ms:
+        if scraped is not None and scraped + took + _ROUNDED > until_ms:
             until_ms = math.ceil(scraped) - 1
             scraped = self._scraped(variant, until_ms)
         if scraped is None or scraped <= after_ms:
@@ -159,14 +161,14 @@ class Prometheus:
                 raise BlockFault(f"{variant}: Prometheus has not scraped it for {within:.0f} s")
             time.sleep(0.1)
 
-    def await_idle(self, variant: str, within: float) -> None:
-        """Waits until the variant's server has nothing in flight, or is no longer there. BlockFault after ``within``
-        seconds."""
+    def await_gone(self, variant: str, within: float) -> None:
+        """Waits until a scrape of the variant has failed: then nothing that it said counts as present any more.
+        BlockFault after ``within`` seconds."""
         end = time.monotonic() + within
-        while self.measured(variant, IN_FLIGHT, self.now()):
+        while self.measured(variant, "max(up{$server})", self.now()):
             if time.monotonic() > end:
-                raise BlockFault(f"{variant}: requests were still in flight after {within:.0f} s")
-            time.sleep(0.2)
+                raise BlockFault(f"{variant}: Prometheus still scrapes it after {within:.0f} s")
+            time.sleep(0.1)
 
     def scrape_interval(self, variant: str) -> str | None:
         """How often the variant is scraped, as Prometheus writes it (``1s``, ``1m30s``); None where it does not say."""
@@ -214,35 +216,35 @@ class Prometheus:
         return data
 
 
-def fill_in_flight_before(document: K6Document, client: Prometheus) -> None:
+def fill_in_flight_before(document: K6Document, client: Prometheus, before: dict[str, Trial]) -> None:
     """What each phase found in flight in its server: at the last scrape after the variant's phase before it.
 
     Phases follow each other within a second or two, so there may be no such scrape. Then the client knows: it had
     every answer, none of them a failure, so that the server has nothing left of it. After failures (a timeout's
     request goes on in the server) it does not, and the value is None. What the other variant's server still works on
-    counts, too: it takes the machine's time.
+    counts, too: it takes the machine's time. ``before`` holds the last phase of each variant that still runs, of the
+    block's earlier calls of k6 as well, and is kept up to date.
     """
-    before: dict[str, Trial] = {}
-    variants = {trial.variant for trial in (*document.warmup, *document.single, *document.trials)}
+    variants = {*before, *(trial.variant for trial in (*document.warmup, *document.single, *document.trials))}
     for trial in (*document.warmup, *document.single, *document.trials):
         last = before.get(trial.variant)
         found = client.in_flight(trial.variant, _ended(last), trial.begin)
-        if (
-            found is None
-            and last is not None
-            and last.started == last.completed
-            and not (any(last.failed.values()) or last.failed_outside)
-        ):
+        if found is None and last is not None and last.started == last.completed and not _unanswered(last):
             found = 0.0
         for other in variants - {trial.variant}:
             earlier = before.get(other)
             left = client.in_flight(other, _ended(earlier), trial.begin)
-            if left is None and earlier and (any(earlier.failed.values()) or earlier.failed_outside):
+            if left is None and earlier and _unanswered(earlier):
                 found = None
             elif left is not None and found is not None:
                 found = max(found, left)
         trial.server["in_flight_before"] = found
         before[trial.variant] = trial
+
+
+def _unanswered(phase: Trial) -> bool:
+    """Whether the server may go on with requests of a phase that is over for its client."""
+    return any(phase.failed.values()) or phase.failed_outside > 0 or phase.given_up > 0
 
 
 def _ended(phase: Trial | None) -> int:

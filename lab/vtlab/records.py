@@ -51,11 +51,13 @@ class Trial(Record):
     drained: int
     users: int
     started: int
-    #: Answered, failed, or given up at the window's end (``windows.drain``).
+    #: Answered, failed, or given up.
     completed: int
     ok: int
     failed: dict[str, int]
     failed_outside: int
+    #: Of the completed, those that had no answer when the window ended, and were not waited for.
+    given_up: int = 0
     throughput: float
     latency: Latency
     dropped: int

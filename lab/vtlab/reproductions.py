@@ -73,13 +73,14 @@ def chosen(experiments: Sequence[Experiment], numbers: Sequence[str], as_publish
 
 
 def rows(analyses: Sequence[Analysis]) -> list[Row]:
-    """One row for each variant, in the order of the analyses."""
-    return [
+    """One row for each variant: by publication, in the order of the analyses."""
+    found = [
         _row(analysis, publication, variant)
         for analysis in analyses
         if (publication := analysis.run.experiment.publication)
         for variant in analysis.run.experiment.variants
     ]
+    return sorted(found, key=lambda row: row.number)
 
 
 def _row(analysis: Analysis, publication: Publication, variant: str) -> Row:

@@ -25,8 +25,9 @@ class Target(Protocol):
     def load(self, *, order: Sequence[str], warmup_cycles: int, single: str | None) -> K6Document:
         """One call of k6: warm-up cycles, then the single-user phases, then the trials in that order."""
 
-    def retire(self, variant: str) -> None:
-        """Returns when nothing of this variant's is in flight. It gets no more load before the next start."""
+    def last_trial(self, variant: str, position: int) -> K6Document:
+        """One call of k6: a trial after which this variant gets no more load before the next start. At its return
+        nothing of it is in flight: that was waited for, or given up and ended with the variant."""
 
     def finish(self) -> list[Instance]:
         """Whether the instances are the ones that started. They stay until the next start or the target's end."""
@@ -124,19 +125,15 @@ def _warm_up(target: Target, experiment: Experiment, block: Block, progress: Pro
 
 
 def _trials(target: Target, experiment: Experiment, order: Sequence[str], single: str | None) -> Iterator[K6Document]:
-    """The single-user phases and the trials: by one call of k6, or, where it gives up what is unanswered at its end, by
-    one for each trial, after which the variant retires."""
+    """The single-user phases and the trials: by one call of k6, or, where what is unanswered may be given up, by one
+    for each trial."""
     if experiment.windows.drain:
         yield target.load(order=order, warmup_cycles=0, single=single)
         return
     if single:
         yield target.load(order=[], warmup_cycles=0, single=single)
     for position, variant in enumerate(order, 1):
-        document = target.load(order=[variant], warmup_cycles=0, single=None)
-        document.trials = [_renumbered(trial, position) for trial in document.trials]
-        yield document
-        if position < len(order):
-            target.retire(variant)
+        yield target.last_trial(variant, position)
 
 
 def _renumbered(trial: Trial, position: int) -> Trial:

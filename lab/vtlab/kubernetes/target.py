@@ -26,7 +26,7 @@ from vtlab.local import processes
 from vtlab.local.processes import Ledger
 from vtlab.machine import difference, reaching
 from vtlab.prometheus import Prometheus, fill_in_flight_before
-from vtlab.records import Instance, K6Document
+from vtlab.records import Instance, K6Document, Trial
 
 #: Seconds until a fresh pod must have been scraped: after an installation the operator's configuration reaches
 #: Prometheus through a Secret that the kubelet renews within two minutes.
@@ -62,6 +62,8 @@ class KubernetesTarget:
         self._job: str | None = None
         self._pods: dict[str, Json] = {}
         self._instances: list[Instance] = []
+        #: The last phase of each variant in this block.
+        self._before: dict[str, Trial] = {}
         self._nodes: set[str] = set()
         self._block, self._loads = (0, 0), 0
 
@@ -115,7 +117,8 @@ class KubernetesTarget:
         # From here on another vtlab sees that this one measures. One that has begun meanwhile gives up as well.
         self._put_experiment(experiment, release.template(cluster, experiment))
         self._refuse_another()
-        self._block, self._loads, self._instances, self._pods = (block, attempt), 0, [], {}
+        self._block, self._loads = (block, attempt), 0
+        self._instances, self._pods, self._before = [], {}, {}
         stamp = f"{self._name}-{block}-{attempt}"
         for name in experiment.variants:
             cluster.annotate_pods(self._where.deployment(name), _BLOCK, stamp)
@@ -139,6 +142,10 @@ class KubernetesTarget:
 
         Fills ``server`` and ``machine`` of every record.
         """
+        # SINGLE over the chart's, which has one for blocks by hand.
+        return self._load({"ORDER": ",".join(order), "WARMUP_CYCLES": str(warmup_cycles), "SINGLE": single or ""})
+
+    def _load(self, what: dict[str, str]) -> K6Document:
         client, experiment = self._client, self._experiment()
         if client is None:
             raise RuntimeError("start comes first")
@@ -148,10 +155,7 @@ class KubernetesTarget:
         targets = {each: f"http://{self._where.deployment(each)}:{_PORT}" for each in experiment.variants}
         env = {
             "TARGETS": json.dumps(targets),
-            "ORDER": ",".join(order),
-            "WARMUP_CYCLES": str(warmup_cycles),
-            # Over the chart's, which has one for blocks by hand.
-            "SINGLE": single or "",
+            **what,
             "RUN_ID": self._run_id,
             "BLOCK": str(block),
             "DOCUMENT": "stdout",
@@ -164,15 +168,13 @@ class KubernetesTarget:
             trial.server = client.window(trial.variant, trial.start, trial.end)
             trial.pinned = client.pinned(trial.variant, trial.start, trial.end)
             trial.machine = difference(samples, trial.start, reaching(samples, trial.end, _UNSEEN))
-        fill_in_flight_before(found, client)
+        fill_in_flight_before(found, client, self._before)
         self._refuse_pressure(client, records[0].begin, records[-1].drained)
         return found
 
-    def retire(self, variant: str) -> None:
-        """Waits until the pod has answered everything: vtlab may replace pods, not end one."""
-        if self._client is None:
-            raise RuntimeError("start comes first")
-        self._client.await_idle(variant, units.seconds(self._experiment().max_response))
+    def last_trial(self, variant: str, position: int) -> K6Document:
+        """Runs k6 once, as a Job, and waits for every answer: vtlab may replace pods, not end one."""
+        return self._load({"ORDER": variant, "WARMUP_CYCLES": "0", "SINGLE": "", "POSITION": str(position)})
 
     def finish(self) -> list[Instance]:
         """Whether the pods are those that started. They stay until the next block replaces them."""

@@ -18,7 +18,7 @@ from vtlab.local.needs import Beside
 from vtlab.local.processes import Ledger, Process
 from vtlab.local.prometheus_server import PrometheusServer
 from vtlab.prometheus import Prometheus, fill_in_flight_before
-from vtlab.records import Instance, K6Document
+from vtlab.records import Instance, K6Document, Trial
 from vtlab.tools import Java
 
 #: Where below a run's folder its Prometheus stores.
@@ -71,6 +71,8 @@ class LocalTarget:
         self._instances: list[Instance] = []
         #: As they were when their part in the block was over.
         self._retired: dict[str, Instance] = {}
+        #: The last phase in the block of each variant that still runs.
+        self._before: dict[str, Trial] = {}
         self._block = (0, 0)
         self._loads = 0
 
@@ -119,7 +121,8 @@ class LocalTarget:
         """
         with self._disk():
             self._stop_jvms()
-            self._block, self._loads, self._instances, self._retired = (block, attempt), 0, [], {}
+            self._block, self._loads = (block, attempt), 0
+            self._instances, self._retired, self._before = [], {}, {}
             launch = jvm.Launch(
                 {name: self._java_of(experiment, name) for name in experiment.variants},
                 self._app,
@@ -159,6 +162,21 @@ class LocalTarget:
 
         Fills ``server`` and ``machine`` of every record.
         """
+        return self._load(order, warmup_cycles, single)
+
+    def last_trial(self, variant: str, position: int) -> K6Document:
+        """Runs k6 once; it gives up what is unanswered when the window ends, and the JVM ends with it."""
+        document = self._load([variant], 0, None, position, drain=False)
+        instance = next(each for each in self._instances if each.variant == variant)
+        self._retired[variant] = self._checked(instance)
+        self._jvm(variant).process.stop(0)
+        self._prometheus_client().await_gone(variant, within=30)
+        del self._before[variant]
+        return document
+
+    def _load(
+        self, order: Sequence[str], warmup_cycles: int, single: str | None, position: int = 1, drain: bool = True
+    ) -> K6Document:
         with self._disk():
             server, client = self._prometheus_server(), self._prometheus_client()
             self._loads += 1
@@ -176,6 +194,8 @@ class LocalTarget:
                 run_id=self._run_id,
                 block=block,
                 document=place / f"{name}.json",
+                position=position,
+                drain=drain,
             )
             call.document.unlink(missing_ok=True)
             process = self._held().start(
@@ -197,7 +217,7 @@ class LocalTarget:
                 trial.server = client.window(trial.variant, trial.start, trial.end)
                 trial.pinned = client.pinned(trial.variant, trial.start, trial.end)
                 trial.machine = sampler.window(trial.start, trial.end)
-            fill_in_flight_before(document, client)
+            fill_in_flight_before(document, client, self._before)
             return document
 
     def finish(self) -> list[Instance]:
@@ -206,13 +226,6 @@ class LocalTarget:
         checked = [self._retired.get(each.variant) or self._checked(each) for each in self._instances]
         self._instances = []
         return checked
-
-    def retire(self, variant: str) -> None:
-        """Ends the JVM, whatever it works on; returns when Prometheus has seen it."""
-        instance = next(each for each in self._instances if each.variant == variant)
-        self._retired[variant] = self._checked(instance)
-        self._jvm(variant).process.stop(0)
-        self._prometheus_client().await_idle(variant, within=30)
 
     def _checked(self, instance: Instance) -> Instance:
         each = self._jvm(instance.variant)

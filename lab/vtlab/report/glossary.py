@@ -9,7 +9,10 @@ GLOSSARY: tuple[tuple[str, str], ...] = (
     ),
     ("workload", "What one request does: an endpoint of the service."),
     ("experiment", "A workload, a load, limits, variants and the settings they need."),
-    ("trial", "One variant under load: warm-up, measured window, drain. It ends when the variant is idle."),
+    (
+        "trial",
+        "One variant under load: warm-up, measured window, drain. It ends when the variant is idle or has ended.",
+    ),
     (
         "block",
         "Fresh JVMs for every variant, equal warm-up, then trials in a mirrored order, drawn by the seed."
