@@ -13,6 +13,8 @@ export interface Experiment {
     warmupCycles: number;
     spread: number;
     measure: number;
+    /** The windows of variants that need others. */
+    measureOf: Record<string, number>;
   };
   maxResponse: number;
   ideal: Record<string, number>;
@@ -38,7 +40,7 @@ const KEYS = {
   request: 'method path query status',
   closed: 'model users think_time',
   open: 'model users rate',
-  windows: 'warmup_users warmup_query warmup_load warmup_cycles spread measure | max_cycles trials drain',
+  windows: 'warmup_users warmup_query warmup_load warmup_cycles spread measure measure_of | max_cycles trials drain',
 };
 
 /** All durations become milliseconds. */
@@ -61,6 +63,11 @@ export function parseExperiment(text: string, file: string): Experiment {
     ideal[variant] = positive(value, at(`ideal.${variant}`));
   }
 
+  const measureOf: Record<string, number> = {};
+  for (const [variant, value] of Object.entries(object(windows.measure_of ?? {}, at('windows.measure_of')))) {
+    measureOf[variant] = duration(value, at(`windows.measure_of.${variant}`));
+  }
+
   return {
     name: string(top.name, at('name')),
     request: {
@@ -77,6 +84,7 @@ export function parseExperiment(text: string, file: string): Experiment {
       warmupCycles: whole(windows.warmup_cycles, at('windows.warmup_cycles'), 0),
       spread: duration(windows.spread, at('windows.spread')),
       measure: duration(windows.measure, at('windows.measure')),
+      measureOf,
     },
     maxResponse: duration(top.max_response, at('max_response')),
     ideal,

@@ -53,7 +53,10 @@ export function parseInput(env: Env, read: (path: string) => string): Input {
     if (load.model !== 'open') fail('RATE', `the load of "${experiment.name}" is closed`, 'set USERS instead');
     load.rate = positive(number(env.RATE), 'RATE');
   }
-  if (env.MEASURE) experiment.windows.measure = duration(env.MEASURE, 'MEASURE');
+  if (env.MEASURE) {
+    experiment.windows.measure = duration(env.MEASURE, 'MEASURE');
+    experiment.windows.measureOf = {};
+  }
 
   const warmupCycles = env.WARMUP_CYCLES
     ? whole(number(env.WARMUP_CYCLES), 'WARMUP_CYCLES', 0)

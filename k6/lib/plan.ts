@@ -41,6 +41,8 @@ export interface Plan {
 
 /** A request may take this much longer than `max_response` before the user gives it up. */
 const GRACE = 5_000;
+/** Milliseconds for each user to begin in: 200 users a second. */
+const GENTLY = 5;
 
 export function plan(input: Input): Plan {
   const { windows, load } = input.experiment;
@@ -78,11 +80,14 @@ export function plan(input: Input): Plan {
   }
 
   for (const [i, variant] of input.order.entries()) {
-    // As gently for every variant as the slowest one needs: a thousand new connections in a second would come in bunches.
-    const spread = Math.max(...Object.keys(input.targets).map((each) => roundOf(input, each)));
+    const own = roundOf(input, variant);
+    // Over one round of the slowest variant, so that all begin alike, but no longer than GENTLY asks for: a thousand new
+    // connections in a second would come in bunches, two hundred do not.
+    const slowest = Math.max(...Object.keys(input.targets).map((each) => roundOf(input, each)));
+    const spread = Math.max(own, Math.min(slowest, GENTLY * load.users));
     // Closed load: what clients see is steady only after each user's second response, so settle for one more round.
-    const start = load.model === 'closed' ? spread + roundOf(input, variant) : spread;
-    const window = { start, end: start + windows.measure };
+    const start = load.model === 'closed' ? spread + own : spread;
+    const window = { start, end: start + (windows.measureOf[variant] ?? windows.measure) };
     // The next trial would begin with the backlog of this one.
     const drain = input.drain || i < input.order.length - 1;
     add('measure', variant, { users: load.users, rate, thinkTime, spread, ...window }, drain);
@@ -95,7 +100,8 @@ export function plan(input: Input): Plan {
     users,
     timeout,
     longest: phases.reduce((sum, phase) => sum + phase.end + timeout + GRACE, 60_000),
-    grid: 500 * Math.ceil(users / 500),
+    // One user waits for nobody.
+    grid: users === 1 ? 100 : 500 * Math.ceil(users / 500),
   };
 }
 

@@ -15,6 +15,7 @@ const BAD = [
   ['unknown key', { EXPERIMENT: file({ ...experiment(), laod: 1 }) }, /unknown key \\"laod\\": known are name/],
   ['unknown key below', { EXPERIMENT: file(experiment({ windows: { mesure: '1s' } })) }, /windows: unknown key/],
   ['bad duration', { EXPERIMENT: file(experiment({ windows: { measure: '5 sec' } })) }, /windows\.measure: .*5 sec/],
+  ['bad window', { EXPERIMENT: file(experiment({ windows: { measure_of: { a: 'x' } } })) }, /measure_of\.a: .*x/],
   ['missing part', { EXPERIMENT: file({ ...experiment(), request: undefined }) }, /request: missing/],
   ['unknown load model', load({ model: 'ramped', users: 1 }), /load\.model: there is no load model \\"ramped\\"/],
   ['no users', load({ model: 'closed', users: 0 }), /load\.users: 0 is not a whole number/],

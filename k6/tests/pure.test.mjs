@@ -60,6 +60,22 @@ test('many users get longer to wake', () => {
   assert.deepEqual([10, 500, 501, 1000, 2000].map(grid), [500, 500, 1000, 1000, 2000]);
 });
 
+test('one user waits for no other', () => {
+  const lone = { load: { model: 'closed', users: 1 }, windows: { warmup_users: 1 } };
+  assert.equal(plan(input(lone)).grid, 100);
+  assert.equal(plan(input({ load: { model: 'closed', users: 1 }, windows: { warmup_users: 2 } })).grid, 500);
+});
+
+test('a variant may have a window of its own, which MEASURE replaces, too', () => {
+  const change = { windows: { measure: '5s', measure_of: { virtual: '20s' } } };
+  const lengths = (env) =>
+    plan(input(change, { ORDER: 'platform,virtual', WARMUP_CYCLES: '0', ...env })).phases.map(
+      ({ start, end }) => end - start,
+    );
+  assert.deepEqual(lengths({}), [5000, 20_000]);
+  assert.deepEqual(lengths({ MEASURE: '2s' }), [2000, 2000]);
+});
+
 test('warm-up follows the order given, or the targets where there is none', () => {
   const first = (env) => plan(input({}, env)).phases[0].variant;
   assert.equal(first({ ORDER: 'virtual,platform,platform,virtual' }), 'virtual');
@@ -67,17 +83,38 @@ test('warm-up follows the order given, or the targets where there is none', () =
 });
 
 test("closed load: users spread over the slowest variant's round, settled for their own, then the window", () => {
+  const of = (users) => {
+    const load = { model: 'closed', users, think_time: '0s' };
+    const change = { load, ideal: { platform: 200 }, windows: { measure: '5s', spread: '1s' } };
+    const { phases } = plan(input(change, { ORDER: 'platform,virtual', WARMUP_CYCLES: '0' }));
+    return phases.map(({ spread, start, end }) => [spread, start, end]);
+  };
+  assert.deepEqual(of(1000), [
+    [5000, 10_000, 15_000],
+    [5000, 6000, 11_000],
+  ]);
+  // 600 of virtual begin in platform's 3 s; 100 in a round of their own, 1 s, which is longer than platform's.
+  assert.deepEqual(of(600)[1], [3000, 4000, 9000]);
+  assert.deepEqual(of(100)[1], [1000, 2000, 7000]);
+});
+
+test('no more than 200 users a second begin, where a round of theirs leaves the choice', () => {
   const load = { model: 'closed', users: 1000, think_time: '0s' };
-  const change = { load, ideal: { platform: 200 }, windows: { measure: '5s', spread: '1s' } };
-  const [platform, virtual] = plan(input(change, { ORDER: 'platform,virtual', WARMUP_CYCLES: '0' })).phases;
-  assert.deepEqual([platform.spread, platform.start, platform.end], [5000, 10_000, 15_000]);
-  assert.deepEqual([virtual.spread, virtual.start, virtual.end], [5000, 6000, 11_000]);
+  const change = { load, ideal: { platform: 40, virtual: 200 }, windows: { measure: '10s' } };
+  const { phases } = plan(input(change, { ORDER: 'platform,virtual', WARMUP_CYCLES: '0' }));
+  assert.deepEqual(
+    phases.map(({ spread, start }) => [spread, start]),
+    [
+      [25_000, 50_000],
+      [5000, 10_000],
+    ],
+  );
 });
 
 test('a trial in a call of its own is spread and numbered as in its block, and may give up what is unanswered', () => {
   const phases = (env) => plan(input({ ideal: { platform: 5 } }, { WARMUP_CYCLES: '1', SINGLE: '2s', ...env })).phases;
   const [alone] = phases({ ORDER: 'virtual', POSITION: '2' }).slice(-1);
-  assert.deepEqual([alone.spread, alone.start, alone.position, alone.trial], [2000, 2200, 2, '2']);
+  assert.deepEqual([alone.spread, alone.start, alone.position, alone.trial], [200, 400, 2, '2']);
   const drains = phases({ ORDER: 'platform,virtual', DRAIN: 'false' }).map(({ trial, drain }) => `${trial} ${drain}`);
   assert.deepEqual(drains, ['w1 true', 'w2 true', 's1 true', 's2 true', '1 true', '2 false']);
   assert.ok(phases({ ORDER: 'platform,virtual' }).every(({ drain }) => drain));

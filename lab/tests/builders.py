@@ -126,7 +126,7 @@ def trial(
     service = service or services(exp).get(variant, Service())
     load = exp.load
     limit = exp.limits.cpu
-    window = window if window is not None else units.seconds(exp.windows.measure if phase == "measure" else "5s")
+    window = window if window is not None else units.seconds(exp.window_of(variant) if phase == "measure" else "5s")
     minimum = service.wait + service.cpu + 0.0008
     threads = service.threads / minimum if service.threads else math.inf
     capacity = min(limit / service.cpu * 0.995, threads, service.most)

@@ -69,6 +69,8 @@ def test_the_committed_schema_is_fresh() -> None:
         (changed(limits__memory="lots"), "limits.memory"),
         (changed(windows__measure="soon"), "windows.measure"),
         (changed(windows__measure="0s"), "windows.measure must be above 0"),
+        (changed(windows__measure_of={"green": "5s"}), "windows.measure_of names 'green'"),
+        (changed(windows__measure_of={"virtual": "0s"}), "windows.measure_of.virtual must be above 0"),
         (changed(windows__spread="0s"), "windows.spread must be above 0"),
         (changed(windows__warmup_load="0s"), "windows.warmup_load must be above 0"),
         (changed(load={"model": "open", "rate": 100, "users": 50}), "load.users must be at least 750"),

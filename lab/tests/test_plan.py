@@ -37,8 +37,16 @@ def test_an_aa_run_has_the_same_variant_twice() -> None:
     same = plan.identical(load("blocking", session.EXPERIMENTS), "platform")
     assert same.variants == ["platform-a", "platform-b"]
     assert same.ideal == {"platform-a": 200, "platform-b": 200}
+    assert {same.window_of(name) for name in same.variants} == {"5s"}
     with pytest.raises(BadInput, match="unknown variant 'green'"):
         plan.identical(same, "green")
+
+
+def test_an_aa_run_keeps_the_window_of_its_variant() -> None:
+    blocking = load("blocking", session.EXPERIMENTS)
+    windows = blocking.windows.model_copy(update={"measure_of": {"platform": "20s"}})
+    same = plan.identical(blocking.model_copy(update={"windows": windows}), "platform")
+    assert {same.window_of(name) for name in same.variants} == {"20s"}
 
 
 @given(st.floats(min_value=0.001, max_value=9999, allow_nan=False))

@@ -65,6 +65,9 @@ class Windows(_Strict):
     max_cycles: Annotated[int, Field(ge=3, le=60)] = 8
     spread: Annotated[Duration, Field(description="over which the users start, where no ideal gives it")] = "1s"
     measure: Duration
+    measure_of: Annotated[
+        dict[str, Duration], Field(description="windows of variants that need others, as one that answers rarely")
+    ] = {}
     trials: Annotated[
         Literal[1, 2], Field(description="of each variant in a block; 1, where they take minutes, is not mirrored")
     ] = 2
@@ -183,6 +186,11 @@ class Experiment(_Strict):
         for key in ("warmup_load", "spread", "measure"):
             if units.seconds(getattr(self.windows, key)) <= 0:
                 raise ValueError(f"windows.{key} must be above 0")
+        for name, window in self.windows.measure_of.items():
+            if name not in self.variants:
+                raise ValueError(f"windows.measure_of names '{name}', which is not among the variants")
+            if units.seconds(window) <= 0:
+                raise ValueError(f"windows.measure_of.{name} must be above 0")
         longest = units.seconds(self.max_response)
         if longest <= 0:
             raise ValueError("max_response must be above 0")
@@ -213,6 +221,10 @@ class Experiment(_Strict):
         loads = (self.load, sizes.load or self.load)
         think = [load.think_time if isinstance(load, ClosedLoad) else None for load in loads]
         return self.request == (sizes.request or self.request) and think[0] == think[1]
+
+    def window_of(self, name: str) -> str:
+        """The length of this variant's windows."""
+        return self.windows.measure_of.get(name, self.windows.measure)
 
     def properties_of(self, name: str) -> Properties:
         """What makes this variant. KeyError for one that is not of this experiment."""

@@ -17,6 +17,8 @@ SINGLE = "5s"
 #: Seconds for two JVMs to start under a CPU limit and for k6 to come up: an estimate for the progress only.
 _START = 12.0
 _PHASE_OVERHEAD = 1.0
+#: Seconds for each user to begin in, as in k6/lib/plan.ts.
+_GENTLY = 0.005
 
 
 @dataclass(frozen=True)
@@ -52,8 +54,14 @@ def identical(experiment: Experiment, kind: str) -> Experiment:
         raise BadInput(f"unknown variant '{kind}'", f"known are: {', '.join(variant.ENVIRONMENT)}")
     names = [f"{kind}-a", f"{kind}-b"]
     rate = (experiment.ideal or {}).get(kind)
+    windows = experiment.windows.model_copy(update={"measure": experiment.window_of(kind), "measure_of": {}})
     return experiment.model_copy(
-        update={"variants": names, "properties": {}, "ideal": dict.fromkeys(names, rate) if rate else None}
+        update={
+            "variants": names,
+            "properties": {},
+            "windows": windows,
+            "ideal": dict.fromkeys(names, rate) if rate else None,
+        }
     )
 
 
@@ -75,13 +83,15 @@ def order(variants: Sequence[str], seed: int, block: int, trials: int = 2) -> li
 def block_seconds(experiment: Experiment) -> float:
     """Roughly how long one block takes, for the progress; its true length depends on the responses."""
     windows, load = experiment.windows, experiment.load
-    responses = []
+    rounds = {}
     for name in experiment.variants:
         ideal = (experiment.ideal or {}).get(name)
         closed = isinstance(load, ClosedLoad) and ideal
-        responses.append(load.users / ideal if closed and ideal else units.seconds(windows.spread))
+        rounds[name] = load.users / ideal if closed and ideal else units.seconds(windows.spread)
+    slowest = min(max(rounds.values()), _GENTLY * load.users)
     warm = min(units.seconds(windows.spread), 1.0) + units.seconds(windows.warmup_load) + _PHASE_OVERHEAD
-    total = _START + windows.warmup_cycles * warm * len(responses)
-    for response in responses:
-        total += windows.trials * (max(responses) + 2 * response + units.seconds(windows.measure) + _PHASE_OVERHEAD)
+    total = _START + windows.warmup_cycles * warm * len(rounds)
+    for name, own in rounds.items():
+        window = units.seconds(experiment.window_of(name))
+        total += windows.trials * (max(own, slowest) + 2 * own + window + _PHASE_OVERHEAD)
     return total

@@ -371,7 +371,7 @@ def environment(analysis: Analysis) -> Table:
             "limits",
             f"{cpu}, {exp.limits.memory}, heap {exp.limits.heap}",
         ],
-        ["measured window", exp.windows.measure],
+        ["measured window", windows(exp)],
         *(
             [f"{name}: JVM saw", f"Java {java}, {gc} GC, {cpus} processor{'s' if cpus != 1 else ''}"]
             for name, java, gc, cpus in seen
@@ -382,6 +382,12 @@ def environment(analysis: Analysis) -> Table:
         *([f"setting {k}", v] for k, v in exp.settings.items()),
     ]
     return Table("As recorded before the first block.", ["what", "value"], rows)
+
+
+def windows(exp: Experiment) -> str:
+    """How long the measured windows are, of variants that have others, too."""
+    others = [f"{name} {window}" for name, window in exp.windows.measure_of.items()]
+    return ", ".join([exp.windows.measure, *others])
 
 
 BENCHMARK = "001: 500 tasks on an executor, by JMH"
