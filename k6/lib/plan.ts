@@ -81,10 +81,10 @@ export function plan(input: Input): Plan {
 
   for (const [i, variant] of input.order.entries()) {
     const own = roundOf(input, variant);
-    // Over one round of the slowest variant, so that all begin alike, but no longer than GENTLY asks for: a thousand new
-    // connections in a second would come in bunches, two hundred do not.
+    // As gently as the slowest variant's users begin, but no more so than GENTLY: a thousand new connections in a second
+    // would come in bunches. In whole rounds: in one and a quarter the first quarter would have twice the users.
     const slowest = Math.max(...Object.keys(input.targets).map((each) => roundOf(input, each)));
-    const spread = Math.max(own, Math.min(slowest, GENTLY * load.users));
+    const spread = own * Math.ceil(Math.min(slowest, GENTLY * load.users) / own);
     // Closed load: what clients see is steady only after each user's second response, so settle for one more round.
     const start = load.model === 'closed' ? spread + own : spread;
     const window = { start, end: start + (windows.measureOf[variant] ?? windows.measure) };
@@ -101,7 +101,7 @@ export function plan(input: Input): Plan {
     timeout,
     longest: phases.reduce((sum, phase) => sum + phase.end + timeout + GRACE, 60_000),
     // One user waits for nobody.
-    grid: users === 1 ? 100 : 500 * Math.ceil(users / 500),
+    grid: users === 1 ? 100 : users <= 100 ? 250 : 500 * Math.ceil(users / 500),
   };
 }
 

@@ -36,7 +36,7 @@ function sound(result, servers = result.servers) {
       `${variant}: started, and seen by the server`,
     );
     for (const record of own) {
-      const seen = server.log.filter(({ arrived }) => arrived >= record.begin && arrived < record.drained + 400);
+      const seen = server.log.filter(({ arrived }) => arrived >= record.begin && arrived < record.drained + 100);
       assert.equal(record.started, record.completed);
       assert.equal(record.completed, seen.length, `${variant} ${record.phase} ${record.position}`);
     }
@@ -138,7 +138,7 @@ test('a closed block: counts, percentiles, tags and the document on stdout', asy
   function followOneAnother({ records, gap }) {
     for (const [i, { begin }] of records.entries()) {
       const { drained } = records[i - 1] ?? {};
-      if (i > 0) assert.ok(begin > drained && begin - drained <= 1000 + gap(drained, begin), `${drained}, ${begin}`);
+      if (i > 0) assert.ok(begin > drained && begin - drained <= 500 + gap(drained, begin), `${drained}, ${begin}`);
     }
   }
 
@@ -162,7 +162,7 @@ test('a closed block: counts, percentiles, tags and the document on stdout', asy
   });
 
   await t.test('phases begin on the grid', () => {
-    for (const { begin } of result.records) assert.equal(begin % 500, 0);
+    for (const { begin } of result.records) assert.equal(begin % 250, 0);
   });
 
   await t.test('a single user’s window ends with its last answer', () => {

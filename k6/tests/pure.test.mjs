@@ -57,13 +57,13 @@ test('a block warms up in turn, then measures one user, then the mirrored order'
 
 test('many users get longer to wake', () => {
   const grid = (users) => plan(input({ load: { model: 'closed', users } })).grid;
-  assert.deepEqual([10, 500, 501, 1000, 2000].map(grid), [500, 500, 1000, 1000, 2000]);
+  assert.deepEqual([10, 100, 101, 500, 501, 1000, 2000].map(grid), [250, 250, 500, 500, 1000, 1000, 2000]);
 });
 
 test('one user waits for no other', () => {
   const lone = { load: { model: 'closed', users: 1 }, windows: { warmup_users: 1 } };
   assert.equal(plan(input(lone)).grid, 100);
-  assert.equal(plan(input({ load: { model: 'closed', users: 1 }, windows: { warmup_users: 2 } })).grid, 500);
+  assert.equal(plan(input({ load: { model: 'closed', users: 1 }, windows: { warmup_users: 2 } })).grid, 250);
 });
 
 test('a variant may have a window of its own, which MEASURE replaces, too', () => {
@@ -93,8 +93,8 @@ test("closed load: users spread over the slowest variant's round, settled for th
     [5000, 10_000, 15_000],
     [5000, 6000, 11_000],
   ]);
-  // 600 of virtual begin in platform's 3 s; 100 in a round of their own, 1 s, which is longer than platform's.
-  assert.deepEqual(of(600)[1], [3000, 4000, 9000]);
+  // 500 of virtual begin in three of their rounds, for platform's is 2.5 s; 100 in one, which is longer than platform's.
+  assert.deepEqual(of(500)[1], [3000, 4000, 9000]);
   assert.deepEqual(of(100)[1], [1000, 2000, 7000]);
 });
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -93,5 +94,5 @@ def block_seconds(experiment: Experiment) -> float:
     total = _START + windows.warmup_cycles * warm * len(rounds)
     for name, own in rounds.items():
         window = units.seconds(experiment.window_of(name))
-        total += windows.trials * (max(own, slowest) + 2 * own + window + _PHASE_OVERHEAD)
+        total += windows.trials * (own * math.ceil(slowest / own) + 2 * own + window + _PHASE_OVERHEAD)
     return total
