@@ -408,7 +408,7 @@ def shortened(
     experiment = json.loads((lab.CHART / f"k6/experiments/{name}.json").read_text(encoding="utf-8"))
     del experiment["$schema"], experiment["publication"]
     experiment["load"]["users"] = users
-    experiment["windows"] |= {"measure": measure, "measure_of": {}, "drain": True}
+    experiment["windows"] |= {"measure": measure, "measure_of": {}}
     experiment["request"]["query"] |= query or {}
     experiment["variants"] = variants or experiment["variants"]
     properties = experiment.get("properties", {})

@@ -41,7 +41,7 @@ export interface Plan {
 
 /** A request may take this much longer than `max_response` before the user gives it up. */
 const GRACE = 5_000;
-/** Milliseconds for each user to begin in: 200 users a second. */
+/** Milliseconds for each user to begin in, at least: a thousand new connections in a second would come in bunches. */
 const GENTLY = 5;
 
 export function plan(input: Input): Plan {
@@ -81,10 +81,8 @@ export function plan(input: Input): Plan {
 
   for (const [i, variant] of input.order.entries()) {
     const own = roundOf(input, variant);
-    // As gently as the slowest variant's users begin, but no more so than GENTLY: a thousand new connections in a second
-    // would come in bunches. In whole rounds: in one and a quarter the first quarter would have twice the users.
-    const slowest = Math.max(...Object.keys(input.targets).map((each) => roundOf(input, each)));
-    const spread = own * Math.ceil(Math.min(slowest, GENTLY * load.users) / own);
+    // In whole rounds: in one and a quarter the first quarter would have twice the users.
+    const spread = load.model === 'closed' ? own * Math.ceil((GENTLY * load.users) / own) : own;
     // Closed load: what clients see is steady only after each user's second response, so settle for one more round.
     const start = load.model === 'closed' ? spread + own : spread;
     const window = { start, end: start + (windows.measureOf[variant] ?? windows.measure) };
@@ -100,8 +98,7 @@ export function plan(input: Input): Plan {
     users,
     timeout,
     longest: phases.reduce((sum, phase) => sum + phase.end + timeout + GRACE, 60_000),
-    // One user waits for nobody.
-    grid: users === 1 ? 100 : users <= 100 ? 250 : 500 * Math.ceil(users / 500),
+    grid: users <= 100 ? 250 : 500 * Math.ceil(users / 500),
   };
 }
 
@@ -109,7 +106,9 @@ export function plan(input: Input): Plan {
 function roundOf(input: Input, variant: string): number {
   const { load, ideal, windows } = input.experiment;
   const best = ideal[variant];
-  return load.model === 'closed' && best !== undefined ? Math.round((1000 * load.users) / best) : windows.spread;
+  return load.model === 'closed' && best !== undefined
+    ? Math.max(1, Math.round((1000 * load.users) / best))
+    : windows.spread;
 }
 
 function target(path: string, query: Record<string, string>): string {

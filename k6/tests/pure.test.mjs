@@ -60,12 +60,6 @@ test('many users get longer to wake', () => {
   assert.deepEqual([10, 100, 101, 500, 501, 1000, 2000].map(grid), [250, 250, 500, 500, 1000, 1000, 2000]);
 });
 
-test('one user waits for no other', () => {
-  const lone = { load: { model: 'closed', users: 1 }, windows: { warmup_users: 1 } };
-  assert.equal(plan(input(lone)).grid, 100);
-  assert.equal(plan(input({ load: { model: 'closed', users: 1 }, windows: { warmup_users: 2 } })).grid, 250);
-});
-
 test('a variant may have a window of its own, which MEASURE replaces, too', () => {
   const change = { windows: { measure: '5s', measure_of: { virtual: '20s' } } };
   const lengths = (env) =>
@@ -82,7 +76,7 @@ test('warm-up follows the order given, or the targets where there is none', () =
   assert.equal(first({ ORDER: '' }), 'platform');
 });
 
-test("closed load: users spread over the slowest variant's round, settled for their own, then the window", () => {
+test('closed load: users begin in whole rounds, 200 a second at most, settle for another, then the window', () => {
   const of = (users) => {
     const load = { model: 'closed', users, think_time: '0s' };
     const change = { load, ideal: { platform: 200 }, windows: { measure: '5s', spread: '1s' } };
@@ -93,22 +87,20 @@ test("closed load: users spread over the slowest variant's round, settled for th
     [5000, 10_000, 15_000],
     [5000, 6000, 11_000],
   ]);
-  // 500 of virtual begin in three of their rounds, for platform's is 2.5 s; 100 in one, which is longer than platform's.
-  assert.deepEqual(of(500)[1], [3000, 4000, 9000]);
-  assert.deepEqual(of(100)[1], [1000, 2000, 7000]);
+  assert.deepEqual(of(500), [
+    [2500, 5000, 10_000],
+    [3000, 4000, 9000],
+  ]);
+  assert.deepEqual(of(10), [
+    [50, 100, 5100],
+    [1000, 2000, 7000],
+  ]);
 });
 
-test('no more than 200 users a second begin, where a round of theirs leaves the choice', () => {
-  const load = { model: 'closed', users: 1000, think_time: '0s' };
-  const change = { load, ideal: { platform: 40, virtual: 200 }, windows: { measure: '10s' } };
-  const { phases } = plan(input(change, { ORDER: 'platform,virtual', WARMUP_CYCLES: '0' }));
-  assert.deepEqual(
-    phases.map(({ spread, start }) => [spread, start]),
-    [
-      [25_000, 50_000],
-      [5000, 10_000],
-    ],
-  );
+test('a round that rounds to nothing still lets users begin', () => {
+  const change = { load: { model: 'closed', users: 1 }, ideal: { platform: 9000 } };
+  const [platform] = plan(input(change, { ORDER: 'platform', WARMUP_CYCLES: '0' })).phases;
+  assert.deepEqual([platform.spread, platform.start], [5, 6]);
 });
 
 test('a trial in a call of its own is spread and numbered as in its block, and may give up what is unanswered', () => {

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from vtlab import plan, session, units
 from vtlab.errors import BadInput
-from vtlab.experiment import load
+from vtlab.experiment import load, names, parse
 
 
 def test_the_order_is_mirrored_and_the_seed_decides() -> None:
@@ -40,6 +42,13 @@ def test_an_aa_run_has_the_same_variant_twice() -> None:
     assert {same.window_of(name) for name in same.variants} == {"5s"}
     with pytest.raises(BadInput, match="unknown variant 'green'"):
         plan.identical(same, "green")
+
+
+@pytest.mark.parametrize("name", names(session.EXPERIMENTS))
+def test_an_aa_run_is_stored_as_a_valid_experiment(name: str) -> None:
+    # A publication's figures are those of variants that it does not have.
+    same = plan.identical(load(name, session.EXPERIMENTS), "platform")
+    assert parse(json.dumps(same.document()), name).variants == ["platform-a", "platform-b"]
 
 
 def test_an_aa_run_keeps_the_window_of_its_variant() -> None:

@@ -59,6 +59,7 @@ def identical(experiment: Experiment, kind: str) -> Experiment:
     return experiment.model_copy(
         update={
             "variants": names,
+            "publication": None,
             "properties": {},
             "windows": windows,
             "ideal": dict.fromkeys(names, rate) if rate else None,
@@ -89,10 +90,9 @@ def block_seconds(experiment: Experiment) -> float:
         ideal = (experiment.ideal or {}).get(name)
         closed = isinstance(load, ClosedLoad) and ideal
         rounds[name] = load.users / ideal if closed and ideal else units.seconds(windows.spread)
-    slowest = min(max(rounds.values()), _GENTLY * load.users)
     warm = min(units.seconds(windows.spread), 1.0) + units.seconds(windows.warmup_load) + _PHASE_OVERHEAD
     total = _START + windows.warmup_cycles * warm * len(rounds)
     for name, own in rounds.items():
         window = units.seconds(experiment.window_of(name))
-        total += windows.trials * (own * math.ceil(slowest / own) + 2 * own + window + _PHASE_OVERHEAD)
+        total += windows.trials * (own * math.ceil(_GENTLY * load.users / own) + 2 * own + window + _PHASE_OVERHEAD)
     return total

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from vtlab.analysis import Analysis, BlockSeries
+from vtlab.experiment import Experiment
 from vtlab.jmh import Score
 from vtlab.records import Block, Comparison, Trial, VariantResult, Verdict
 from vtlab.report import charts, figures
@@ -386,7 +387,7 @@ def environment(analysis: Analysis) -> Table:
 
 def windows(exp: Experiment) -> str:
     """How long the measured windows are, of variants that have others, too."""
-    others = [f"{name} {window}" for name, window in exp.windows.measure_of.items()]
+    others = [f"{name} {window}" for name, window in exp.windows.measure_of.items() if name in exp.variants]
     return ", ".join([exp.windows.measure, *others])
 
 
