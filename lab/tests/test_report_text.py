@@ -9,7 +9,7 @@ from rich.console import Console
 from tests import builders, golden_files
 from tests.test_report_html import NASTY, RUNS, analyses, limited
 from vtlab import verdict
-from vtlab.report import markdown, terminal
+from vtlab.report import markdown, sections, terminal
 
 
 def shown(console: Console, *names: str) -> str:
@@ -64,3 +64,12 @@ def test_lines_are_wrapped_with_their_indent_in_a_terminal() -> None:
     assert max(map(len, lines)) <= 60
     assert all(line.startswith("  ") for line in lines[2:])
     assert "faster  Virtual threads: 5.0 times the throughput" in text
+
+
+def test_the_environment_says_which_variants_have_other_windows_and_only_of_those_shown() -> None:
+    windows = {"warmup_users": 200, "warmup_load": "6s", "measure": "5s", "measure_of": {"virtual": "20s"}}
+    exp = builders.experiment(windows=windows)
+    analysis = verdict.analyse(builders.run(exp, blocks=3))
+    assert "| measured window | 5s, virtual 20s |" in markdown.render([analysis])
+    other = analysis.run.experiment.model_copy(update={"variants": ["platform", "platform-b"]})
+    assert sections.windows(other) == "5s"
