@@ -102,13 +102,18 @@ export function plan(input: Input): Plan {
   };
 }
 
-/** One whole round of a user under closed load, N / X = R + Z: spread over it the first requests come evenly. */
+/**
+ * One whole round of a user under closed load, N / X = R + Z: spread over it the first requests come evenly. Without an
+ * ideal it is unknown, but no shorter than that of the variant whose users wait least.
+ */
 function roundOf(input: Input, variant: string): number {
   const { load, ideal, windows } = input.experiment;
-  const best = ideal[variant];
-  return load.model === 'closed' && best !== undefined
-    ? Math.max(1, Math.round((1000 * load.users) / best))
-    : windows.spread;
+  if (load.model === 'open') return windows.spread;
+  const round = (best: number) => Math.max(1, Math.round((1000 * load.users) / best));
+  const own = ideal[variant];
+  if (own !== undefined) return round(own);
+  const known = Object.values(ideal).map(round);
+  return known.length > 0 ? Math.max(windows.spread, Math.min(...known)) : windows.spread;
 }
 
 function target(path: string, query: Record<string, string>): string {

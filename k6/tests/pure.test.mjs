@@ -79,7 +79,7 @@ test('warm-up follows the order given, or the targets where there is none', () =
 test('closed load: users begin in whole rounds, 200 a second at most, settle for another, then the window', () => {
   const of = (users) => {
     const load = { model: 'closed', users, think_time: '0s' };
-    const change = { load, ideal: { platform: 200 }, windows: { measure: '5s', spread: '1s' } };
+    const change = { load, ideal: { platform: 200, virtual: users }, windows: { measure: '5s', spread: '100ms' } };
     const { phases } = plan(input(change, { ORDER: 'platform,virtual', WARMUP_CYCLES: '0' }));
     return phases.map(({ spread, start, end }) => [spread, start, end]);
   };
@@ -97,6 +97,23 @@ test('closed load: users begin in whole rounds, 200 a second at most, settle for
   ]);
 });
 
+test('a round that no ideal tells is no shorter than that of the variant whose users wait least', () => {
+  const starts = (ideal) => {
+    const change = { load: { model: 'closed', users: 10 }, ideal, windows: { spread: '300ms' } };
+    const { phases } = plan(input(change, { ORDER: 'platform,virtual', WARMUP_CYCLES: '0' }));
+    return phases.map(({ spread, start }) => [spread, start]);
+  };
+  assert.deepEqual(starts({ platform: 5 }), [
+    [2000, 4000],
+    [2000, 4000],
+  ]);
+  assert.deepEqual(starts({ platform: 100 })[1], [300, 600]);
+  assert.deepEqual(starts({}), [
+    [300, 600],
+    [300, 600],
+  ]);
+});
+
 test('a round that rounds to nothing still lets users begin', () => {
   const change = { load: { model: 'closed', users: 1 }, ideal: { platform: 9000 } };
   const [platform] = plan(input(change, { ORDER: 'platform', WARMUP_CYCLES: '0' })).phases;
@@ -106,7 +123,7 @@ test('a round that rounds to nothing still lets users begin', () => {
 test('a trial in a call of its own is spread and numbered as in its block, and may give up what is unanswered', () => {
   const phases = (env) => plan(input({ ideal: { platform: 5 } }, { WARMUP_CYCLES: '1', SINGLE: '2s', ...env })).phases;
   const [alone] = phases({ ORDER: 'virtual', POSITION: '2' }).slice(-1);
-  assert.deepEqual([alone.spread, alone.start, alone.position, alone.trial], [200, 400, 2, '2']);
+  assert.deepEqual([alone.spread, alone.start, alone.position, alone.trial], [2000, 4000, 2, '2']);
   const drains = phases({ ORDER: 'platform,virtual', DRAIN: 'false' }).map(({ trial, drain }) => `${trial} ${drain}`);
   assert.deepEqual(drains, ['w1 true', 'w2 true', 's1 true', 's2 true', '1 true', '2 false']);
   assert.ok(phases({ ORDER: 'platform,virtual' }).every(({ drain }) => drain));

@@ -85,11 +85,11 @@ def order(variants: Sequence[str], seed: int, block: int, trials: int = 2) -> li
 def block_seconds(experiment: Experiment) -> float:
     """Roughly how long one block takes, for the progress; its true length depends on the responses."""
     windows, load = experiment.windows, experiment.load
-    rounds = {}
-    for name in experiment.variants:
-        ideal = (experiment.ideal or {}).get(name)
-        closed = isinstance(load, ClosedLoad) and ideal
-        rounds[name] = load.users / ideal if closed and ideal else units.seconds(windows.spread)
+    ideal = (experiment.ideal or {}) if isinstance(load, ClosedLoad) else {}
+    known = {name: load.users / rate for name, rate in ideal.items()}
+    # As in k6/lib/plan.ts: a round is no shorter than that of the variant whose users wait least.
+    unknown = max(units.seconds(windows.spread), min(known.values(), default=0.0))
+    rounds = {name: known.get(name, unknown) for name in experiment.variants}
     warm = min(units.seconds(windows.spread), 1.0) + units.seconds(windows.warmup_load) + _PHASE_OVERHEAD
     total = _START + windows.warmup_cycles * warm * len(rounds)
     for name, own in rounds.items():
