@@ -12,7 +12,7 @@
 // RUN_ID, BLOCK  what this block belongs to; go into every sample and the document
 // NAMESPACE      where the variants run on Kubernetes; goes into every sample
 // DOCUMENT       where the JSON document goes: a path, or `stdout` for lines `@@vtlab i/n …` of at most 8 KB
-// USERS, RATE, MEASURE  override the experiment's load and window
+// USERS, RATE, MEASURE  override the experiment's load and windows
 import exec from 'k6/execution';
 import http from 'k6/http';
 import type { Options } from 'k6/options';

@@ -63,7 +63,9 @@ class Windows(_Strict):
         int, Field(ge=3, description="at least; the last two are judged against the best before")
     ] = 3
     max_cycles: Annotated[int, Field(ge=3, le=60)] = 8
-    spread: Annotated[Duration, Field(description="over which the users start, where no ideal gives it")] = "1s"
+    spread: Annotated[Duration, Field(description="over which the users start, at least, where no ideal gives it")] = (
+        "1s"
+    )
     measure: Duration
     measure_of: Annotated[
         dict[str, Duration], Field(description="windows of variants that need others, as one that answers rarely")

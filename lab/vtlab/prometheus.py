@@ -219,7 +219,7 @@ class Prometheus:
 def fill_in_flight_before(document: K6Document, client: Prometheus, before: dict[str, Trial]) -> None:
     """What each phase found in flight in its server: at the last scrape after the variant's phase before it.
 
-    Phases follow each other within a second or two, so there may be no such scrape. Then the client knows: it had
+    Phases follow each other within a second or so, so there may be no such scrape. Then the client knows: it had
     every answer, none of them a failure, so that the server has nothing left of it. After failures (a timeout's
     request goes on in the server) it does not, and the value is None. What the other variant's server still works on
     counts, too: it takes the machine's time. ``before`` holds the last phase of each variant that still runs, of the
