@@ -28,7 +28,7 @@ down: ## Take down what `make up` brought up
 
 test: setup-test lint ## Every test on this machine, against real parts (Tomcat, k6, Prometheus, Chromium)
 	$(SETUP) java mvn -q -f app/pom.xml test
-	cd k6 && K6="$$(../$(PYTHON) -m vtlab.tools k6)" PATH="$(CURDIR)/.venv/bin:$$PATH" npm test
+	cd k6 && K6="$$(../$(PYTHON) -m vtlab.host.tools k6)" PATH="$(CURDIR)/.venv/bin:$$PATH" npm test
 	$(PYTHON) -m pytest -c e2e/pytest.ini e2e/chart e2e/test_up.py
 	cd lab && ../$(PYTHON) -m pytest
 

@@ -16,7 +16,7 @@ from urllib.parse import quote, urlencode
 
 import httpx
 
-from tests import lab_call
+from tests.support import lab_call
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 CHART = REPOSITORY / "helm"

@@ -1,4 +1,4 @@
-"""Writes the dashboards, from the named expressions of ``vtlab.expressions``:
+"""Writes the dashboards, from the named expressions of ``vtlab.catalogue.expressions``:
 
     .venv/bin/python grafana-dashboards/generate.py            # writes *.json beside this file
     .venv/bin/python grafana-dashboards/generate.py --check    # exit 1 if one of them is not what it would write

@@ -1,10 +1,10 @@
-"""PromQL of the dashboards: the named expressions of ``vtlab.expressions`` with Grafana's variables filled in."""
+"""PromQL of the dashboards: the ``vtlab.catalogue.expressions`` with Grafana's variables filled in."""
 
 from __future__ import annotations
 
-from vtlab import expressions, rules
-from vtlab.expressions import DRAWN, EXPRESSIONS, RUN
-from vtlab.statistics import MARGIN
+from vtlab.analysis.statistics import MARGIN
+from vtlab.catalogue import expressions, rules
+from vtlab.catalogue.expressions import DRAWN, EXPRESSIONS, RUN
 
 #: Locally series have no label ``namespace``: that of All, ``.*``, matches those, too.
 SERVER = 'namespace=~"$namespace",variant=~"$variants"'

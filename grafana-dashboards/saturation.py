@@ -8,7 +8,7 @@ import frame
 import queries
 import style
 from panels import Column, Line, constraint, figures, over_time, rows
-from vtlab.laws import REACHED
+from vtlab.analysis.laws import REACHED
 
 
 def dashboard() -> dict[str, Any]:

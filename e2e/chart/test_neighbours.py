@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from e2e.chart.rendering import CHART, KUBERNETES, Json, Rendered, containers, env, helm
-from vtlab.kubernetes import release
+from vtlab.targets.kubernetes import release
 
 Render = Callable[..., Rendered]
 

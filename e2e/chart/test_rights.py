@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from e2e.chart.rendering import Json, Rendered
-from vtlab.kubernetes.cluster import MONITORING_RIGHTS, RIGHTS
+from vtlab.targets.kubernetes.cluster import MONITORING_RIGHTS, RIGHTS
 
 Render = Callable[..., Rendered]
 

@@ -15,8 +15,8 @@ import pytest
 
 from e2e import lab
 from e2e.faults.proxy import Proxy
-from tests import lab_call
-from tests.lab_call import TINY, blocks, measuring, only
+from tests.support import lab_call
+from tests.support.lab_call import TINY, blocks, measuring, only
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -14,9 +14,9 @@ from pathlib import Path
 import httpx
 
 from e2e.image.archive import Archive
-from vtlab.local import ports
-from vtlab.local.cgroup import Cgroup
-from vtlab.local.processes import Ledger, Process
+from vtlab.host import ports
+from vtlab.host.cgroup import Cgroup
+from vtlab.host.processes import Ledger, Process
 
 #: As in the chart.
 JAVA_TOOL_OPTIONS = "-XX:+UseSerialGC -XX:+ExitOnOutOfMemoryError -Xms384m -Xmx384m"

@@ -20,8 +20,9 @@ import numpy as np
 
 from e2e.image import archive
 from e2e.image.container import CPU, Image
-from vtlab import machine, statistics
-from vtlab.local.processes import Ledger
+from vtlab.analysis import statistics
+from vtlab.host import machine
+from vtlab.host.processes import Ledger
 
 STARTS = 10
 LEAST = 1.2

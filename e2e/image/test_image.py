@@ -18,7 +18,7 @@ import pytest
 from e2e.image import archive
 from e2e.image.archive import Archive
 from e2e.image.container import JAVA_TOOL_OPTIONS, Image
-from vtlab.local.processes import Ledger
+from vtlab.host.processes import Ledger
 
 IMAGES = archive.IMAGES
 USER = "10001:10001"

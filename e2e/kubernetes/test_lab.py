@@ -17,9 +17,9 @@ import yaml
 
 from e2e import lab
 from e2e.kubernetes import dashboards
-from tests.lab_call import blocks, only
+from tests.support.lab_call import blocks, only
 from vtlab import jmh
-from vtlab.kubernetes.cluster import RIGHTS
+from vtlab.targets.kubernetes.cluster import RIGHTS
 
 VARIANTS = ("platform", "virtual")
 

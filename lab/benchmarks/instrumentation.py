@@ -21,10 +21,15 @@ from pathlib import Path
 import httpx
 import numpy as np
 
-from vtlab import experiment, k6, machine, plan, session, statistics, tools
-from vtlab.local import jvm
-from vtlab.local.processes import Ledger
-from vtlab.records import K6Document, Trial
+from vtlab import session
+from vtlab.analysis import statistics
+from vtlab.host import machine, tools
+from vtlab.host.processes import Ledger
+from vtlab.model import experiment
+from vtlab.model.records import K6Document, Trial
+from vtlab.planning import plan
+from vtlab.services import jvm
+from vtlab.targets import k6
 
 ON, OFF = "metrics-on", "metrics-off"
 SETTINGS: dict[str, dict[str, str]] = {ON: {}, OFF: {"SPRING_PROFILES_ACTIVE": "no-metrics"}}

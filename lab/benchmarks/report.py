@@ -13,8 +13,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests import builders
-from vtlab import machine, results
+from tests.support import builders
+from vtlab import results
+from vtlab.host import machine
 
 FILES = ("report.html", "report.md", "verdict.json")
 CALLS = 5

@@ -15,13 +15,15 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from vtlab import doctor, experiment, jmh, plan, reproductions, results, session, units
+from vtlab import doctor, jmh, reproductions, results, session
 from vtlab.errors import BadInput, Interrupted, InvalidRun, LabError
-from vtlab.experiment import ClosedLoad
-from vtlab.kubernetes import benchmark as benchmark_in_cluster
-from vtlab.kubernetes import doctor as kubernetes
-from vtlab.kubernetes.cluster import Where
-from vtlab.local import benchmark
+from vtlab.model import experiment, units
+from vtlab.model.experiment import ClosedLoad
+from vtlab.planning import plan
+from vtlab.targets.kubernetes import benchmark as benchmark_in_cluster
+from vtlab.targets.kubernetes import doctor as kubernetes
+from vtlab.targets.kubernetes.cluster import Where
+from vtlab.targets.local import benchmark
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 console = Console(soft_wrap=True)

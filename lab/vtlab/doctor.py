@@ -11,9 +11,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from vtlab import tools
 from vtlab.errors import LabError, PrerequisiteMissing
-from vtlab.local import cgroup, needs, processes
+from vtlab.host import cgroup, processes, tools
+from vtlab.services import companions
 
 #: Bytes that a full run of one experiment may write.
 _ROOM = 500 * 1024**2
@@ -41,7 +41,7 @@ def findings(root: Path, repository: Path) -> list[Finding]:
         _cores(),
         _room(root),
         asked("no other run", lambda: _idle(root)),
-        _needed("database", lambda: needs.database_version(repository), "that need a database"),
+        _needed("database", lambda: companions.database_version(repository), "that need a database"),
         _needed("JDK 21", lambda: _tool(tools.find_java("21")), "that need JDK 21"),
         _program("Maven", ["mvn"], "apt-get install maven", "to build the app"),
         _program("Go", ["go"], "install Go 1.21 or newer", "to build k6 and Prometheus where they are missing"),

@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from vtlab.errors import BadInput
-from vtlab.experiment import Limits
+from vtlab.model.experiment import Limits
 
 #: The file of JMH's results, and its log, in the folder of the call.
 FILE, LOG = "jmh.json", "jmh.log"

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from rich.console import Console
 from rich.status import Status
 
-from vtlab.records import Block
+from vtlab.model.records import Block
 
 
 class Progress:

@@ -16,13 +16,13 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from vtlab import statistics, words
-from vtlab.analysis import Analysis
+from vtlab.analysis import statistics
+from vtlab.analysis.laws import HELD_INSIDE, lone
 from vtlab.errors import BadInput
-from vtlab.experiment import Experiment, Publication
 from vtlab.jmh import Score
-from vtlab.laws import HELD_INSIDE, lone
-from vtlab.report import figures, sections
+from vtlab.model.experiment import Experiment, Publication
+from vtlab.model.run import Analysis
+from vtlab.report import figures, sections, words
 
 
 @dataclass(frozen=True)

@@ -24,10 +24,10 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from vtlab import experiment
-from vtlab.analysis import BlockSeries, Run
 from vtlab.errors import BadInput, PrerequisiteMissing
-from vtlab.records import Block, Manifest, Verdict
+from vtlab.model import experiment
+from vtlab.model.records import Block, Manifest, Verdict
+from vtlab.model.run import BlockSeries, Run
 
 MANIFEST, EXPERIMENT, TRIALS = "manifest.json", "experiment.json", "trials.jsonl"
 SERIES, VERDICT = "series.json.gz", "verdict.json"

@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from vtlab import gates, plan, results
-from vtlab.analysis import BlockSeries
+from vtlab import results
+from vtlab.analysis import gates
 from vtlab.errors import BlockFault, InvalidRun
-from vtlab.experiment import Experiment
-from vtlab.local import processes
+from vtlab.host import processes
+from vtlab.model.experiment import Experiment
+from vtlab.model.records import Block, Facts, Instance, K6Document, Manifest, Trial
+from vtlab.model.run import BlockSeries
+from vtlab.planning import plan
 from vtlab.progress import Progress
-from vtlab.records import Block, Facts, Instance, K6Document, Manifest, Trial
 
 
 class Target(Protocol):

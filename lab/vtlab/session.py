@@ -15,20 +15,23 @@ from pathlib import Path
 
 from rich.console import Console
 
-from vtlab import __version__, asserts, gates, machine, plan, results, runner, statistics, tools, verdict
-from vtlab.analysis import Analysis, Run
+from vtlab import __version__, results, runner
+from vtlab.analysis import asserts, gates, statistics, verdict
 from vtlab.errors import BadInput, BlockFault, Interrupted, InvalidRun, LabError, PrerequisiteMissing
-from vtlab.experiment import Experiment, load
-from vtlab.kubernetes import release
-from vtlab.kubernetes.cluster import Where
-from vtlab.kubernetes.target import KubernetesTarget
-from vtlab.local import jvm, needs, processes
-from vtlab.local.prometheus_server import PrometheusServer
-from vtlab.local.target import KEPT, LocalTarget
+from vtlab.host import machine, processes, tools
+from vtlab.model.experiment import Experiment, load
+from vtlab.model.records import Facts, Manifest
+from vtlab.model.run import Analysis, Run
+from vtlab.planning import plan
 from vtlab.progress import Progress
-from vtlab.records import Facts, Manifest
 from vtlab.report import terminal
 from vtlab.report import write as write_report
+from vtlab.services import companions, jvm
+from vtlab.targets.kubernetes import release
+from vtlab.targets.kubernetes.cluster import Where
+from vtlab.targets.kubernetes.target import KubernetesTarget
+from vtlab.targets.local.prometheus_server import PrometheusServer
+from vtlab.targets.local.target import KEPT, LocalTarget
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 EXPERIMENTS = REPOSITORY / "k6" / "experiments"
@@ -111,7 +114,7 @@ def _facts(experiment: Experiment) -> Facts:
 
 def _versions(experiment: Experiment) -> dict[str, str]:
     """Of everything that runs the experiment here; PrerequisiteMissing or BadInput where something cannot be had."""
-    return {"vtlab": __version__, **tools.versions(REPOSITORY), **needs.versions(experiment.needs, REPOSITORY)}
+    return {"vtlab": __version__, **tools.versions(REPOSITORY), **companions.versions(experiment.needs, REPOSITORY)}
 
 
 def root_of(folder: Path) -> Path:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from vtlab import jmh, verdict
-from vtlab.analysis import Analysis
+from vtlab import jmh
+from vtlab.analysis import verdict
+from vtlab.model.run import Analysis
 from vtlab.report import html as html
 from vtlab.report import markdown as markdown
 from vtlab.report import sections

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from vtlab.records import Bound, Comparison
+from vtlab.model.records import Bound, Comparison
 from vtlab.report import figures, svg
 from vtlab.report.svg import WIDTH, Scale, chart, line, mark, path, rect, text
 

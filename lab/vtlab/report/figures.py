@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from vtlab import words
+from vtlab.report import words
 
 DASH = "–"
 

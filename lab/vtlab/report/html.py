@@ -9,10 +9,9 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from vtlab import words
-from vtlab.analysis import Analysis
-from vtlab.records import VariantResult
-from vtlab.report import charts, figures, sections
+from vtlab.model.records import VariantResult
+from vtlab.model.run import Analysis
+from vtlab.report import charts, figures, sections, words
 from vtlab.report.glossary import GLOSSARY
 
 SYMBOLS = {"faster": "▲", "slower": "▼", "equivalent": "=", "inconclusive": "?"}

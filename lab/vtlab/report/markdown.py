@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from vtlab import words
-from vtlab.analysis import Analysis
-from vtlab.report import figures, sections
+from vtlab.model.run import Analysis
+from vtlab.report import figures, sections, words
 from vtlab.report.html import SYMBOLS, plain, repeat
 
 _SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]|#~"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"})

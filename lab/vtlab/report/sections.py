@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from vtlab.analysis import Analysis, BlockSeries
-from vtlab.experiment import Experiment
 from vtlab.jmh import Score
-from vtlab.records import Block, Comparison, Trial, VariantResult, Verdict
+from vtlab.model.experiment import Experiment
+from vtlab.model.records import Block, Comparison, Trial, VariantResult, Verdict
+from vtlab.model.run import Analysis, BlockSeries
 from vtlab.report import charts, figures
 from vtlab.report.charts import Format, Row, Window
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.text import Text
 
-from vtlab import verdict, words
-from vtlab.analysis import Analysis
-from vtlab.report import sections
+from vtlab.analysis import verdict
+from vtlab.model.run import Analysis
+from vtlab.report import sections, words
 from vtlab.report.html import SYMBOLS, plain
 
 _STYLES = {

@@ -1,0 +1,318 @@
+"""The database beside the variants: a real MariaDB, what it lets in, what goes wrong with it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import platform
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.contract.test_target import Watched, tiny
+from tests.support.lab_call import alive, leftovers
+from vtlab import session
+from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
+from vtlab.host import cgroup, ports, processes, tools
+from vtlab.host.processes import Ledger
+from vtlab.host.tools import Tool
+from vtlab.services import database
+from vtlab.services.database import Access, Database
+
+real = [
+    pytest.mark.real,
+    pytest.mark.timeout(120),
+    pytest.mark.skipif(
+        (platform.system(), platform.machine()) != ("Linux", "x86_64"), reason="no MariaDB for this machine"
+    ),
+]
+
+
+def started(folder: Path, ledger: Ledger, tool: Tool | None = None) -> Database:
+    made = Database(
+        tool or tools.find_mariadb(session.REPOSITORY), folder / "database", ledger, folder / "logs" / "database.log"
+    )
+    made.start()
+    return made
+
+
+def query(folder: Path, access: Access, statement: str) -> subprocess.CompletedProcess[str]:
+    """By the client of the same package, which gets the password from a file."""
+    host, port = access.address
+    secret = folder / "client.cnf"
+    secret.write_text(f"[client]\nuser={access.user}\npassword={access.password}\n", encoding="utf-8")
+    client = tools.find_mariadb(session.REPOSITORY).path.with_name("mariadb")
+    try:
+        return subprocess.run(
+            [client, f"--defaults-file={secret}", "--skip-ssl", f"--host={host}", f"--port={port}", "-Ne", statement],
+            capture_output=True,
+            text=True,
+            timeout=20,
+        )
+    finally:
+        secret.unlink()
+
+
+def answer(folder: Path, access: Access, statement: str) -> list[str]:
+    done = query(folder, access, statement)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split("\n")[:-1]
+
+
+def pid_of(made: Database) -> int:
+    pid = ports.holder(made.access.address[1])
+    assert pid is not None
+    return pid
+
+
+class TestOneThatVtlabStarts:
+    pytestmark = real
+
+    def test_it_serves_one_user_and_keeps_the_password_to_itself(self, tmp_path: Path) -> None:
+        with Ledger(tmp_path) as ledger:
+            made = started(tmp_path, ledger)
+            access, pid = made.access, pid_of(made)
+            version = tools.find_mariadb(session.REPOSITORY).version
+            assert database.version(*access.address) == version
+            assert answer(tmp_path, access, "SELECT current_user(), version()") == [f"lab@127.0.0.1\t{version}"]
+            assert answer(tmp_path, access, "SHOW DATABASES") == ["information_schema", "lab"]
+            assert answer(
+                tmp_path,
+                access,
+                "CREATE TABLE lab.t (n INT) ENGINE=InnoDB; INSERT INTO lab.t VALUES (7); SELECT n FROM lab.t",
+            ) == ["7"]
+            assert answer(
+                tmp_path,
+                access,
+                "SELECT @@max_connections, @@innodb_buffer_pool_size / 1048576, @@log_bin, @@have_ssl, @@bind_address",
+            ) == ["600\t64.0000\t0\tDISABLED\t127.0.0.1"]
+            for user, password in (("lab", "x"), ("lab", ""), ("root", ""), ("", "")):
+                refused = query(tmp_path, Access(access.url, user, password), "SELECT 1")
+                assert refused.returncode != 0
+                assert "Access denied" in refused.stderr
+
+            assert cgroup.limit_of(pid).cpu is None
+            assert (tmp_path / "database").stat().st_mode & 0o777 == 0o700
+            assert len(access.password) >= 24
+            secret = access.password.encode()
+            for place in (Path(f"/proc/{pid}/cmdline"), Path(f"/proc/{pid}/environ")):
+                assert secret not in place.read_bytes()
+            files = [path for path in tmp_path.rglob("*") if path.is_file()]
+            assert tmp_path / "logs" / "database.log" in files
+            assert ledger.path in files
+            assert [path for path in files if secret in path.read_bytes()] == []
+            assert access.password not in repr(access)
+        assert not alive(pid)
+
+    def test_a_killed_one_is_told_and_comes_back_empty(self, tmp_path: Path) -> None:
+        with Ledger(tmp_path) as ledger:
+            made = started(tmp_path, ledger)
+            first, pid = made.access, pid_of(made)
+            answer(tmp_path, first, "CREATE TABLE lab.t (n INT)")
+            made.start()
+            assert pid_of(made) == pid, "it runs already"
+            assert made.ended() is None
+            os.kill(pid, signal.SIGKILL)
+            os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+            assert made.ended() == "the database ended with exit code 137 (killed)"
+            made.start()
+            assert made.ended() is None
+            assert pid_of(made) != pid
+            assert made.access.password != first.password
+            assert answer(tmp_path, made.access, "SHOW TABLES FROM lab") == []
+
+    def test_a_lost_race_for_the_port_is_run_again(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        free = ports.free
+        with socket.socket() as held, Ledger(tmp_path) as ledger:
+            held.bind((ports.HOST, 0))
+            held.listen()
+            taken = held.getsockname()[1]
+            first = iter([[taken]])
+            monkeypatch.setattr(ports, "free", lambda count: next(first, None) or free(count))
+            made = started(tmp_path, ledger)
+            assert made.access.address[1] != taken
+            assert answer(tmp_path, made.access, "SELECT 1") == ["1"]
+            assert "already in use" in (tmp_path / "logs" / "database.log").read_text(encoding="utf-8")
+
+    def test_one_that_does_not_start_is_a_fault_with_its_words(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        tool = tools.find_mariadb(session.REPOSITORY)
+        broken = tmp_path / "mariadb"
+        shutil.copytree(tool.path.parent.parent / "share", broken / "share")
+        (broken / "bin").mkdir()
+        (broken / "bin" / "mariadbd").symlink_to(tool.path)
+        with (broken / "share" / "mariadb_performance_tables.sql").open("a", encoding="utf-8") as file:
+            file.write("\nCREATE NONSENSE;\n")
+        with Ledger(tmp_path) as ledger:
+            with pytest.raises(BlockFault, match=r"could not be made \(exit code 1\): .*syntax.*NONSENSE"):
+                started(tmp_path, ledger, Tool(broken / "bin" / "mariadbd", tool.version))
+            # Made, but not served.
+            monkeypatch.setattr(Database, "_spawn", lambda made, port: _spawned(made, ledger, tmp_path))
+            with pytest.raises(BlockFault, match=r"the database ended with exit code \d+ while it started: .*nonsense"):
+                started(tmp_path, ledger)
+        assert leftovers(tmp_path) == []
+
+    def test_a_full_disk_is_told_from_a_fault(self, small_disk: Path, tmp_path: Path) -> None:
+        with Ledger(tmp_path) as ledger:
+            with pytest.raises(OSError, match=r"No space left|error 28") as error:
+                started(small_disk, ledger)
+            assert error.value.errno == errno.ENOSPC
+        shutil.rmtree(small_disk / "database")
+        watched = Watched(small_disk, tiny(needs=["database"]))
+        with watched.target() as target, pytest.raises(PrerequisiteMissing, match="no space left on the disk of"):
+            target.start(watched.planned, 1, 1)
+        assert leftovers(tmp_path) == []
+
+    @pytest.mark.parametrize("when", ["served", "made"])
+    def test_one_of_a_killed_vtlab_is_ended(self, when: str, tmp_path: Path) -> None:
+        script = f"""
+import os, signal, sys, time
+from pathlib import Path
+from tests.contract.test_database import started
+from vtlab.host import processes
+root = Path({str(tmp_path)!r})
+ledger = processes.claim(root)
+def kill(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+if {when == "made"}:
+    time.sleep = kill
+started(root / "run", ledger)
+kill()
+"""
+        done = subprocess.run([sys.executable, "-c", script], timeout=60, cwd=Path(__file__).parents[2], check=False)
+        assert done.returncode == -signal.SIGKILL
+        if when == "served":
+            assert len(leftovers(tmp_path)) == 1
+        ended = processes.end_orphans(tmp_path)
+        if when == "served":
+            assert [line.partition(" (pid")[0] for line in ended] == ["database"]
+        assert leftovers(tmp_path) == []
+
+
+def _spawned(made: Database, ledger: Ledger, folder: Path) -> processes.Process:
+    return ledger.start(
+        [*made._command(), "--nonsense=1"], role="database", log=folder / "logs" / "database.log", folder=folder
+    )
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    if os.geteuid() != 0:
+        pytest.skip("mounting a small tmpfs needs root")
+    place = tmp_path / "disk"
+    place.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "vtlab-test", place], check=True)
+    yield place
+    subprocess.run(["umount", place], check=True)
+
+
+class TestOneOfTheUsersOwn:
+    @pytest.fixture(autouse=True)
+    def _named(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("VTLAB_DATABASE_URL", "jdbc:mysql://db.example:3307/shop?useCompression=true")
+        monkeypatch.setenv("VTLAB_DATABASE_USER", "me")
+        monkeypatch.setenv("VTLAB_DATABASE_PASSWORD", "hush")
+
+    def test_it_is_told_to_the_variants_as_named(self) -> None:
+        access = database.own()
+        assert access is not None
+        assert access.address == ("db.example", 3307)
+        assert access.environment() == {
+            "SPRING_DATASOURCE_URL": "jdbc:mysql://db.example:3307/shop?useCompression=true",
+            "SPRING_DATASOURCE_USERNAME": "me",
+            "SPRING_DATASOURCE_PASSWORD": "hush",
+        }
+
+    def test_without_a_url_there_is_none(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv("VTLAB_DATABASE_URL")
+        assert database.own() is None
+
+    @pytest.mark.parametrize("url", ["jdbc:mysql://h/lab", "jdbc:mysql://h:3306/lab?a=b", "jdbc:mysql://[::1]/lab"])
+    def test_a_url_of_connector_j_is_taken(self, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("VTLAB_DATABASE_URL", url)
+        access = database.own()
+        assert access is not None
+        assert access.address[1] == 3306
+
+    @pytest.mark.parametrize(
+        "url",
+        [
+            "h:3306",
+            "mysql://h/lab",
+            "jdbc:mariadb://h/lab",
+            "jdbc:mysql:loadbalance://h/lab",
+            "jdbc:mysql://h",
+            "jdbc:mysql://h/",
+            "jdbc:mysql:///lab",
+            "jdbc:mysql://h:port/lab",
+            "jdbc:mysql://h:70000/lab",
+            "jdbc:mysql://one,two/lab",
+            "jdbc:mysql://me:secret-word@h/lab",
+            "jdbc:mysql://h/lab?password=secret-word",
+            "jdbc:mysql://h:x/lab?password=secret-word",
+        ],
+    )
+    def test_another_url_is_bad_input_and_never_shown(self, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("VTLAB_DATABASE_URL", url)
+        with pytest.raises(BadInput, match="VTLAB_DATABASE_URL") as error:
+            database.own()
+        assert "secret-word" not in error.value.message + error.value.fix
+
+    @pytest.mark.parametrize("name", ["VTLAB_DATABASE_USER", "VTLAB_DATABASE_PASSWORD"])
+    def test_user_and_password_are_asked_for(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv(name)
+        with pytest.raises(BadInput, match=f"{name} is not"):
+            database.own()
+
+    def test_its_version_is_what_it_says_of_itself(self) -> None:
+        greeting = b"\x0a8.4.3\0" + bytes(60)
+        with _said(len(greeting).to_bytes(3, "little") + b"\0" + greeting) as port:
+            assert database.version_of(Access(f"jdbc:mysql://127.0.0.1:{port}/lab", "me", "")) == "8.4.3"
+
+    @pytest.mark.parametrize(
+        ("packet", "why"),
+        [
+            (b"\x15\0\0\0\xff\x10\x04Too many clients yet", "it refuses connections: Too many clients"),
+            (b"SSH-2.0-OpenSSH_9.2\r\n", "what answers there is no MySQL or MariaDB"),
+            (b"", "what answers there is no MySQL or MariaDB"),
+        ],
+    )
+    def test_one_that_does_not_answer_is_missing(self, packet: bytes, why: str) -> None:
+        with _said(packet) as port, pytest.raises(PrerequisiteMissing, match=why) as error:
+            database.version_of(Access(f"jdbc:mysql://127.0.0.1:{port}/lab", "me", ""))
+        assert "VTLAB_DATABASE_URL" in error.value.fix
+
+    def test_one_that_is_not_there_is_missing(self) -> None:
+        (port,) = ports.free(1)
+        with pytest.raises(PrerequisiteMissing, match=f"does not answer at 127.0.0.1:{port}"):
+            database.version_of(Access(f"jdbc:mysql://127.0.0.1:{port}/lab", "me", ""))
+
+
+class _said:
+    """A server that says this to whoever connects first."""
+
+    def __init__(self, packet: bytes) -> None:
+        self._packet = packet
+        self._socket = socket.create_server((ports.HOST, 0))
+        self._thread = threading.Thread(target=self._serve)
+
+    def _serve(self) -> None:
+        connection, _ = self._socket.accept()
+        with connection:
+            connection.sendall(self._packet)
+
+    def __enter__(self) -> int:
+        self._thread.start()
+        return int(self._socket.getsockname()[1])
+
+    def __exit__(self, *_: object) -> None:
+        self._thread.join(10)
+        self._socket.close()

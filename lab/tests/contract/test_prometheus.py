@@ -1,0 +1,357 @@
+"""The client and the local server, against the real Prometheus and a stub that it scrapes."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.support.lab_call import Running, vtlab
+from vtlab import session
+from vtlab.catalogue.expressions import CHARTED, EXPRESSIONS
+from vtlab.errors import BlockFault, PrerequisiteMissing
+from vtlab.host import ports, tools
+from vtlab.host.processes import Identity, Ledger
+from vtlab.targets.local.prometheus_server import PrometheusServer
+from vtlab.targets.prometheus import IN_FLIGHT, Prometheus
+
+
+class Exposition(BaseHTTPRequestHandler):
+    """A service at half a CPU, 10 requests a second of 0.2 s each, since ``begun``. It stamps its samples itself: a
+    scrape's own stamp may be long before its values."""
+
+    #: Epoch milliseconds.
+    begun = 0
+    in_flight = 4
+    stamped = True
+    lock = threading.Lock()
+    #: Set while no scrape need wait; ``scraped`` is set by each that began.
+    free = threading.Event()
+    scraped = threading.Event()
+
+    def do_GET(self) -> None:
+        self.scraped.set()
+        self.free.wait(10)
+        with self.lock:
+            at, in_flight = now(), self.in_flight
+        seconds = (at - self.begun) / 1000
+        lines = {
+            "process_cpu_time_ns_total": 0.5e9 * seconds,
+            "cgroup_cpu_limit_cores": 1.5,
+            "cgroup_cpu_periods_total": 10 * seconds,
+            "cgroup_cpu_throttled_periods_total": 2.5 * seconds,
+            'http_server_requests_seconds_count{uri="/thread"}': 10 * seconds,
+            'http_server_requests_seconds_sum{uri="/thread"}': 2 * seconds,
+            'http_server_requests_seconds_count{uri="/actuator/prometheus"}': 100 * seconds,
+            "http_server_requests_active_seconds_count": in_flight,
+        }
+        body = "".join(f"{name} {value} {at}\n" for name, value in lines.items()).encode()
+        if not self.stamped:
+            body = f"http_server_requests_active_seconds_count {in_flight}\n".encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/plain; version=0.0.4")
+        self.end_headers()
+        self.wfile.write(body)
+
+    @classmethod
+    def change(cls, in_flight: int) -> int:
+        """The time of the last samples that may be without the change: all of later ones have it."""
+        with cls.lock:
+            at, cls.in_flight = now(), in_flight
+            time.sleep(0.002)
+        return at
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def exposition() -> Iterator[str]:
+    Exposition.begun, Exposition.in_flight, Exposition.stamped = now(), 4, True
+    Exposition.free.set()
+    with ThreadingHTTPServer((ports.HOST, 0), Exposition) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        yield f"{ports.HOST}:{server.server_address[1]}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    with Ledger(tmp_path) as opened:
+        yield opened
+
+
+def make(tmp_path: Path, ledger: Ledger, port: int | None = None) -> PrometheusServer:
+    tool = tools.find_prometheus(session.REPOSITORY)
+    return PrometheusServer(tool, tmp_path / "prometheus", ledger, tmp_path / "prometheus.log", port)
+
+
+def now() -> int:
+    return round(time.time() * 1000)
+
+
+@pytest.mark.real
+def test_what_a_run_has_kept_is_served_until_ctrl_c(tmp_path: Path, exposition: str) -> None:
+    run = tmp_path / "results" / "run"
+    with Ledger(tmp_path / "results") as own:
+        server = PrometheusServer(
+            tools.find_prometheus(session.REPOSITORY), run / "prometheus", own, tmp_path / "prometheus.log"
+        )
+        server.scrape({"platform": exposition})
+        with Prometheus(server.url) as client:
+            client.await_scrape("platform", now())
+        refused = vtlab("prometheus", run, "--port", str(ports.free(1)[0]))
+        assert (refused.returncode, "measuring" in refused.stderr) == (3, True), refused.stderr
+    at = now()
+    port = ports.free(1)[0]
+    with Running(tmp_path, "prometheus", run, "--port", str(port)) as serving:
+        serving.until(f"http://{ports.HOST}:{port} serves the data of run")
+        with Prometheus(f"http://{ports.HOST}:{port}") as client:
+            assert client.evaluate('cgroup_cpu_limit_cores{variant="platform"}', at) == 1.5
+        assert vtlab("prometheus", run, "--port", str(port)).returncode == 3, "taken"
+        assert serving.end(signal.SIGINT) == 130
+    assert ports.holder(port) is None
+    assert list((run / "prometheus" / ".processes").glob("*.jsonl")) == []
+
+
+def test_what_is_not_there_is_not_served(tmp_path: Path) -> None:
+    for words, said in ((["--port", "0"], "port 0"), ([], "holds no data of a Prometheus")):
+        done = vtlab("prometheus", tmp_path, *words)
+        assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+
+
+@pytest.mark.real
+def test_values_of_exactly_the_window(tmp_path: Path, ledger: Ledger, exposition: str) -> None:
+    exactly = partial(pytest.approx, rel=1e-6)
+    newest = "timestamp(cgroup_cpu_limit_cores{$server}) * 1000"
+    server = make(tmp_path, ledger)
+    server.scrape({"platform": exposition})
+    with Prometheus(server.url) as client:
+        client.refuse_old()
+        begin = now()
+        client.await_scrape("platform", begin)
+        assert client.scrape_interval("platform") == "1s"
+        # Only then it is sure that the scrape was over before.
+        time.sleep(0.1)
+        before = Exposition.change(in_flight=7)
+        client.await_scrape("platform", before)
+        first = client.measured("platform", newest, client.now())
+        assert first is not None
+        # A sample close to either end: Prometheus takes the rate between the samples for that of the whole window.
+        start = max(before, round(first) - 100)
+        time.sleep(5)
+        client.await_scrape("platform", now())
+        last = client.measured("platform", newest, client.now())
+        assert last is not None
+        end = round(last) + 100
+        found = client.window("platform", start, end)
+
+        assert set(found) == set(EXPRESSIONS)
+        assert found["cpu_cores"] == exactly(0.5)
+        assert found["cpu_limit"] == 1.5
+        assert found["throttled_periods"] == exactly(0.25)
+        assert found["server_throughput"] == exactly(10), "without the actuator's own requests"
+        assert found["service_time"] == exactly(0.2)
+        assert found["in_flight"] == 7
+        assert client.in_flight("platform", 0, before) == 4, "at the last scrape before it"
+        assert client.in_flight("platform", before, end) == 7
+        scraped = client.measured("platform", "timestamp(up{$server}) * 1000", before)
+        assert scraped is not None
+        assert client.in_flight("platform", round(scraped) - 1, before) == 4
+        assert client.in_flight("platform", round(scraped), before) is None, "no scrape in between"
+        assert found["carriers"] is None, "nobody exposes it"
+        assert set(client.window("platform", end, end).values()) == {None}
+        assert client.evaluate(CHARTED["in_flight"].replace("$server", 'variant="platform"'), begin - 60_000) is None
+        assert client.evaluate("1 + 1", end) == 2
+        assert client.evaluate("0 / 0", end) is None
+
+        series = client.charted("platform", start, end)
+        assert set(series) == set(CHARTED)
+        times = [at for at, _ in series["in_flight"]]
+        assert times == [start + 1000 * i for i in range(len(times))]
+        assert len(times) == (end - start) // 1000 + 1
+        assert {value for _, value in series["in_flight"][1:]} == {7}
+        used = 'rate(process_cpu_time_ns_total{variant="platform"}[3s]) / 1e9'
+        expected = client.series(used, start, end)
+        assert expected
+        assert series["cpu_cores"] == [[at, exactly(value)] for at, value in expected]
+        assert series["threads"] == []
+
+        with pytest.raises(ValueError, match="has 3 results"):
+            client.evaluate('{__name__=~"http_server_requests_seconds_count|cgroup_cpu_limit_cores"}', end)
+        with pytest.raises(ValueError, match="refuses the expression"):
+            client.evaluate("sum(", end)
+        with pytest.raises(BlockFault, match="has not scraped it for 1 s"):
+            client.await_scrape("platform", now() + 60_000, within=1)
+
+
+def during_a_scrape(client: Prometheus) -> int:
+    """A time at which a scrape had begun that then saw 7 in flight, after one that saw 4."""
+    while True:
+        Exposition.in_flight = 4
+        Exposition.free.set()
+        client.await_scrape("platform", now())
+        Exposition.free.clear()
+        Exposition.scraped.clear()
+        assert Exposition.scraped.wait(30)
+        # Prometheus rounds a scrape's time by some milliseconds.
+        time.sleep(0.1)
+        began = now()
+        # And the scrape goes on for longer than its time may be wrong.
+        time.sleep(0.1)
+        Exposition.in_flight = 7
+        Exposition.free.set()
+        client.await_scrape("platform", began - 500)
+        # Not so where a stall had one of the scrapes time out.
+        good = client.measured("platform", "min(min_over_time(up{$server}[2500ms]))", began) == 1
+        if good and client.measured("platform", IN_FLIGHT, began) == 7:
+            return began
+
+
+@pytest.mark.real
+def test_what_a_slow_scrape_sees_is_younger_than_it_says(tmp_path: Path, ledger: Ledger, exposition: str) -> None:
+    Exposition.stamped = False
+    server = make(tmp_path, ledger)
+    server.scrape({"platform": exposition})
+    with Prometheus(server.url) as client:
+        client.await_scrape("platform", now())
+        began = during_a_scrape(client)
+        assert client.in_flight("platform", 0, began) == 4, "at the scrape before"
+        assert client.in_flight("platform", began - 500, began) is None
+        assert client.in_flight("platform", 0, client.now()) == 7
+
+
+@pytest.mark.real
+def test_targets_change_without_a_restart_and_a_dead_one_comes_back(
+    tmp_path: Path, ledger: Ledger, exposition: str
+) -> None:
+    server = make(tmp_path, ledger)
+    server.scrape({"platform": exposition})
+    pid = server.process.pid
+    with Prometheus(server.url) as client:
+        client.await_scrape("platform", now())
+        with pytest.raises(BlockFault, match="platform: Prometheus still scrapes it after 0 s"):
+            client.await_gone("platform", within=0)
+        server.scrape({"virtual": exposition})
+        client.await_gone("platform", within=60)
+        assert server.process.pid == pid
+        client.await_scrape("virtual", now())
+        answer = httpx.post(server.remote_write, content=b"nonsense", trust_env=False)
+        assert answer.status_code == 400, "the receiver is there (404 if not) and refuses nonsense"
+        # The receiver takes native histograms, which need no feature flag; k6's real ones: test_target.
+        before = client.evaluate('count_over_time(cgroup_cpu_limit_cores{variant="virtual"}[1m])', now())
+        assert before
+
+        os.kill(pid, signal.SIGKILL)
+        while server.ended() is None:
+            time.sleep(0.02)
+        assert server.ended() == "exit code 137 (killed)"
+        with pytest.raises(BlockFault, match="does not answer"):
+            client.evaluate("1", now())
+    server.scrape({"virtual": exposition})
+    assert server.process.pid != pid
+    with Prometheus(server.url) as client:
+        client.await_scrape("virtual", now())
+        after = client.evaluate('count_over_time(cgroup_cpu_limit_cores{variant="virtual"}[1m])', now())
+        assert after is not None
+        assert after > before, "the samples from before are still there"
+    last = server.process.identity
+    server.remove()
+    assert Identity.of(last.pid) is None
+    assert not (tmp_path / "prometheus").exists()
+
+
+@pytest.mark.real
+def test_a_lost_port_race_is_run_again(
+    tmp_path: Path, ledger: Ledger, exposition: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = int(re.findall(r"\d+$", exposition)[0])
+    answers = iter([[taken], [taken], ports.free(1)])
+    monkeypatch.setattr(ports, "free", lambda count: next(answers))
+    server = make(tmp_path, ledger)
+    server.scrape({"platform": exposition})
+    assert server.ended() is None
+    assert str(taken) not in server.url
+
+
+def test_a_fixed_port_that_is_taken_is_refused(tmp_path: Path, exposition: str) -> None:
+    port = int(re.findall(r"\d+$", exposition)[0])
+    with pytest.raises(PrerequisiteMissing, match=f"port {port}, asked for by the local Prometheus"):
+        PrometheusServer(tools.Tool(tmp_path, "3"), tmp_path, None, tmp_path / "log", port)  # type: ignore[arg-type]
+
+
+@pytest.mark.real
+def test_a_prometheus_that_does_not_start_is_a_fault_with_its_words(tmp_path: Path, ledger: Ledger) -> None:
+    server = make(tmp_path, ledger)
+    (tmp_path / "prometheus" / "data").parent.mkdir()
+    (tmp_path / "prometheus" / "data").write_text("no directory", encoding="utf-8")
+    with pytest.raises(BlockFault, match=r"Prometheus ended with exit code .*/data"):
+        server.scrape({"platform": "127.0.0.1:1"})
+
+
+def test_long_ranges_are_asked_for_in_parts() -> None:
+    asked = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        query = httpx.QueryParams(request.content.decode())
+        asked.append((float(query["start"]), float(query["end"])))
+        values = [[float(query["start"]), "1"], [float(query["end"]), "NaN"]]
+        data = {"resultType": "matrix", "result": [{"metric": {}, "values": values}]}
+        return httpx.Response(200, json={"status": "success", "data": data})
+
+    with Prometheus("http://test", httpx.MockTransport(answer)) as client:
+        assert client.series("x", 0, 10_000_500) == [[0, 1.0], [10_000_000, 1.0]]
+    assert asked == [(0, 9999), (10_000, 10_000.5)]
+
+
+@pytest.mark.parametrize(("version", "old"), [("3.15.0", False), ("2.55.1", True), ("", True)])
+def test_a_prometheus_that_counts_one_sample_more_is_refused(version: str, old: bool) -> None:
+    answer = {"status": "success", "data": {"version": version}}
+    with Prometheus("http://test", httpx.MockTransport(lambda _: httpx.Response(200, json=answer))) as client:
+        if old:
+            with pytest.raises(PrerequisiteMissing, match=r"3\.0 or newer is needed"):
+                client.refuse_old()
+        else:
+            client.refuse_old()
+
+
+def test_the_scrape_interval_is_that_of_the_variants_own_target() -> None:
+    def target(interval: str | None, **labels: str) -> dict[str, object]:
+        return {"labels": {"job": "lab", **labels}, **({"scrapeInterval": interval} if interval is not None else {})}
+
+    found = [
+        {},
+        target("30s", variant="virtual", namespace="other", pod="lab-virtual-1"),
+        target("30s", namespace="lab", pod="lab-virtual-1"),
+        target("5s", variant="virtual", namespace="lab", pod="lab-virtual-1"),
+        target(None, variant="platform", namespace="lab", pod="lab-platform-1"),
+    ]
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        assert (request.url.path, request.url.params["state"]) == ("/api/v1/targets", "active")
+        return httpx.Response(200, json={"status": "success", "data": {"activeTargets": found}})
+
+    with Prometheus("http://test", httpx.MockTransport(answer)) as client:
+        client.selectors = {name: {"namespace": "lab", "pod": f"lab-{name}-1"} for name in ("platform", "virtual")}
+        assert client.scrape_interval("virtual") == "5s"
+        assert client.scrape_interval("platform") is None, "not said"
+        assert client.scrape_interval("reactive") is None, "no target"
+
+
+def test_what_is_no_answer_is_a_fault() -> None:
+    with (
+        Prometheus("http://test", httpx.MockTransport(lambda _: httpx.Response(502, text="bad gateway"))) as client,
+        pytest.raises(BlockFault, match="status 502 and no JSON"),
+    ):
+        client.evaluate("1", 0)

@@ -1,0 +1,143 @@
+"""report.html in a real browser: first screen, no fetch, no sideways scroll, contrast, names of pictures."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.support import builders
+from tests.unit.test_report_html import RUNS, limited
+from vtlab.analysis import verdict
+from vtlab.report import write
+
+pytestmark = pytest.mark.real
+
+SIZES = [(1280, 800), (420, 800)]
+FLAGS = [
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+#: Elements whose own text has too little contrast with the background behind it (WCAG 2: 4.5, large text 3).
+LOW_CONTRAST = """() => {
+  const colour = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+  const rgb = text => { colour.clearRect(0, 0, 1, 1); colour.fillStyle = text; colour.fillRect(0, 0, 1, 1);
+    return [...colour.getImageData(0, 0, 1, 1).data]; };
+  const light = ([r, g, b]) => {
+    const f = c => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+    return 0.2126 * f(r) + 0.7152 * f(g) + 0.0722 * f(b); };
+  const behind = e => { for (; e; e = e.parentElement) {
+    const found = rgb(getComputedStyle(e).backgroundColor); if (found[3] === 255) return found; }
+    return [255, 255, 255, 255]; };
+  const low = [];
+  for (const e of document.querySelectorAll('body *')) {
+    const own = [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim());
+    if (!own || !e.getClientRects().length) continue;
+    const style = getComputedStyle(e), picture = e.namespaceURI.endsWith('svg');
+    if (picture && e.tagName !== 'text') continue;
+    const a = light(rgb(picture ? style.fill : style.color)), b = light(behind(e));
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    const least = parseFloat(style.fontSize) >= 24 ? 3 : 4.5;
+    if (ratio < least) low.push(`${e.textContent.trim()}: ${ratio.toFixed(2)}`);
+  }
+  return low;
+}"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if not found:
+        pytest.fail("no Chromium on PATH: apt-get install chromium (or your system's package), then run again")
+    sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=[*sandbox, *FLAGS])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    kinds = {
+        "one": [builders.run(blocks=3)],
+        "many": [limited(0.5), limited(2.0), RUNS["cpu"], RUNS["overloaded"], RUNS["inconclusive"]],
+        "invalid": [RUNS["invalid"], RUNS["none"]],
+    }
+    places = {}
+    for name, runs in kinds.items():
+        places[name] = tmp_path_factory.mktemp(name) / "report.html"
+        write(places[name].parent, verdict.analyse_all(runs))
+    return places
+
+
+@pytest.mark.parametrize("colours", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES, ids=lambda s: f"{s[0]}x{s[1]}")
+@pytest.mark.parametrize("name", ["one", "many", "invalid"])
+def test_a_stranger_can_read_it(
+    browser: Browser, reports: dict[str, Path], name: str, size: tuple[int, int], colours: Any
+) -> None:
+    page = browser.new_page(viewport={"width": size[0], "height": size[1]}, color_scheme=colours)
+    trouble: list[str] = []
+    requests: list[str] = []
+    page.on("console", lambda message: trouble.append(message.text))
+    page.on("pageerror", lambda error: trouble.append(str(error)))
+    page.on("request", lambda request: requests.append(request.url))
+    address = reports[name].as_uri()
+    page.goto(address)
+    _first_screen(page, size)
+    for details in page.locator("details").all():
+        details.evaluate("e => { e.open = true }")
+    assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
+    assert page.locator("svg").count() > (0 if name == "invalid" else 5)
+    named = page.locator("svg:has(> title):has(> desc)[aria-label]").count()
+    assert named == page.locator("svg").count()
+    assert page.evaluate(LOW_CONTRAST) == []
+    assert not trouble
+    assert requests == [address]
+    page.close()
+
+
+def _first_screen(page: Page, size: tuple[int, int]) -> None:
+    card = page.locator("article.card").first
+    for text in (
+        card.locator("h2"),
+        card.locator(".badges"),
+        card.locator(".headline"),
+        card.locator(".said").first,
+    ):
+        box = text.bounding_box()
+        assert box is not None
+        assert box["y"] >= 0
+        assert box["y"] + box["height"] <= size[1], f"{text.inner_text()!r} is below the first screen"
+        assert box["x"] + box["width"] <= size[0]
+
+
+def test_colours_can_be_chosen(browser: Browser, reports: dict[str, Path]) -> None:
+    page = browser.new_page(color_scheme="light")
+    page.goto(reports["one"].as_uri())
+    shade = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(shade)
+    page.get_by_text("Dark", exact=True).click()
+    assert page.evaluate(shade) != light
+    page.get_by_text("Light", exact=True).click()
+    assert page.evaluate(shade) == light
+    page.close()
+
+
+def test_the_evidence_opens_from_its_link(browser: Browser, reports: dict[str, Path]) -> None:
+    page = browser.new_page()
+    page.goto(reports["many"].as_uri())
+    assert not page.locator("#run-2").is_visible()
+    page.locator("article.card").nth(1).get_by_text("the evidence").click()
+    page.locator("#run-2").wait_for(state="visible", timeout=30_000)
+    page.close()

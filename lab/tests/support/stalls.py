@@ -1,0 +1,65 @@
+"""Where the machine stood still while a test measured: what a law is then missed by is the machine's doing."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterable
+
+from vtlab.model.records import Trial
+
+#: Seconds between two looks at the clock.
+TICK = 0.01
+#: A window counts as disturbed from a stall of this share of it, and of at least so many seconds: a busy CPU
+#: hands a thread its turn that late, too.
+SHARE, LEAST = 0.02, 0.1
+#: A lone user waits for the server alone, and by so much longer at most. The bounds of the dashboards are made of the
+#: client's time, those of the verdict of the server's.
+OUTSIDE = 1.05
+
+
+class Stalls:
+    """Watches every CPU for itself, as a hypervisor may stop one alone. End it with ``close``."""
+
+    def __init__(self) -> None:
+        #: (when it began, when it was over) by the wall clock, seconds.
+        self.seen: list[tuple[float, float]] = []
+        self._ended = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._watch, args=(cpu,), daemon=True) for cpu in sorted(os.sched_getaffinity(0))
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def _watch(self, cpu: int) -> None:
+        # Of the calling thread alone.
+        os.sched_setaffinity(0, {cpu})
+        last = time.time()
+        while not self._ended.wait(TICK):
+            now = time.time()
+            if now - last > LEAST:
+                self.seen.append((last, now))
+            last = now
+
+    def longest(self, begin: int, end: int) -> float:
+        """Seconds of the longest stall in these milliseconds since 1970."""
+        return max((min(b, end / 1000) - max(a, begin / 1000) for a, b in list(self.seen)), default=0.0)
+
+    def disturbed(self, trials: Iterable[Trial]) -> list[str]:
+        """What to say of those trials in which the machine stalled, or kept a lone user waiting outside the server."""
+        found = []
+        for trial in trials:
+            stall = self.longest(trial.begin, trial.drained)
+            if stall > max(LEAST, SHARE * trial.window):
+                found.append(f"{trial.variant}, {trial.phase}: the machine stalled for {stall:.2f} s")
+            latency, service = trial.latency.mean, trial.server.get("service_time")
+            if trial.phase == "single" and latency and service and latency > OUTSIDE * service:
+                found.append(f"{trial.variant}, alone: {latency:.3f} s for the client, {service:.3f} s in the server")
+        return found
+
+    def close(self) -> None:
+        """Ends the watching."""
+        self._ended.set()
+        for thread in self._threads:
+            thread.join()

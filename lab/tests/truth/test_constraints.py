@@ -1,0 +1,307 @@
+"""Planted bottlenecks: the real app under real load must be held back by what was planted, and by that name."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import re
+import shutil
+import subprocess
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.contract.test_target import tiny
+from tests.support.stalls import Stalls
+from vtlab import session
+from vtlab.analysis import gates, laws
+from vtlab.analysis.laws import Measured
+from vtlab.catalogue import expressions, rules
+from vtlab.errors import BlockFault
+from vtlab.host.tools import Tool
+from vtlab.model import units
+from vtlab.model.experiment import Experiment
+from vtlab.model.records import Block, Instance
+from vtlab.targets.local.target import LocalTarget
+from vtlab.targets.prometheus import Prometheus
+
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.timeout(600),
+    pytest.mark.skipif(os.geteuid() != 0, reason="sets CPU limits: root only"),
+]
+
+APP = session.REPOSITORY / "app"
+SEMAPHORE = "lab/virtualthreads/semaphore/SemaphoreController"
+#: A block here is shorter than a run's: little warm-up, one trial for each variant. All other gates hold.
+NOT_HERE = {"trials complete", "warm-up levelled off"}
+
+
+def waiting(
+    wait: str, users: int, platform: float, virtual: float, measure: str, path: str = "/thread", **more: object
+) -> Experiment:
+    """``users`` that wait, served at these rates; ``measure`` must be whole rounds (users / rate), or it cuts bursts.
+
+    The wait must be long: what a cold JVM and a busy machine add to it counts as little then.
+    """
+    return tiny(
+        request={"path": path, "query": {"duration": wait}},
+        load={"users": users},
+        windows={"warmup_users": 10, "warmup_load": "1s", "measure": measure},
+        ideal={"platform": platform, "virtual": virtual},
+        **more,
+    )
+
+
+Judge = Callable[[Measured], None]
+
+
+class Lab:
+    """One target for all the tests: Prometheus scrapes new JVMs in the old ones' places at once."""
+
+    def __init__(self, folder: Path, target: LocalTarget, stalls: Stalls) -> None:
+        self.folder = folder
+        self.target = target
+        self.stalls = stalls
+        self.apps = {"real": target._app, "with the semaphore": with_the_semaphore(folder.parent, target._app)}
+        self.blocks = itertools.count(1)
+        #: What runs, and what it was started with.
+        self.instances: list[Instance] = []
+        self.started_with: object = None
+
+    def explains(self, planned: Experiment, platform: Judge, virtual: Judge) -> None:
+        """Measures a block and has each variant judged.
+
+        Against vtlab counts only a block that its gates accept and in which the machine did not stall.
+        """
+        (self.folder / "experiment.json").write_text(json.dumps(planned.document()), encoding="utf-8")
+        number = next(self.blocks)
+        for attempt in range(1, 4):
+            try:
+                block = self._block(planned, number, attempt)
+            except BlockFault:
+                self.started_with = None
+                if attempt == 3:
+                    raise
+                continue
+            try:
+                for variant, judge in (("platform", platform), ("virtual", virtual)):
+                    m = laws.measured([block], planned, variant)
+                    judge(m)
+                    assert self._shown(variant, block) == laws.explain(m).constraint.resource, "on the dashboards"
+                return
+            except AssertionError as error:
+                rejected = self._rejected(block, planned) + self.stalls.disturbed([*block.single, *block.trials])
+                error.add_note(f"attempt {attempt}, rejected for: {rejected or 'nothing'}")
+                if not rejected or attempt == 3:
+                    raise
+
+    def _shown(self, variant: str, block: Block) -> str | None:
+        """The constraint that the dashboards name."""
+        begin, end = block.warmup[0].begin, max(trial.drained for trial in block.trials) + 1000
+        # The rules look a few seconds back.
+        time.sleep(max(0.0, end / 1000 + units.seconds(rules.OFFSET) + 1 - time.time()))
+        matchers = f'variant="{variant}"'
+        expr = expressions.fill(
+            expressions.RUN_CONSTRAINT,
+            server=matchers,
+            client=f'{matchers},block="{block.block}"',
+            range=f"{(end - begin) // 1000 + 1}s",
+        )
+        with Prometheus(self.target._prometheus_server().url) as client:
+            return client.labels(variant, expr, end).get("resource")
+
+    def _block(self, planned: Experiment, number: int, attempt: int) -> Block:
+        self._run(planned, number, attempt)
+        document = self.target.load(order=planned.variants, warmup_cycles=2, single="3s")
+        return Block(
+            block=number,
+            attempt=attempt,
+            order=planned.variants,
+            agreed=document.agreed,
+            warmup=document.warmup,
+            single=document.single,
+            trials=document.trials,
+            instances=self.instances,
+        )
+
+    def _run(self, planned: Experiment, number: int, attempt: int) -> None:
+        """What is planted in different resources is planted in the same JVMs: they need not start for each."""
+        wanted = (planned.settings, planned.properties, planned.limits, planned.needs)
+        if wanted == self.started_with:
+            self.target._block = (number, attempt)
+            return
+        self.started_with = None
+        hidden = "LAB_SEMAPHORE_PERMITS" in planned.settings
+        self.target._app = self.apps["with the semaphore" if hidden else "real"]
+        self.instances = self.target.start(planned, number, attempt)
+        self.started_with = wanted
+
+    def _rejected(self, block: Block, planned: Experiment) -> list[str]:
+        # The bounds hang on the single-user phases as much as on the trials.
+        judged = block.model_copy(update={"trials": [*block.single, *block.trials]})
+        rows = [row for row in gates.rows([judged], planned) if not row["passed"] and row["name"] not in NOT_HERE]
+        return [f"{row['name']}: {row['worst']}" for row in rows]
+
+
+def with_the_semaphore(folder: Path, app: Tool) -> Tool:
+    """A copy of the app that has the test's semaphore, too."""
+    target, sources = APP / "target" / "test-classes", APP / "src" / "test" / "java"
+    compiled, source = target / f"{SEMAPHORE}.class", sources / f"{SEMAPHORE}.java"
+    if not compiled.exists() or compiled.stat().st_mtime < source.stat().st_mtime:
+        maven = ["java", "mvn", "-q", "-f", APP / "pom.xml", "test-compile"]
+        subprocess.run([session.REPOSITORY / "lab" / "setup", *maven], check=True)
+    jar = Path(shutil.copy(app.path, folder))
+    # Where the jar's manifest looks for its class path, and the app for its drivers.
+    for beside in ("lib", "drivers"):
+        (folder / beside).symlink_to(app.path.parent / beside)
+    with zipfile.ZipFile(jar, "a") as archive:
+        archive.write(compiled, compiled.relative_to(target))
+    return Tool(jar, app.version)
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    root = tmp_path_factory.mktemp("constraints")
+    folder = root / "run"
+    folder.mkdir()
+    with LocalTarget(folder, root, session.REPOSITORY) as target, contextlib.closing(Stalls()) as stalls:
+        yield Lab(folder, target, stalls)
+
+
+def held_back_by(resource: str, capacity: float, then: str | None = None) -> Judge:
+    """By this resource, of which there is as much as was planted, and next by the one whose bound is the next larger.
+
+    Among what was planted that is ``then``; where a cold JVM's CPU comes in nearer depends on the machine.
+    """
+
+    def judge(m: Measured) -> None:
+        found = laws.explain(m)
+        assert found.constraint.resource == resource, found
+        assert found.constraint.utilisation is not None
+        assert 0.9 <= found.constraint.utilisation <= 1 / 0.9
+        assert found.constraint.bound is not None
+        assert found.constraint.bound * found.constraint.utilisation == pytest.approx(m.throughput)
+        bounds = {bound.resource: bound for bound in found.bounds}
+        assert bounds[resource].capacity == pytest.approx(capacity)
+        assert ("tomcat-threads" in bounds) == (m.variant == "platform")
+        assert found.next is not None
+        larger = [each for each in found.bounds if each.bound >= found.constraint.bound and each.resource != resource]
+        # What is held while it waits for the constraint only looks busy.
+        larger = [each for each in larger if resource not in laws.HELD_INSIDE.get(each.resource, ())]
+        assert (found.next.resource, found.next.bound) == (larger[0].resource, larger[0].bound)
+        planted = [each.resource for each in larger if each.resource != "cpu"]
+        assert then in (None, *planted[:1]), larger
+
+    return judge
+
+
+#: One of everything that can be scarce at the same time, as each request needs only one of them.
+PLANTED = {
+    "SERVER_TOMCAT_THREADS_MAX": "50",
+    "SPRING_DATASOURCE_HIKARI_MAXIMUM_POOL_SIZE": "10",
+    "LAB_DOWNSTREAM_MAX_CONNECTIONS": "10",
+    "LAB_FANOUT_EXECUTOR": "pool8",
+    "LAB_SEMAPHORE_PERMITS": "10",
+}
+BESIDE = ["database", "downstream"]
+
+
+def test_tomcat_threads_hold_platform_back_and_virtual_has_none(lab: Lab) -> None:
+    planned = waiting("800ms", 100, 62.5, 125, "4800ms", settings=PLANTED, needs=BESIDE)
+    lab.explains(planned, held_back_by("tomcat-threads", 50, then="users"), held_back_by("users", 100))
+
+
+def test_a_light_load_holds_both_back_itself(lab: Lab) -> None:
+    planned = waiting("400ms", 10, 25, 25, "3200ms", settings=PLANTED, needs=BESIDE)
+    lab.explains(planned, held_back_by("users", 10), held_back_by("users", 10))
+
+
+def test_connections_of_the_database_hold_both_back(lab: Lab) -> None:
+    planned = waiting("400ms", 16, 25, 25, "6400ms", "/stress/sleep", settings=PLANTED, needs=BESIDE)
+    lab.explains(planned, held_back_by("db-pool", 10, then="users"), held_back_by("db-pool", 10, then="users"))
+
+
+def test_connections_to_the_downstream_hold_both_back(lab: Lab) -> None:
+    planned = waiting("400ms", 16, 25, 25, "6400ms", "/downstream", settings=PLANTED, needs=BESIDE)
+    lab.explains(planned, held_back_by("downstream", 10, then="users"), held_back_by("downstream", 10, then="users"))
+
+
+def test_an_executor_holds_both_back(lab: Lab) -> None:
+    # Eight tasks are eight threads' work for one wait.
+    planned = tiny(
+        request={"path": "/fan-out", "query": {"tasks": "8", "duration": "400ms"}},
+        load={"users": 2},
+        windows={"warmup_users": 2, "warmup_load": "1s", "measure": "8s"},
+        settings=PLANTED,
+        needs=BESIDE,
+        ideal={"platform": 2.5, "virtual": 2.5},
+    )
+    lab.explains(planned, held_back_by("executor", 8, then="users"), held_back_by("executor", 8, then="users"))
+
+
+def test_what_no_metric_shows_is_unknown(lab: Lab) -> None:
+    def unexplained(m: Measured) -> None:
+        shortest = laws.shortest_response(m)
+        assert shortest is not None
+        assert m.throughput is not None
+        assert 1 <= shortest / 0.4 < 1 / 0.9, "a request alone does not wait for a permit"
+        assert 0.9 <= m.throughput * shortest / 10 <= 1 / 0.9, "under load the permits are the bound"
+        found = laws.explain(m)
+        assert found.constraint.resource == "unknown", found
+        assert (found.constraint.bound, found.constraint.utilisation) == (None, None)
+        assert {bound.resource for bound in found.bounds} >= {"cpu", "connections", "users"}
+        assert max(bound.utilisation for bound in found.bounds) < 0.5, "no bound is anywhere near"
+
+    # Few enough that fewer than half of the threads wait.
+    planned = waiting("400ms", 22, 25, 25, "3200ms", "/semaphore", settings=PLANTED, needs=BESIDE)
+    lab.explains(planned, unexplained, unexplained)
+
+
+def test_connections_hold_both_back(lab: Lab) -> None:
+    # 10 users wait in Tomcat's accept queue (100). A connection serves one request, or the first 20 would keep theirs.
+    few = {"SERVER_TOMCAT_MAX_CONNECTIONS": "20", "SERVER_TOMCAT_MAX_KEEP_ALIVE_REQUESTS": "1"}
+    planned = waiting("400ms", 30, 50, 50, "3600ms", settings=few)
+    connections = held_back_by("connections", 20, then="users")
+    lab.explains(planned, connections, connections)
+
+
+def test_the_cpu_holds_both_back(lab: Lab) -> None:
+    planned = tiny(
+        # Long chains: what the JIT compiler takes counts as little then.
+        request={"path": "/cpu", "query": {"iterations": "200000"}},
+        # Few, because every thread that computes delays the scrapes of a JVM with so little CPU.
+        load={"users": 5},
+        # What a throttled JVM says of its CPU is up to a second late: little of ten.
+        windows={"warmup_users": 5, "warmup_load": "1s", "measure": "10s"},
+        limits={"cpu": 0.25},
+    )
+    lab.explains(planned, held_back_by("cpu", 0.25), held_back_by("cpu", 0.25))
+
+
+def test_carriers_hold_virtual_back_where_they_are_pinned(lab: Lab) -> None:
+    both: dict[str, object] = {name: {"threads": name, "java": 21} for name in ("platform", "virtual")}
+    planned = waiting(
+        "400ms",
+        2,
+        5,
+        2.5,
+        "8s",
+        "/pinned",
+        settings={"LAB_PINNED_LOCK": "monitor"},
+        properties=both,
+        needs=["jdk21"],
+    )
+
+    def pinned(m: Measured) -> None:
+        held_back_by("carriers", 1, then="users")(m)
+        (place, waits), *_ = m.trials[0].pinned.items()
+        assert re.fullmatch(r"lab\.virtualthreads\.pinned\.\w+:\d+", place)
+        assert waits == pytest.approx(m.trials[0].ok, rel=0.5), "one for each request"
+
+    lab.explains(planned, held_back_by("users", 2), pinned)

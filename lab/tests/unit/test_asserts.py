@@ -1,0 +1,64 @@
+"""``--assert``."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support import builders
+from vtlab.analysis import asserts, verdict
+from vtlab.errors import AssertionFailed, BadInput
+from vtlab.model.records import Comparison
+
+
+def comparison(low: float | None, high: float | None) -> Comparison:
+    return Comparison(
+        metric="throughput", of="virtual", over="platform", ratio=1.3, low=low, high=high, better="higher"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "high", "holds"),
+    [
+        ("throughput(virtual/platform) >= 1.2", 1.21, 1.4, True),
+        ("throughput(virtual/platform) >= 1.2", 1.19, 1.4, False),
+        ("throughput(virtual/platform)>1.2", 1.2, 1.4, False),
+        ("throughput(virtual/platform) <= 1.4", 1.2, 1.4, True),
+        ("throughput(virtual/platform) < 1.4", 1.2, 1.4, False),
+        ("throughput(virtual/platform) >= 1.2", None, None, False),
+    ],
+)
+def test_the_whole_interval_must_lie_on_the_demanded_side(
+    text: str, low: float | None, high: float | None, holds: bool
+) -> None:
+    assert asserts.parse(text).holds(comparison(low, high)) is holds
+
+
+@pytest.mark.parametrize(
+    "text", ["", "throughput >= 1", "throughput(virtual) > 1", "throughput(a/b) = 1", "throughput(a/b) > x"]
+)
+def test_another_form_is_bad_input(text: str) -> None:
+    with pytest.raises(BadInput, match="is no assertion"):
+        asserts.parse(text)
+
+
+def test_an_overload_fails_an_assertion_in_words() -> None:
+    (analysis,) = verdict.analyse_all([builders.run(blocks=1)])
+    primary = analysis.verdict.comparisons[0]
+    lost = primary.model_copy(update={"ratio": None, "low": None, "high": None, "overloaded": ["platform"]})
+    changed = analysis.verdict.model_copy(update={"comparisons": [lost]})
+    with pytest.raises(AssertionFailed, match="platform could not keep up"):
+        asserts.check([asserts.parse("throughput(virtual/platform) >= 1.2")], [changed])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("througput(virtual/platform) >= 1", "no metric 'througput'"),
+        ("throughput(platform/virtual) >= 1", "does not compare platform with virtual"),
+        ("throughput(virtual/reactive) >= 1", "does not compare virtual with reactive"),
+    ],
+)
+def test_what_no_run_could_answer_is_refused_before_measuring(text: str, said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        asserts.refuse_unknown([asserts.parse(text)], [builders.experiment()])
+    asserts.refuse_unknown([asserts.parse("latency_p99(virtual/platform) < 1")], [builders.experiment()])

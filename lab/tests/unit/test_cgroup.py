@@ -1,0 +1,256 @@
+"""Control groups: version 1 for real, version 2 and systemd by fixtures."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from vtlab import doctor
+from vtlab.errors import PrerequisiteMissing
+from vtlab.host import cgroup
+from vtlab.host.cgroup import Cgroup, CpuStat, Host, Limit
+
+V1 = """31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw
+32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw,relatime - cgroup cgroup rw,cpu,cpuacct
+35 31 0:32 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory
+41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw
+"""
+V2 = "41 31 0:38 / /sys/fs/cgroup rw,relatime shared:4 - cgroup2 cgroup2 rw\n"
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def machine(root: Path, mountinfo: str, own: str, uid: int = 0, **more: object) -> Host:
+    write(root / "proc/self/mountinfo", mountinfo)
+    write(root / "proc/77/cgroup", own)
+    for line in mountinfo.splitlines():
+        (root / line.split()[4].lstrip("/")).mkdir(parents=True, exist_ok=True)
+    return Host(root=root, uid=uid, **more)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def v2(tmp_path: Path) -> Host:
+    host = machine(tmp_path, V2, "0::/vtlab/a/inner\n")
+    write(tmp_path / "sys/fs/cgroup/cgroup.controllers", "cpuset cpu io memory pids\n")
+    return host
+
+
+def text(path: Path) -> str:
+    return path.read_text(encoding="utf-8").strip()
+
+
+def test_version_2_is_written_as_the_kernel_wants_it(v2: Host) -> None:
+    top = v2.root / "sys/fs/cgroup"
+    (top / "vtlab/a").mkdir(parents=True)
+    write(top / "vtlab/a/memory.swap.max", "max")
+    recorded = []
+    group = Cgroup.create("a", 0.5, 768 * 1024**2, v2, recorded.append)
+    assert v2.version() == "v2"
+    assert text(top / "cgroup.subtree_control") == "+cpu +memory"
+    assert text(top / "vtlab/cgroup.subtree_control") == "+cpu +memory"
+    assert text(top / "vtlab/a/cpu.max") == "50000 100000"
+    assert text(top / "vtlab/a/memory.max") == str(768 * 1024**2)
+    assert text(top / "vtlab/a/memory.swap.max") == "0"
+    assert recorded == [group.entry()]
+    assert group.prefix[:2] == ["/bin/sh", "-c"]
+    assert group.prefix[2] == f'echo $$ > {top}/vtlab/a/cgroup.procs && exec "$@"'
+
+    write(
+        top / "vtlab/a/cpu.stat",
+        "usage_usec 2500000\nnr_periods 40\nnr_throttled 10\nthrottled_usec 1500000\n",
+    )
+    write(top / "vtlab/a/memory.events", "low 0\noom 3\noom_kill 2\n")
+    assert group.cpu_stat() == CpuStat(40, 10, 1.5, 2.5)
+    assert group.oom_kills() == 2
+    assert Cgroup.restore(group.entry(), v2).oom_kills() == 2
+
+
+def test_the_smallest_limit_on_the_path_holds_in_version_2(v2: Host) -> None:
+    top = v2.root / "sys/fs/cgroup"
+    write(top / "vtlab/a/inner/cpu.max", "max 100000\n")
+    write(top / "vtlab/a/inner/memory.max", "1000000\n")
+    write(top / "vtlab/a/cpu.max", "150000 100000\n")
+    write(top / "vtlab/cpu.max", "200000 100000\n")
+    write(top / "vtlab/memory.max", "max\n")
+    assert cgroup.limit_of(77, v2) == Limit(1.5, 1_000_000)
+    (top / "vtlab/a/cpu.max").write_text("max 100000\n")
+    (top / "vtlab/cpu.max").write_text("max 100000\n")
+    assert cgroup.limit_of(77, v2).cpu is None
+    with pytest.raises(FileNotFoundError):
+        cgroup.limit_of(78, v2)
+
+
+def test_version_1_with_joint_hierarchies(tmp_path: Path) -> None:
+    host = machine(tmp_path, V1, "3:cpu,cpuacct:/vtlab/a\n2:memory:/vtlab/a\n0::/\n")
+    cpu, memory = tmp_path / "sys/fs/cgroup/cpu,cpuacct/vtlab/a", tmp_path / "sys/fs/cgroup/memory/vtlab/a"
+    memory.mkdir(parents=True)
+    write(memory / "memory.memsw.limit_in_bytes", "9223372036854771712")
+    group = Cgroup.create("a", 1.5, 1 << 30, host)
+    assert host.version() == "v1"
+    assert (text(cpu / "cpu.cfs_quota_us"), text(cpu / "cpu.cfs_period_us")) == ("150000", "100000")
+    assert text(memory / "memory.limit_in_bytes") == text(memory / "memory.memsw.limit_in_bytes") == str(1 << 30)
+    assert group.prefix[2].count("cgroup.procs") == 2, "one line for each hierarchy"
+    assert cgroup.limit_of(77, host) == Limit(1.5, 1 << 30)
+    write(cpu / "cpu.stat", "nr_periods 4\nnr_throttled 1\nthrottled_time 250000000\n")
+    write(cpu / "cpuacct.usage", "3000000000\n")
+    assert group.cpu_stat() == CpuStat(4, 1, 0.25, 3.0)
+    assert cgroup.limited_cpu_stat(77, host) == CpuStat(4, 1, 0.25, None)
+
+
+def test_in_a_container_the_mount_point_is_its_own_group(tmp_path: Path) -> None:
+    info = "35 31 0:32 /docker/abc /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpu\n"
+    host = machine(tmp_path, info, "3:cpu:/docker/abc/x\n")
+    write(tmp_path / "sys/fs/cgroup/cpu/cpu.cfs_quota_us", "50000")
+    write(tmp_path / "sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000")
+    write(tmp_path / "sys/fs/cgroup/cpu/x/cpu.cfs_quota_us", "-1")
+    assert cgroup.limit_of(77, host) == Limit(0.5, None)
+
+
+class Commands:
+    """A fake systemd."""
+
+    def __init__(self, code: int = 0, out: str = "", err: str = "") -> None:
+        self.answer = (code, out, err)
+        self.said: list[list[str]] = []
+
+    def __call__(self, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+        self.said.append(list(command))
+        return subprocess.CompletedProcess(list(command), *self.answer)
+
+
+def user(root: Path, commands: Commands, found: str | None = "/usr/bin/systemd-run") -> Host:
+    host = machine(root, V2, "0::/user.slice/vtlab-a.scope\n", 1000, run=commands, which=lambda name: found)
+    write(root / "sys/fs/cgroup/cgroup.controllers", "cpu memory\n")
+    return host
+
+
+def test_without_root_systemd_sets_the_limit(tmp_path: Path) -> None:
+    commands = Commands(out="oom-kill\n")
+    host = user(tmp_path, commands)
+    group = Cgroup.create("a", 0.5, 805306368, host)
+    limits = "-p CPUQuota=50% -p CPUQuotaPeriodSec=100ms -p MemoryMax=805306368 -p MemorySwapMax=0"
+    assert " ".join(commands.said[0]) == f"systemd-run --user --scope --quiet {limits} true", "tried before it counts"
+    assert " ".join(group.prefix) == f"systemd-run --user --scope --quiet --unit=vtlab-a.scope {limits} --"
+    place = tmp_path / "sys/fs/cgroup/user.slice/vtlab-a.scope"
+    write(place / "cpu.stat", "usage_usec 1000000\nnr_periods 4\nnr_throttled 1\nthrottled_usec 5\n")
+    write(place / "memory.events", "oom_kill 1\n")
+    group.attach(77)
+    assert group.cpu_stat() == CpuStat(4, 1, 5e-6, 1.0)
+    assert group.oom_kills() == 1
+    (tmp_path / "proc/77/cgroup").unlink()
+    assert group.oom_kills() == 1, "from systemd, once the process is gone"
+    Cgroup.restore(group.entry(), host).remove()
+    assert ["systemctl", "--user", "stop", "vtlab-a.scope"] in commands.said
+
+
+def test_doctor_tries_a_limit_before_it_calls_it_ok(tmp_path: Path) -> None:
+    assert doctor.limits(user(tmp_path, Commands())).said == "by systemd-run --user --scope"
+    refused = doctor.limits(user(tmp_path, Commands(1, err="Failed to connect to bus\n")))
+    assert "systemd-run --user cannot set a CPU limit: Failed to connect to bus" in refused.said
+    assert "run as root" in refused.fix
+
+
+def test_without_root_and_systemd_there_is_no_limit(tmp_path: Path) -> None:
+    with pytest.raises(PrerequisiteMissing, match="no systemd-run") as error:
+        Cgroup.create("a", 1, 1 << 20, user(tmp_path, Commands(), None))
+    assert "--no-cpu-limit" in error.value.fix
+    failing = Commands(1, err="Failed to connect to bus: No medium found\n")
+    with pytest.raises(PrerequisiteMissing, match="No medium found"):
+        Cgroup.create("a", 1, 1 << 20, user(tmp_path, failing))
+
+
+def test_without_hierarchies_there_is_no_limit(tmp_path: Path) -> None:
+    with pytest.raises(PrerequisiteMissing, match="no control group hierarchy with cpu and memory"):
+        Cgroup.create("a", 1, 1 << 20, machine(tmp_path, "", ""))
+
+
+def test_a_hierarchy_that_refuses_is_a_missing_prerequisite(v2: Host) -> None:
+    (v2.root / "sys/fs/cgroup/cgroup.subtree_control").mkdir()  # cannot be written
+    with pytest.raises(PrerequisiteMissing, match="cannot set a CPU limit"):
+        Cgroup.create("a", 1, 1 << 20, v2)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"version": 1, "directories": {"cpu": "/sys/fs/cgroup/cpu/system.slice"}},
+        {"version": 1, "directories": {"cpu": "/sys/fs/cgroup/cpu/vtlab/../vtlab/.."}},
+        {"unit": "sshd.service"},
+        {"unit": "vtlab-a.scope; x"},
+    ],
+)
+def test_only_its_own_groups_are_removed(entry: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match="of vtlab"):
+        Cgroup.restore(entry)
+
+
+def until(done: Callable[[], object], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+#: As many loops as its first argument says.
+BUSY = 'for _ in $(seq "$1"); do while :; do :; done & done; echo busy; wait'
+
+
+@pytest.mark.real
+@pytest.mark.skipif(os.geteuid() != 0, reason="writes control groups: root only")
+def test_busy_loops_get_a_tenth_of_a_cpu_and_are_throttled() -> None:
+    # So little that neighbours leave it to them, and on every CPU a loop that wants more.
+    cpu, loops = 0.1, os.cpu_count() or 1
+    quota = cpu * cgroup.PERIOD / 1e6
+    group = Cgroup.create(f"test-{os.getpid()}-tenth", cpu, 256 * 1024**2)
+
+    def held() -> bool:
+        """What a stall or a neighbour takes from some periods, the next ones even out."""
+        stat = group.cpu_stat()
+        assert stat is not None
+        assert stat.usage_seconds is not None
+        # The quota of the period that has begun, too, and on each CPU a tick more.
+        most = quota * (stat.periods + 1) + 0.01 * loops
+        return (
+            stat.periods >= 40
+            and stat.throttled_periods / stat.periods > 0.5
+            and stat.throttled_seconds > 0.4
+            and 0.7 * quota * stat.throttled_periods <= stat.usage_seconds <= most
+        )
+
+    command = [*group.prefix, "/bin/sh", "-c", BUSY, "sh", str(loops)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as busy:
+        try:
+            assert busy.stdout is not None
+            assert busy.stdout.readline() == "busy\n"
+            assert cgroup.limit_of(busy.pid) == Limit(cpu, 256 * 1024**2), "in the group before exec, with its own pid"
+            until(held)
+            assert group.oom_kills() == 0
+        finally:
+            group.remove()
+    assert not any(Path(place).exists() for place in group.entry()["directories"].values())
+
+
+@pytest.mark.real
+@pytest.mark.skipif(os.geteuid() != 0, reason="writes control groups: root only")
+def test_a_process_beyond_its_memory_is_killed_and_counted() -> None:
+    group = Cgroup.create(f"test-{os.getpid()}-small", 1, 32 * 1024**2)
+    try:
+        done = subprocess.run([*group.prefix, sys.executable, "-c", "b'x' * (1 << 28)"], check=False)
+        assert done.returncode == -9
+        assert group.oom_kills() == 1
+        child = subprocess.Popen([*group.prefix, "/bin/sleep", "600"])
+        joined = [Path(place) / "cgroup.procs" for place in group.entry()["directories"].values()]
+        until(lambda: all(str(child.pid) in text(procs).split() for procs in joined))
+    finally:
+        group.remove()
+    assert child.wait(60) == -9, "what still runs in a removed group is ended"
+    assert not any(Path(place).exists() for place in group.entry()["directories"].values())

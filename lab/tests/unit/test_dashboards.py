@@ -1,0 +1,348 @@
+"""The dashboards: as their program writes them, and what all of their panels must have."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vtlab import session
+from vtlab.catalogue import expressions, rules
+from vtlab.host import tools
+
+FOLDER = session.REPOSITORY / "grafana-dashboards"
+sys.path.insert(0, str(FOLDER))
+
+import frame  # noqa: E402
+import generate  # noqa: E402
+import style  # noqa: E402
+import substitute  # noqa: E402
+
+DOCUMENTS = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
+VARIABLES = ["datasource", "namespace", "experiment", "run", "variants"]
+VALUES: substitute.Values = {
+    "datasource": "prometheus",
+    "namespace": substitute.ALL,
+    "experiment": substitute.ALL,
+    "run": "20261121T212016Z-blocking",
+    "variants": ["platform", "virtual"],
+}
+
+each_dashboard = pytest.mark.parametrize("name", DOCUMENTS)
+
+
+def panels(name: str) -> list[dict[str, Any]]:
+    """Those that draw something, of closed rows too."""
+    every = DOCUMENTS[name]["panels"]
+    inner = [panel for row in every for panel in row.get("panels", ())]
+    return [panel for panel in [*every, *inner] if panel["type"] != "row"]
+
+
+PANELS = [
+    pytest.param(panel, id=f"{name}-{panel['id']}-{panel['title'].replace(' ', '-')}")
+    for name in DOCUMENTS
+    for panel in panels(name)
+]
+each_panel = pytest.mark.parametrize("panel", PANELS)
+
+
+def values_of(anything: Any, key: str) -> Iterator[Any]:
+    """Everything under this key, however deep."""
+    if isinstance(anything, dict):
+        for name, value in anything.items():
+            if name == key:
+                yield value
+            yield from values_of(value, key)
+    elif isinstance(anything, list):
+        for value in anything:
+            yield from values_of(value, key)
+
+
+def overrides(panel: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
+    """(kind of matcher, what it matches, properties)."""
+    return [
+        (
+            override["matcher"]["id"],
+            override["matcher"]["options"],
+            {each["id"]: each.get("value") for each in override["properties"]},
+        )
+        for override in panel["fieldConfig"].get("overrides", ())
+    ]
+
+
+# --- the files ---------------------------------------------------------------
+
+
+def test_are_what_the_program_writes() -> None:
+    assert generate.stale() == [], "run .venv/bin/python grafana-dashboards/generate.py"
+
+
+def test_says_which_file_is_stale_and_what_to_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, text in generate.files().items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    assert generate.stale(tmp_path) == []
+
+    (tmp_path / "jvm.json").write_text("{}\n", encoding="utf-8")
+    (tmp_path / "load.json").unlink()
+    (tmp_path / "old.json").write_text("{}\n", encoding="utf-8")
+    assert generate.stale(tmp_path) == ["jvm.json", "load.json", "old.json"]
+
+    assert generate.main(["--chekc"]) == 2
+    assert "usage" in capsys.readouterr().err
+
+
+def test_check_needs_no_tests() -> None:
+    done = subprocess.run([sys.executable, FOLDER / "generate.py", "--check"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_are_the_four() -> None:
+    assert {name: document["uid"] for name, document in DOCUMENTS.items()} == {
+        "comparison": "vtlab-comparison",
+        "jvm": "vtlab-jvm",
+        "load": "vtlab-load",
+        "saturation": "vtlab-saturation",
+    }
+
+
+# --- each dashboard ----------------------------------------------------------
+
+
+@each_dashboard
+def test_says_that_it_is_generated(name: str) -> None:
+    assert frame.GENERATED in DOCUMENTS[name]["description"]
+
+
+@each_dashboard
+def test_is_no_other_grafanas(name: str) -> None:
+    """No numeric id, no version: a Grafana gives these itself."""
+    document = DOCUMENTS[name]
+    assert document.get("id") is None
+    assert document.get("version") is None
+    assert document["tags"] == [frame.TAG]
+    assert document["refresh"] == "5s"
+    assert document["time"] == {"from": "now-30m", "to": "now"}
+
+
+@each_dashboard
+def test_ids_are_unique(name: str) -> None:
+    ids = [panel["id"] for panel in panels(name)]
+    ids += [panel["id"] for panel in DOCUMENTS[name]["panels"] if panel["type"] == "row"]
+    assert len(ids) == len(set(ids))
+    assert min(ids) > 0
+
+
+@each_dashboard
+def test_panels_do_not_overlap(name: str) -> None:
+    """On a grid of 24 columns."""
+    taken: set[tuple[int, int]] = set()
+    for panel in DOCUMENTS[name]["panels"]:
+        at = panel["gridPos"]
+        assert at.get("x", 0) + at["w"] <= 24
+        cells = {(at.get("x", 0) + right, at.get("y", 0) + down) for right in range(at["w"]) for down in range(at["h"])}
+        assert not cells & taken, panel["title"]
+        taken |= cells
+
+
+@each_dashboard
+def test_links_keep_time_and_variables(name: str) -> None:
+    (link,) = DOCUMENTS[name]["links"]
+    assert (link["type"], link["tags"]) == ("dashboards", [frame.TAG])
+    assert link["keepTime"]
+    assert link["includeVars"]
+
+
+@each_dashboard
+def test_variables_are_the_same(name: str) -> None:
+    """Else a link would lose one."""
+    variables = DOCUMENTS[name]["templating"]["list"]
+    assert [variable["name"] for variable in variables] == VARIABLES
+    assert variables == DOCUMENTS["comparison"]["templating"]["list"]
+
+
+def test_variables() -> None:
+    variables = {each["name"]: each for each in DOCUMENTS["comparison"]["templating"]["list"]}
+    assert variables["datasource"]["query"] == "prometheus"
+    # Series of a run on this machine have no namespace: only this matches them, too.
+    assert variables["namespace"]["allValue"] == variables["experiment"]["allValue"] == ".*"
+    assert [name for name, each in variables.items() if each.get("multi")] == ["variants"]
+    # The newest run: names begin with the time.
+    assert variables["run"]["sort"] == 2
+    assert not variables["run"].get("includeAll")
+    for name in ("namespace", "experiment", "variants"):
+        assert variables[name]["current"]["value"] == "$__all"
+    for each in variables.values():
+        assert each.get("refresh", 2) == 2, "a new run must show up"
+
+
+@each_dashboard
+def test_uses_no_variable_that_there_is_not(name: str) -> None:
+    text = json.dumps(DOCUMENTS[name])
+    used = set(re.findall(r"\$\{?([a-z]\w*)", text))
+    assert used <= set(VARIABLES)
+    assert set(re.findall(r"\$\{?(__\w+)", text)) <= {"__all", "__range", "__rate_interval"}
+
+
+@each_dashboard
+def test_datasource_is_the_variable_everywhere(name: str) -> None:
+    document = DOCUMENTS[name]
+    wanted = {"type": "prometheus", "uid": "${datasource}"}
+    assert all(found == wanted for found in values_of(document, "datasource"))
+    for panel in panels(name):
+        for target in panel["targets"]:
+            assert target["datasource"] == wanted
+    assert [each["datasource"] for each in document["annotations"]["list"]] == [wanted]
+
+
+# --- each panel --------------------------------------------------------------
+
+
+@each_panel
+def test_panel_says_what_it_is(panel: dict[str, Any]) -> None:
+    defaults = panel["fieldConfig"]["defaults"]
+    assert panel["title"][0].isupper()
+    assert re.fullmatch(r"[A-Z0-9].{30,300}\.", panel["description"]), "one line that says what to conclude"
+    assert "\n" not in panel["description"]
+    assert defaults["unit"]
+    assert re.match(r"no (data|ratio) because ", defaults["noValue"])
+
+
+@each_panel
+def test_panel_asks_all_of_its_questions(panel: dict[str, Any]) -> None:
+    refs = [target["refId"] for target in panel["targets"]]
+    assert refs
+    assert len(refs) == len(set(refs))
+    for target in panel["targets"]:
+        assert bool(target.get("instant")) != bool(target.get("range"))
+        assert bool(target.get("instant")) == (panel["type"] != "timeseries")
+
+
+@each_panel
+def test_rates_are_over_the_rate_interval(panel: dict[str, Any]) -> None:
+    if panel["type"] != "timeseries":
+        return
+    for target in panel["targets"]:
+        assert re.fullmatch(r"\d+s", target["interval"])
+        windows = re.findall(r"\b(?:rate|increase|irate|delta)\(.*?\[(.*?)\]", target["expr"])
+        assert set(windows) <= {"$__rate_interval"}
+
+
+@each_panel
+def test_figures_are_of_the_whole_run(panel: dict[str, Any]) -> None:
+    if panel["type"] == "timeseries":
+        return
+    for target in panel["targets"]:
+        # What was asked for belongs to the run, whatever the range.
+        assert "$__range" in target["expr"] or panel["title"] == "Load asked for", target["expr"]
+
+
+@each_panel
+def test_colours_are_the_variants(panel: dict[str, Any]) -> None:
+    """The same in every panel, and no other series' one."""
+    found = overrides(panel)
+    colours = {what: each["color"]["fixedColor"] for _, what, each in found if each.get("color", {}).get("fixedColor")}
+    if panel["type"] != "table":
+        for variant, colour in style.VARIANTS.items():
+            matching = [
+                colours[what]
+                for kind, what, _ in found
+                if kind == "byRegexp" and what in colours and re.search(what.strip("/"), variant)
+            ]
+            # The last one counts. (Alerts have a colour of their own, whatever they are called.)
+            counts = matching[:-1] if panel["title"] == "Warnings" else matching
+            assert counts[-1] == colour, variant
+    allowed = {value for name, value in vars(style).items() if isinstance(value, str) and value.startswith("#")}
+    assert set(re.findall(r"#[0-9A-Fa-f]{6}\b", json.dumps(panel["fieldConfig"]))) <= allowed
+
+
+def test_colours_differ() -> None:
+    assert len(set(style.VARIANTS.values())) == len(style.VARIANTS)
+    for names in (style.RESOURCES, style.STATES):
+        assert len(set(names.values())) == len(names)
+    assert style.RESOURCES.keys() == expressions.UTILIZATION.keys()
+
+
+@each_panel
+def test_bands_show_when_trials_are_measured(panel: dict[str, Any]) -> None:
+    """Not where nothing else may be there: they would hide that there is no data."""
+    if panel["type"] != "timeseries":
+        return
+    bands = [target for target in panel["targets"] if target["legendFormat"] == "{{variant}} is measured"]
+    if "cAdvisor" in panel["fieldConfig"]["defaults"]["noValue"]:
+        assert bands == []
+        return
+    (band,) = bands
+    ((_, _, properties),) = [
+        each for each in overrides(panel) if each[0] == "byFrameRefID" and each[1] == band["refId"]
+    ]
+    assert properties["custom.axisPlacement"] == "hidden"
+    assert (properties["min"], properties["max"]) == (0, 1)
+    assert properties["custom.hideFrom"] == {"legend": True, "tooltip": True, "viz": False}
+
+
+# --- the queries -------------------------------------------------------------
+
+
+def test_every_query_parses(tmp_path: Path) -> None:
+    queries = {
+        f"{name} / {query.panel} / {query.ref}": query.promql
+        for name, document in DOCUMENTS.items()
+        for query in substitute.expanded(document, VALUES, 1800)
+    }
+    for name, document in DOCUMENTS.items():
+        for each in document["annotations"]["list"]:
+            queries[f"{name} / {each['name']}"] = substitute.filled(each["expr"], VALUES)
+    every = [
+        {"record": "dashboard:query", "expr": promql, "labels": {"of": of}} for of, promql in sorted(queries.items())
+    ]
+    file = tmp_path / "queries.json"
+    file.write_text(json.dumps({"groups": [{"name": "dashboards", "rules": every}]}), encoding="utf-8")
+
+    promtool = tools.find_promtool(session.REPOSITORY).path
+    done = subprocess.run([promtool, "check", "rules", file], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert f"{len(every)} rules found" in done.stdout
+
+
+def test_recorded_series_exist() -> None:
+    """What a dashboard takes from the rules is recorded by them."""
+    used = set(re.findall(r"vtlab:\w+:\w+", json.dumps(list(DOCUMENTS.values()))))
+    recorded = {rule.get("record") for group in json.loads(rules.text())["groups"] for rule in group["rules"]}
+    assert used <= recorded
+
+
+def test_variables_are_substituted_as_grafana_does() -> None:
+    document = {
+        "panels": [
+            {"type": "stat", "title": "one", "targets": [target('a{run="$run",v=~"$variants"}[$__range]', True)]},
+            {
+                "type": "row",
+                "panels": [
+                    {
+                        "type": "timeseries",
+                        "title": "of $variants",
+                        "repeat": "variants",
+                        "targets": [target('b{v=~"${variants}"}[$__rate_interval]', False)],
+                    }
+                ],
+            },
+        ]
+    }
+    values: substitute.Values = {"run": "r", "variants": ["x", "y.z"]}
+    assert list(substitute.expanded(document, values, 60)) == [
+        substitute.Query("one", "A", 'a{run="r",v=~"x|y\\\\.z"}[60s]', True),
+        substitute.Query("of x", "A", 'b{v=~"x"}[4s]', False),
+        substitute.Query("of y.z", "A", 'b{v=~"y\\\\.z"}[4s]', False),
+    ]
+    with pytest.raises(KeyError):
+        list(substitute.expanded(document, {"run": "r"}, 60))
+
+
+def target(promql: str, instant: bool) -> dict[str, Any]:
+    return {"refId": "A", "expr": promql, "instant": instant, "interval": "1s"}

@@ -1,0 +1,135 @@
+"""Experiment files: what is wrong is named, with the key and the file."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vtlab import session
+from vtlab.errors import BadInput
+from vtlab.model import experiment
+
+GOOD: dict[str, Any] = json.loads((session.EXPERIMENTS / "blocking.json").read_text(encoding="utf-8"))
+
+
+def changed(**paths: Any) -> str:
+    data = copy.deepcopy(GOOD)
+    for path, value in paths.items():
+        *parents, key = path.split("__")
+        place = data
+        for parent in parents:
+            place = place[parent]
+        place[key] = value
+    return json.dumps(data)
+
+
+@pytest.mark.parametrize("name", experiment.names(session.EXPERIMENTS))
+def test_every_committed_experiment_is_valid(name: str) -> None:
+    assert experiment.load(name, session.EXPERIMENTS).name == name
+
+
+@pytest.mark.parametrize("place", ["k6/experiments", "helm/ci"])
+def test_no_setting_opens_a_connection_while_the_pool_is_configured(place: str) -> None:
+    # Spring Boot looks for "timeout" in the property "connection" of HikariCP's pool, whose getter opens one. The
+    # variable of connection-timeout is …_CONNECTIONTIMEOUT.
+    files = [path for path in (session.REPOSITORY / place).iterdir() if path.suffix in (".json", ".yaml")]
+    assert files
+    assert [path.name for path in files if "HIKARI_CONNECTION_" in path.read_text(encoding="utf-8")] == []
+
+
+def test_the_experiments_of_the_issue_are_there() -> None:
+    wanted = {"blocking", "blocking-5s", "blocking-100ms", "cpu", "mixed", "blocking-open"}
+    assert wanted <= set(experiment.names(session.EXPERIMENTS))
+
+
+def test_the_committed_schema_is_fresh() -> None:
+    committed = (session.EXPERIMENTS / "experiment.schema.json").read_text(encoding="utf-8")
+    assert committed == experiment.schema(), (
+        "write it anew: python -m vtlab.model.experiment > k6/experiments/experiment.schema.json"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "no valid JSON"),
+        ("[]", "the file"),
+        (changed(userz=3), "userz: unknown key"),
+        (changed(windows__drain=False), "windows.drain: false needs windows.trials: 1 and closed load"),
+        (changed(load__userz=3), "load.userz: unknown key"),
+        (changed(load__users=-5), "load.users: Input should be greater than 0"),
+        (changed(load__users=0), "load.users: Input should be greater than 0"),
+        (changed(load__model="half"), "load"),
+        (changed(limits__cpu=0), "limits.cpu: Input should be greater than or equal to 0.01"),
+        (changed(limits__cpu=0.005), "limits.cpu: Input should be greater than or equal to 0.01"),
+        (changed(limits__cpu=-1), "limits.cpu"),
+        (changed(limits__memory="lots"), "limits.memory"),
+        (changed(windows__measure="soon"), "windows.measure"),
+        (changed(windows__measure="0s"), "windows.measure must be above 0"),
+        (changed(windows__measure_of={"green": "5s"}), "windows.measure_of names 'green'"),
+        (changed(windows__measure_of={"virtual": "0s"}), "windows.measure_of.virtual must be above 0"),
+        (changed(windows__spread="0s"), "windows.spread must be above 0"),
+        (changed(windows__warmup_load="0s"), "windows.warmup_load must be above 0"),
+        (changed(load={"model": "open", "rate": 100, "users": 50}), "load.users must be at least 750"),
+        (changed(windows__max_cycles=3, windows__warmup_cycles=5), "below windows.warmup_cycles"),
+        (changed(variants=["platform", "green"]), "unknown variant 'green'"),
+        (changed(variants=["platform", "platform"]), "must differ"),
+        (changed(variants=["platform"]), "variants"),
+        (changed(primary="latency_p99"), "latency needs open load"),
+        (changed(ideal={"green": 3}), "not among the variants"),
+        (changed(variants=["platform", "Virtual_21"]), "must be lower case"),
+        (changed(properties={"green": {"threads": "virtual"}}), "properties names 'green'"),
+        (changed(properties={"virtual": {"threads": "platform"}}), "properties.virtual.threads must be 'virtual'"),
+        (changed(properties={"virtual": {"threads": "green"}}), "properties.virtual.threads"),
+        (changed(properties={"virtual": {"threads": "virtual", "java": 17}}), "properties.virtual.java"),
+        (changed(needs=["a pony"]), "needs"),
+    ],
+)
+def test_what_is_wrong_is_named_with_the_file(text: str, said: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        experiment.parse(text, "some/file.json")
+    assert "some/file.json" in caught.value.message
+    assert said in caught.value.message
+
+
+def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_bytes(b'{"name": "\xff"}')
+    with pytest.raises(BadInput, match=r"mine\.json: no UTF-8 at byte 10"):
+        experiment.load(str(path), session.EXPERIMENTS)
+
+
+def test_an_unknown_name_lists_the_known_ones() -> None:
+    with pytest.raises(BadInput) as caught:
+        experiment.load("bloking", session.EXPERIMENTS)
+    assert "bloking" in caught.value.message
+    assert "blocking" in caught.value.fix
+
+
+def test_a_variants_properties_are_what_makes_it() -> None:
+    own = {"threads": "virtual", "java": 21, "settings": {"LAB_DATABASE_DRIVER": "8.0.33"}}
+    found = experiment.parse(
+        changed(variants=["platform", "virtual-jdk21"], properties={"virtual-jdk21": own}, ideal={}), "here"
+    )
+    assert found.environment_of("platform") == {"SPRING_THREADS_VIRTUAL_ENABLED": "false"}
+    assert found.environment_of("virtual-jdk21") == {
+        "SPRING_THREADS_VIRTUAL_ENABLED": "true",
+        "LAB_DATABASE_DRIVER": "8.0.33",
+    }
+    assert (found.properties_of("virtual-jdk21").java, found.properties_of("platform").java) == (21, None)
+    assert experiment.parse(json.dumps(found.document()), "there") == found
+    with pytest.raises(KeyError):
+        found.properties_of("green")
+
+
+def test_a_publication_names_variants_of_the_experiment() -> None:
+    figure = {"said": "1/s", "throughput": 1}
+    publication = {"number": "009", "title": "t", "setting": "s", "explanation": "e", "figures": {"green": figure}}
+    with pytest.raises(BadInput, match=r"publication\.figures names 'green'"):
+        experiment.parse(changed(publication=publication), "here")
+    with pytest.raises(BadInput, match=r"publication\.number"):
+        experiment.parse(changed(publication={**publication, "number": "9", "figures": {}}), "here")

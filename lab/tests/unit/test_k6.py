@@ -1,0 +1,85 @@
+"""The call of k6 and its document."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from vtlab.errors import BlockFault
+from vtlab.targets import k6
+
+
+def call(**changes: object) -> k6.Call:
+    values: dict[str, object] = {
+        "script": Path("/lab/k6/block.ts"),
+        "experiment": Path("/run/experiment.json"),
+        "targets": {"platform": "http://127.0.0.1:1", "virtual": "http://127.0.0.1:2"},
+        "order": ["platform", "virtual"],
+        "warmup_cycles": 0,
+        "single": None,
+        "run_id": "r",
+        "block": 3,
+        "document": Path("/run/k6/d.json"),
+    }
+    return k6.Call(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def given(command: list[str]) -> dict[str, str]:
+    pairs = [command[i + 1] for i, word in enumerate(command) if word == "-e"]
+    return dict(pair.split("=", 1) for pair in pairs)
+
+
+def test_the_command_says_everything() -> None:
+    command = k6.command(Path("/bin/k6"), call(single="5s"))
+    assert command[:2] == ["/bin/k6", "run"]
+    assert command[-1] == "/lab/k6/block.ts"
+    assert command[command.index("-o") + 1] == "experimental-prometheus-rw"
+    assert given(command) == {
+        "EXPERIMENT": "/run/experiment.json",
+        "TARGETS": '{"platform":"http://127.0.0.1:1","virtual":"http://127.0.0.1:2"}',
+        "ORDER": "platform,virtual",
+        "WARMUP_CYCLES": "0",
+        "SINGLE": "5s",
+        "POSITION": "1",
+        "RUN_ID": "r",
+        "BLOCK": "3",
+        "DOCUMENT": "/run/k6/d.json",
+    }
+
+
+def test_a_last_trial_has_its_number_and_gives_up_what_is_unanswered() -> None:
+    values = given(k6.command(Path("k6"), call(order=["virtual"], position=2, drain=False)))
+    assert (values["ORDER"], values["POSITION"], values["DRAIN"]) == ("virtual", "2", "false")
+
+
+def test_warm_up_alone_has_an_empty_order_and_no_single_phase() -> None:
+    values = given(k6.command(Path("k6"), call(order=[], warmup_cycles=2)))
+    assert values["ORDER"] == ""
+    assert values["WARMUP_CYCLES"] == "2"
+    assert "SINGLE" not in values
+
+
+def test_the_environment_sends_native_histograms_and_nothing_home() -> None:
+    values = k6.environment("http://127.0.0.1:9/api/v1/write", Path("/run/k6"))
+    assert values["K6_PROMETHEUS_RW_SERVER_URL"] == "http://127.0.0.1:9/api/v1/write"
+    assert values["K6_PROMETHEUS_RW_TREND_AS_NATIVE_HISTOGRAM"] == "true"
+    assert values["K6_NO_USAGE_REPORT"] == "true"
+    assert values["HOME"] == "/run/k6"
+
+
+def test_a_document_that_is_missing_or_wrong_is_a_fault_with_the_log(tmp_path: Path) -> None:
+    path = tmp_path / "d.json"
+    with pytest.raises(BlockFault, match="no document: level=error"):
+        k6.read_document(path, "level=error")
+    path.write_text('{"version": 1,', encoding="utf-8")
+    with pytest.raises(BlockFault, match="cannot be read"):
+        k6.read_document(path, "")
+    good = {"version": 1, "experiment": "e", "run_id": "r", "block": 1, "order": [], "agreed": True}
+    good |= {"warmup": [], "single": [], "trials": []}
+    path.write_text(json.dumps(good | {"extra": 1}), encoding="utf-8")
+    with pytest.raises(BlockFault, match="extra"):
+        k6.read_document(path, "")
+    path.write_text(json.dumps(good), encoding="utf-8")
+    assert k6.read_document(path, "").block == 1

@@ -1,0 +1,58 @@
+"""What doctor finds in a cluster, and what it cannot tell for lack of a right."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.test_kubernetes_target import WHERE, FakeCluster
+from vtlab.doctor import Finding
+from vtlab.targets.kubernetes import doctor, forward
+from vtlab.targets.kubernetes.cluster import MONITORING_RIGHTS, RIGHTS, Right
+
+
+class Allowing(FakeCluster):
+    """A cluster that allows everything but what is ``refused``, as (right, namespace)."""
+
+    server = "https://test"
+
+    def __init__(self, refused: set[tuple[Right, str]]) -> None:
+        super().__init__()
+        self.refused = refused
+
+    def allowed(self, right: Right, namespace: str) -> bool:
+        return (right, namespace) not in self.refused
+
+
+def findings(monkeypatch: pytest.MonkeyPatch, refused: set[tuple[Right, str]]) -> dict[str, Finding]:
+    monkeypatch.setattr(doctor, "Cluster", lambda _: Allowing(refused))
+    monkeypatch.setattr(forward, "kubectl", lambda: "/bin/kubectl")
+    return {each.name: each for each in doctor.findings(WHERE)}
+
+
+def test_nothing_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = findings(monkeypatch, set())
+    assert list(found) == ["kubectl", "cluster", "rights", "the lab", "Prometheus (p:9090)"]
+    assert [each.name for each in found.values() if each.fix] == []
+    assert "namespace m" in found["Prometheus (p:9090)"].said
+
+
+def test_every_missing_right_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    cron_jobs = Right("list", "batch/cronjobs")
+    found = findings(
+        monkeypatch,
+        {(each, "ns") for each in RIGHTS if each != cron_jobs} | {(each, "m") for each in MONITORING_RIGHTS},
+    )
+    for right in RIGHTS:
+        assert (f"{right}" in found["rights"].said) == (right != cron_jobs)
+    for right in MONITORING_RIGHTS:
+        assert f"{right}" in found["Prometheus (p:9090)"].said
+    assert "Role lab-runner " in found["rights"].fix
+    assert "Role lab-runner-ns " in found["Prometheus (p:9090)"].fix
+    assert "the lab" not in found, "it would only repeat that"
+
+
+def test_prometheus_cannot_be_told_without_the_cron_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = findings(monkeypatch, {(Right("list", "batch/cronjobs"), "ns")})
+    assert list(found) == ["kubectl", "cluster", "rights", "the lab", "Prometheus"]
+    assert "cannot be told without the right to list batch/cronjobs" in found["Prometheus"].said
+    assert "Role lab-runner " in found["Prometheus"].fix

@@ -1,0 +1,354 @@
+"""What a run refuses in a cluster, and what it removes there. (The rest is tested on a real one: e2e/.)"""
+
+from __future__ import annotations
+
+import copy
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.test_kubernetes_job import CRON_JOB
+from vtlab import session
+from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
+from vtlab.host import processes
+from vtlab.model.experiment import load
+from vtlab.targets.kubernetes import forward, job, release, target
+from vtlab.targets.kubernetes.cluster import NotFound, Where
+
+WHERE = Where(None, "ns", "lab")
+BLOCKING = load("blocking", session.EXPERIMENTS)
+
+
+def deployment(virtual: str, **limits: str) -> dict[str, Any]:
+    container = {
+        "name": "app",
+        "image": "virtual-threads-lab:1",
+        "resources": {"limits": {"cpu": "1", "memory": "768Mi", **limits}},
+        "env": [
+            {"name": "SPRING_THREADS_VIRTUAL_ENABLED", "value": virtual},
+            {"name": "JAVA_TOOL_OPTIONS", "value": "-XX:+UseSerialGC -Xms384m -Xmx384m"},
+        ],
+    }
+    labels = {"helm.sh/chart": "virtual-threads-lab-0.1.0"}
+    return {"metadata": {"labels": labels}, "spec": {"replicas": 1, "template": {"spec": {"containers": [container]}}}}
+
+
+class FakeCluster:
+    """The API's answers, from memory."""
+
+    def __init__(self) -> None:
+        self.where = WHERE
+        self.patience = 60.0
+        self.deployments = {"lab-platform": deployment("false"), "lab-virtual": deployment("true")}
+        k6 = copy.deepcopy(CRON_JOB)
+        k6["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]["image"] = "k6:1"
+        self.cron = [k6]
+        self.found_jobs: list[dict[str, Any]] = []
+        self.found_config_maps: list[dict[str, Any]] = []
+        self.deleted: list[str] = []
+        self.done: list[str] = []
+        self.found_pods: list[dict[str, Any]] = []
+
+    def pods(self, _: str) -> list[dict[str, Any]]:
+        return self.found_pods
+
+    def deployment(self, name: str) -> dict[str, Any]:
+        if name not in self.deployments:
+            raise NotFound(name)
+        return self.deployments[name]
+
+    def cron_jobs(self, _: str) -> list[dict[str, Any]]:
+        return self.cron
+
+    def jobs(self, _: str) -> list[dict[str, Any]]:
+        return self.found_jobs
+
+    def config_maps(self, _: str) -> list[dict[str, Any]]:
+        return self.found_config_maps
+
+    def create_config_map(self, body: dict[str, Any]) -> None:
+        self.done.append(f"create {body['metadata']['name']}")
+
+    def annotate_pods(self, name: str, *_: str) -> None:
+        self.done.append(f"replace {name}")
+        raise BlockFault("no further")
+
+    def delete_job(self, name: str) -> None:
+        self.deleted.append(f"job {name}")
+
+    def delete_config_map(self, name: str) -> None:
+        self.deleted.append(f"configmap {name}")
+
+    def version(self) -> str:
+        return "v1.34.4"
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
+    fake = FakeCluster()
+    for module in (release, target):
+        monkeypatch.setattr(module, "Cluster", lambda _: fake)
+    return fake
+
+
+def test_facts_are_the_releases(cluster: FakeCluster) -> None:
+    found = release.facts(WHERE, BLOCKING)
+    assert found.versions["app"] == "virtual-threads-lab:1"
+    assert found.versions["k6"] == "k6:1"
+    assert found.versions["chart"] == "virtual-threads-lab-0.1.0"
+    assert found.jvm_flags == ["-XX:+UseSerialGC", "-Xms384m", "-Xmx384m"]
+    assert found.machine["kubernetes"] == "v1.34.4"
+
+
+@pytest.mark.parametrize(
+    ("changed", "said", "fix"),
+    [
+        (deployment("true", cpu="500m"), "its CPU limit is 500m, not 1", "limits.cpu=1"),
+        (deployment("true", memory="1Gi"), "its memory limit is 1Gi, not 768Mi", "limits.memory=768Mi"),
+        (
+            deployment("false"),
+            "its SPRING_THREADS_VIRTUAL_ENABLED is false, not true",
+            "variants.virtual.env.SPRING_THREADS_VIRTUAL_ENABLED=true",
+        ),
+    ],
+)
+def test_a_deployment_that_is_not_what_the_experiment_says_is_refused(
+    cluster: FakeCluster, changed: dict[str, Any], said: str, fix: str
+) -> None:
+    cluster.deployments["lab-virtual"] = changed
+    with pytest.raises(BadInput) as caught:
+        release.facts(WHERE, BLOCKING)
+    assert said in caught.value.message
+    assert f"--set-string {fix}" in caught.value.fix
+
+
+def test_no_limit_and_another_heap_are_refused_too(cluster: FakeCluster) -> None:
+    container = cluster.deployments["lab-virtual"]["spec"]["template"]["spec"]["containers"][0]
+    container["resources"] = {}
+    container["env"][1]["value"] = "-Xmx1g"
+    cluster.deployments["lab-virtual"]["spec"]["replicas"] = 2
+    with pytest.raises(
+        BadInput, match=r"CPU limit is absent.*memory limit is absent.*heap is not -Xmx384m.*2 replicas"
+    ):
+        release.facts(WHERE, BLOCKING)
+
+
+def test_a_setting_of_the_experiment_must_be_in_the_deployment(cluster: FakeCluster) -> None:
+    wanted = BLOCKING.model_copy(update={"settings": {"SERVER_TOMCAT_THREADS_MAX": "50"}})
+    with pytest.raises(BadInput, match="SERVER_TOMCAT_THREADS_MAX is absent, not 50") as caught:
+        release.facts(WHERE, wanted)
+    assert "settings.SERVER_TOMCAT_THREADS_MAX=50" in caught.value.fix
+
+
+def test_an_environment_that_the_experiment_does_not_have_is_refused(cluster: FakeCluster) -> None:
+    for each in cluster.deployments.values():
+        each["spec"]["template"]["spec"]["containers"][0]["env"].append(
+            {"name": "SERVER_TOMCAT_THREADS_MAX", "value": "9"}
+        )
+    with pytest.raises(BadInput, match="sets SERVER_TOMCAT_THREADS_MAX=9, which the experiment does not") as caught:
+        release.facts(WHERE, BLOCKING)
+    # With --reuse-values Helm keeps what null should remove, and the chart refuses a null where there is nothing.
+    assert "--reset-then-reuse-values --set settings.SERVER_TOMCAT_THREADS_MAX=null" in caught.value.fix
+    assert "--set variants.platform.env.SERVER_TOMCAT_THREADS_MAX=null in its place" in caught.value.fix
+
+
+def give(cluster: FakeCluster, variant: str, **env: str) -> None:
+    """As the chart does with a database and a downstream service: the password comes from a Secret."""
+    container = cluster.deployments[f"lab-{variant}"]["spec"]["template"]["spec"]["containers"][0]
+    container["env"] += [{"name": key, "value": value} for key, value in env.items()]
+    secret = {"secretKeyRef": {"name": "lab-database", "key": "password"}}
+    container["env"].append({"name": "SPRING_DATASOURCE_PASSWORD", "valueFrom": secret})
+
+
+BESIDE = {
+    "SPRING_DATASOURCE_URL": "jdbc:mysql://lab-database:3306/lab",
+    "SPRING_DATASOURCE_USERNAME": "lab",
+    "LAB_DOWNSTREAM_URL": "http://lab-downstream:8080",
+}
+
+
+def test_what_the_chart_gives_for_the_services_beside_is_no_setting(cluster: FakeCluster) -> None:
+    for name in ("platform", "virtual"):
+        give(cluster, name, **BESIDE)
+    assert release.facts(WHERE, BLOCKING).jvm_flags == ["-XX:+UseSerialGC", "-Xms384m", "-Xmx384m"]
+
+    give(cluster, "virtual", SPRING_DATASOURCE_HIKARI_MAXIMUM_POOL_SIZE="50")
+    with pytest.raises(BadInput, match="sets SPRING_DATASOURCE_HIKARI_MAXIMUM_POOL_SIZE=50, which the exp") as caught:
+        release.facts(WHERE, BLOCKING)
+    assert "SPRING_DATASOURCE_URL" not in caught.value.message + caught.value.fix
+
+
+def test_variants_beside_different_services_are_refused(cluster: FakeCluster) -> None:
+    give(cluster, "platform", **BESIDE)
+    give(cluster, "virtual", **{**BESIDE, "LAB_DOWNSTREAM_URL": "http://faster:8080"})
+    with pytest.raises(BadInput, match="more than their threads: LAB_DOWNSTREAM_URL is http://lab-downstream:8080 and"):
+        release.facts(WHERE, BLOCKING)
+
+
+@pytest.mark.parametrize("other", ["image", "flags"])
+def test_variants_that_differ_in_more_than_their_threads_are_refused(cluster: FakeCluster, other: str) -> None:
+    container = cluster.deployments["lab-virtual"]["spec"]["template"]["spec"]["containers"][0]
+    if other == "image":
+        container["image"] = "virtual-threads-lab:2"
+    else:
+        container["env"][1]["value"] += " -XX:+UseG1GC"
+    with pytest.raises(BadInput, match="platform and virtual differ in more than their threads"):
+        release.facts(WHERE, BLOCKING)
+
+
+def test_a_lab_that_is_not_installed_is_said(cluster: FakeCluster) -> None:
+    del cluster.deployments["lab-virtual"]
+    with pytest.raises(PrerequisiteMissing, match="no Deployment lab-virtual in namespace ns"):
+        release.facts(WHERE, BLOCKING)
+    cluster.deployments["lab-virtual"] = deployment("true")
+    cluster.cron = []
+    with pytest.raises(PrerequisiteMissing, match="no CronJob for k6"):
+        release.facts(WHERE, BLOCKING)
+
+
+def test_an_experiment_that_needs_what_is_off_is_refused(cluster: FakeCluster) -> None:
+    needy = BLOCKING.model_copy(update={"name": "needy", "needs": ["database"]})
+    with pytest.raises(PrerequisiteMissing, match="no CronJob for needy, which needs database,") as caught:
+        release.facts(WHERE, needy)
+    assert "--set database.enabled=true" in caught.value.fix
+    cluster.cron[0]["metadata"]["labels"]["experiment"] = "needy"
+    assert release.facts(WHERE, needy).versions["k6"] == "k6:1"
+
+
+class Pressed:
+    """A Prometheus that says what kube-state-metrics says of the nodes."""
+
+    def __init__(self, found: float | None) -> None:
+        self.found, self.asked = found, ""
+
+    def evaluate(self, expr: str, at_ms: int | None) -> float | None:
+        self.asked = f"{expr} at {at_ms}"
+        return self.found
+
+
+def test_a_node_under_pressure_rejects_the_block(tmp_path: Path) -> None:
+    running = target.KubernetesTarget(tmp_path, tmp_path, WHERE, "run")
+    running._nodes = {"a", "b"}
+    for found in (None, 0.0):
+        running._refuse_pressure(Pressed(found), 1000, 9000)  # type: ignore[arg-type]
+    pressed = Pressed(1.0)
+    with pytest.raises(BlockFault, match=r"the node a\|b was under pressure"):
+        running._refuse_pressure(pressed, 1000, 9000)  # type: ignore[arg-type]
+    assert 'node=~"a|b"' in pressed.asked
+    assert pressed.asked.endswith("[8s])) at 9000")
+
+
+class Scraping:
+    """A Prometheus that scrapes so often."""
+
+    def __init__(self, interval: str | None) -> None:
+        self.interval = interval
+
+    def scrape_interval(self, variant: str) -> str | None:
+        return self.interval
+
+
+def test_a_variant_that_is_scraped_too_rarely_is_refused(tmp_path: Path) -> None:
+    running = target.KubernetesTarget(tmp_path, tmp_path, WHERE, "run")
+    for known in ("1s", "500ms", None, "of no known form"):
+        running._refuse_rare_scrapes(Scraping(known), "virtual")  # type: ignore[arg-type]
+    for rare in ("5s", "1s1ms", "1m"):
+        with pytest.raises(PrerequisiteMissing, match=f"virtual: Prometheus scrapes it every {rare}, vtlab") as caught:
+            running._refuse_rare_scrapes(Scraping(rare), "virtual")  # type: ignore[arg-type]
+        assert "--set monitoring.interval=1s; the operator takes" in caught.value.fix
+
+
+def test_a_prometheus_that_was_away_is_asked_for_its_version_again(
+    cluster: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = [BlockFault("away"), PrerequisiteMissing("too old")]
+    made: list[Any] = []
+
+    class Away:
+        def __init__(self, url: str, transport: object) -> None:
+            self.closed = False
+            made.append(self)
+
+        def refuse_old(self) -> None:
+            raise answers.pop(0)
+
+        def close(self) -> None:
+            self.closed = True
+
+    monkeypatch.setattr(target, "Prometheus", Away)
+    monkeypatch.setattr(forward, "kubectl", lambda: "kubectl")
+    with target.KubernetesTarget(tmp_path, tmp_path, WHERE, "run") as running:
+        with pytest.raises(BlockFault, match="away"):
+            running._prometheus(BLOCKING)
+        with pytest.raises(PrerequisiteMissing, match="too old"):
+            running._prometheus(BLOCKING)
+        assert [each.closed for each in made] == [True, True]
+
+
+def owned(name: str, owner: str, **status: int) -> dict[str, Any]:
+    return {"metadata": {"name": name, "labels": {"vtlab/owner": owner}}, "status": status}
+
+
+def enter(folder: Path) -> None:
+    with target.KubernetesTarget(folder, folder, WHERE, "run"):
+        pass
+
+
+def test_a_job_of_a_vtlab_that_is_gone_is_removed_with_its_config_map(cluster: FakeCluster, tmp_path: Path) -> None:
+    gone = f"{job._host()}_{os.getpid()}-1"
+    cluster.found_jobs = [owned("lab-vtlab-run-a1b2-1-2-3", gone)]
+    own = processes.Identity.of(os.getpid())
+    assert own is not None
+    # One was killed between two Jobs, and one run of this process could not remove its own.
+    cluster.found_config_maps = [
+        owned("lab-vtlab-run-a1b2", gone),
+        owned("lab-vtlab-old-c3d4", f"{job._host()}_{own.pid}-{own.start}"),
+    ]
+    enter(tmp_path)
+    assert cluster.deleted == [
+        "job lab-vtlab-run-a1b2-1-2-3",
+        "configmap lab-vtlab-run-a1b2",
+        "configmap lab-vtlab-old-c3d4",
+    ]
+
+
+@pytest.mark.parametrize("kind", ["Job", "ended Job", "ConfigMap"])
+def test_what_another_vtlab_may_still_need_is_refused_and_nothing_deleted(
+    cluster: FakeCluster, tmp_path: Path, kind: str
+) -> None:
+    living = processes.Identity.of(os.getppid())
+    assert living is not None
+    gone = owned("lab-vtlab-old-c3d4", f"{job._host()}_{os.getpid()}-1")
+    for owner in ("another-machine_1-1", f"{job._host()}_{living.pid}-{living.start}"):
+        cluster.found_jobs, cluster.found_config_maps = [gone], [gone]
+        if kind == "ConfigMap":
+            # Between two Jobs there is nothing else.
+            cluster.found_config_maps.append(owned("lab-vtlab-run", owner))
+        else:
+            status = {"failed": 1} if kind == "ended Job" else {}
+            cluster.found_jobs.append(owned("lab-vtlab-run", owner, **status))
+        with pytest.raises(
+            PrerequisiteMissing, match="another vtlab is measuring release lab in namespace ns"
+        ) as caught:
+            enter(tmp_path)
+        assert f"({kind.removeprefix('ended ')} lab-vtlab-run)" in caught.value.message
+        labels = "app.kubernetes.io/managed-by=vtlab,app.kubernetes.io/instance=lab"
+        assert f"kubectl -n ns delete jobs,configmaps -l {labels}" in caught.value.fix
+    assert cluster.deleted == []
+
+
+def test_the_config_map_is_there_before_the_pods_are_replaced_and_gone_at_the_end(
+    cluster: FakeCluster, tmp_path: Path
+) -> None:
+    with target.KubernetesTarget(tmp_path, tmp_path, WHERE, "run") as running:
+        for attempt in (1, 2):
+            with pytest.raises(BlockFault, match="no further"):
+                running.start(BLOCKING, 1, attempt)
+    name = running._name
+    assert cluster.done == [f"create {name}", "replace lab-platform", "replace lab-platform"]
+    assert cluster.deleted == [f"configmap {name}"]

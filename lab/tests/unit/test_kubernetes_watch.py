@@ -1,0 +1,156 @@
+"""Waiting for pods: what no waiting mends is said at once, with what mends it."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from tests.unit.test_kubernetes_pods import container, pod
+from tests.unit.test_kubernetes_target import FakeCluster
+from vtlab.errors import BlockFault, PrerequisiteMissing
+from vtlab.targets.kubernetes import job, watch
+
+Json = dict[str, Any]
+VARIANTS = ("platform", "virtual")
+JOB = "lab-vtlab-run-a1b2-1-1-1"
+NO_IMAGE = {"waiting": {"reason": "ImagePullBackOff", "message": "Back-off pulling image"}}
+NO_NODE = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "Insufficient cpu"}
+
+
+class Clock:
+    """Time that passes only in sleep."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    found = Clock()
+    monkeypatch.setattr(watch, "time", found)
+    return found
+
+
+@pytest.fixture
+def cluster() -> FakeCluster:
+    fake = FakeCluster()
+    fake.found_pods = [of_variant(name, pod(container(), conditions=[READY])) for name in VARIANTS]
+    return fake
+
+
+READY = {"type": "Ready", "status": "True"}
+
+
+def of_variant(name: str, found: Json) -> Json:
+    labels = {"app.kubernetes.io/component": "variant", "variant": name}
+    return found | {
+        "metadata": {"name": f"lab-{name}-1", "uid": name, "labels": labels, "annotations": {"vtlab/block": "1"}}
+    }
+
+
+def of_job(found: Json) -> Json:
+    labels = {"app.kubernetes.io/component": "k6", "batch.kubernetes.io/job-name": JOB}
+    return found | {"metadata": {"name": f"{JOB}-x", "uid": JOB, "labels": labels}}
+
+
+def fresh(cluster: FakeCluster) -> dict[str, Json]:
+    return watch.fresh(cluster, VARIANTS, "vtlab/block", "1")  # type: ignore[arg-type]
+
+
+def ended(cluster: FakeCluster) -> Json:
+    loaded = dict(zip(VARIANTS, cluster.found_pods, strict=False))
+    return watch.ended(cluster, JOB, "lab-vtlab-run-a1b2-", loaded)  # type: ignore[arg-type]
+
+
+def test_ready_pods_are_returned_by_their_variant(cluster: FakeCluster) -> None:
+    assert fresh(cluster) == dict(zip(VARIANTS, cluster.found_pods, strict=True))
+    done = of_job(pod(container({"terminated": {"exitCode": 0}}) | {"name": job.CONTAINER}, phase="Succeeded"))
+    cluster.found_pods.append(done)
+    assert ended(cluster) == done
+
+
+def test_a_missing_image_of_a_variant_is_said_at_once(cluster: FakeCluster, clock: Clock) -> None:
+    cluster.found_pods[1] = of_variant("virtual", pod(container(NO_IMAGE)))
+    with pytest.raises(
+        PrerequisiteMissing, match=r"virtual: its pod lab-virtual-1 .*ImagePullBackOff.*image i:1"
+    ) as no:
+        fresh(cluster)
+    assert no.value.fix == "load the image into the cluster (docs/operations.md)", "resume refuses another image"
+    assert clock.now == 0
+
+
+def test_a_missing_image_of_k6_is_said_at_once(cluster: FakeCluster, clock: Clock) -> None:
+    cluster.found_pods.append(of_job(pod(container(NO_IMAGE), phase="Pending")))
+    with pytest.raises(PrerequisiteMissing, match=f"k6: its pod {JOB}-x .*ImagePullBackOff.*image i:1") as no:
+        ended(cluster)
+    assert no.value.fix == "load the image into the cluster (docs/operations.md)"
+    assert clock.now == 0
+
+
+def test_what_is_no_missing_image_has_another_fix(cluster: FakeCluster) -> None:
+    cluster.found_pods[0] = of_variant(
+        "platform", pod(container({"waiting": {"reason": "CreateContainerConfigError"}}))
+    )
+    with pytest.raises(PrerequisiteMissing, match="CreateContainerConfigError") as caught:
+        fresh(cluster)
+    assert caught.value.fix == "mend what the reason names"
+
+
+@pytest.mark.parametrize("which", ["virtual", "k6"])
+def test_a_pod_that_no_node_takes_is_given_up_after_a_while(cluster: FakeCluster, clock: Clock, which: str) -> None:
+    waiting = pod(conditions=[NO_NODE], phase="Pending")
+    if which == "k6":
+        cluster.found_pods.append(of_job(waiting))
+    else:
+        cluster.found_pods[1] = of_variant("virtual", waiting)
+    with pytest.raises(PrerequisiteMissing, match=f"{which}: no node takes its pod .*: Insufficient cpu") as caught:
+        (ended if which == "k6" else fresh)(cluster)
+    assert "make room" in caught.value.fix
+    assert watch.UNSCHEDULABLE < clock.now < watch.UNSCHEDULABLE + 2
+
+
+def test_a_pod_that_the_cluster_refuses_to_make_is_said(cluster: FakeCluster) -> None:
+    del cluster.found_pods[1]
+    refused = copy.deepcopy(cluster.deployments["lab-virtual"])
+    said = "pods are forbidden: exceeded quota"
+    refused["status"] = {"conditions": [{"type": "ReplicaFailure", "status": "True", "message": said}]}
+    cluster.deployments["lab-virtual"] = refused
+    with pytest.raises(PrerequisiteMissing, match=f"virtual: the cluster refuses its pod: {said}"):
+        fresh(cluster)
+
+
+def k6_pod(job: str, phase: str, **state: Any) -> dict[str, Any]:
+    labels = {"app.kubernetes.io/component": "k6", "batch.kubernetes.io/job-name": job}
+    status = {"phase": phase, "containerStatuses": [{"name": "k6", "state": state}] if state else []}
+    return {"metadata": {"name": f"{job}-x", "uid": job, "labels": labels}, "status": status}
+
+
+def test_another_k6_is_a_fault_and_its_own_earlier_one_is_not() -> None:
+    cluster = FakeCluster()
+    own = "lab-vtlab-run-a1b2-"
+    ended = k6_pod(f"{own}1-1-2", "Succeeded", terminated={"exitCode": 0})
+    # Deleted, and already ended: the API may call it running for a while.
+    before = k6_pod(f"{own}1-1-1", "Running")
+    before["metadata"]["deletionTimestamp"] = "2026-11-20T00:00:00Z"
+    cluster.found_pods = [before, ended]
+    assert watch.ended(cluster, f"{own}1-1-2", own, {}) == ended  # type: ignore[arg-type]
+
+    cluster.found_pods = [k6_pod("blocking-1", "Running"), ended]
+    with pytest.raises(BlockFault, match="another k6 loads the same variants: pod blocking-1-x"):
+        watch.ended(cluster, f"{own}1-1-2", own, {})  # type: ignore[arg-type]
+
+
+def test_a_k6_that_goes_on_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = FakeCluster()
+    monkeypatch.setattr(watch, "QUIET_WITHIN", 0.0)
+    cluster.found_pods = [k6_pod("blocking-1", "Running")]
+    with pytest.raises(BlockFault, match="another k6 loads the same variants: blocking-1-x"):
+        watch.quiet(cluster)  # type: ignore[arg-type]

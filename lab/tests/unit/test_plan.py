@@ -1,0 +1,97 @@
+"""What a call will do."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vtlab import session
+from vtlab.errors import BadInput
+from vtlab.model import units
+from vtlab.model.experiment import load, names, parse
+from vtlab.planning import plan
+
+
+def test_the_order_is_mirrored_and_the_seed_decides() -> None:
+    orders = [plan.order(["platform", "virtual"], seed=7, block=b) for b in range(1, 41)]
+    assert all(o == o[::-1] and o[0] != o[1] for o in orders)
+    assert {o[0] for o in orders} == {"platform", "virtual"}, "both ABBA and BAAB occur"
+    assert orders == [plan.order(["platform", "virtual"], seed=7, block=b) for b in range(1, 41)]
+
+
+def test_more_than_two_variants_are_mirrored_too_and_each_comes_first() -> None:
+    orders = [plan.order(["a", "b", "c"], seed=7, block=b) for b in range(1, 41)]
+    assert all(o == o[::-1] and sorted(o) == ["a", "a", "b", "b", "c", "c"] for o in orders)
+    assert {o[0] for o in orders} == {"a", "b", "c"}
+    assert all(one[:3] == two[2::-1] for one, two in zip(orders[::2], orders[1::2], strict=True))
+
+
+def test_each_cpu_limit_makes_a_run_of_its_own() -> None:
+    blocking = load("blocking", session.EXPERIMENTS)
+    planned = plan.runs([blocking], [0.5, 1])
+    assert [(r.name, r.experiment.limits.cpu) for r in planned] == [("blocking@0.5cpu", 0.5), ("blocking@1cpu", 1)]
+    with pytest.raises(BadInput, match="twice"):
+        plan.runs([blocking], [1, 1.0])
+
+
+def test_an_aa_run_has_the_same_variant_twice() -> None:
+    same = plan.identical(load("blocking", session.EXPERIMENTS), "platform")
+    assert same.variants == ["platform-a", "platform-b"]
+    assert same.ideal == {"platform-a": 200, "platform-b": 200}
+    assert {same.window_of(name) for name in same.variants} == {"5s"}
+    with pytest.raises(BadInput, match="unknown variant 'green'"):
+        plan.identical(same, "green")
+
+
+@pytest.mark.parametrize("name", names(session.EXPERIMENTS))
+def test_an_aa_run_is_stored_as_a_valid_experiment(name: str) -> None:
+    # A publication's figures are those of variants that it does not have.
+    same = plan.identical(load(name, session.EXPERIMENTS), "platform")
+    assert parse(json.dumps(same.document()), name).variants == ["platform-a", "platform-b"]
+
+
+def test_an_aa_run_keeps_the_window_of_its_variant() -> None:
+    blocking = load("blocking", session.EXPERIMENTS)
+    windows = blocking.windows.model_copy(update={"measure_of": {"platform": "20s"}})
+    same = plan.identical(blocking.model_copy(update={"windows": windows}), "platform")
+    assert {same.window_of(name) for name in same.variants} == {"20s"}
+
+
+@given(st.floats(min_value=0.001, max_value=9999, allow_nan=False))
+def test_durations_are_read_as_they_are_written(value: float) -> None:
+    text = f"{value:.3f}"
+    assert units.seconds(f"{text}s") == pytest.approx(float(text))
+    assert units.seconds(f"{text}ms") == pytest.approx(float(text) / 1000)
+
+
+@pytest.mark.parametrize("text", ["", "5", "s", "-5s", "5 s", "5d", "1e3s", "5S"])
+def test_anything_else_is_no_duration(text: str) -> None:
+    with pytest.raises(ValueError, match="no duration"):
+        units.seconds(text)
+
+
+def test_memory_sizes() -> None:
+    assert units.size("512Mi") == 512 * 1024**2
+    assert units.size("384m") == 384 * 1024**2
+    with pytest.raises(ValueError, match="no memory size"):
+        units.size("1T")
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "nan", "inf", "one", "0m", ""])
+def test_cores_must_be_above_zero(text: str) -> None:
+    with pytest.raises(ValueError, match=r"cores|above 0"):
+        units.cores(text)
+
+
+def test_cores_as_kubernetes_writes_them() -> None:
+    assert units.cores("500m") == 0.5
+    assert units.cores("1") == 1
+
+
+def test_one_trial_each_is_mirrored_over_two_blocks() -> None:
+    orders = [plan.order(["platform", "virtual"], seed=7, block=b, trials=1) for b in range(1, 21)]
+    assert all(sorted(o) == ["platform", "virtual"] for o in orders)
+    assert all(one == two[::-1] for one, two in zip(orders[::2], orders[1::2], strict=True))

@@ -1,0 +1,186 @@
+"""Nothing that vtlab starts outlives it unnoticed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from vtlab.errors import PrerequisiteMissing
+from vtlab.host import processes
+from vtlab.host.processes import Identity, Ledger
+
+pytestmark = pytest.mark.real
+
+
+def until(done: Callable[[], object], seconds: float = 10) -> None:
+    end = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_a_child_runs_detached_and_is_on_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Xleak")
+    with Ledger(tmp_path) as ledger:
+        child = ledger.start(
+            ["/bin/sh", "-c", "env; cat; echo said; exec sleep 60"],
+            role="child",
+            log=tmp_path / "logs" / "child.log",
+        )
+        until(lambda: "said" in child.last_lines())
+        assert child.ended() is None
+        assert os.getsid(child.pid) == child.pid
+        assert "JAVA_TOOL" not in child.log.read_text(encoding="utf-8")
+        lines = [json.loads(line) for line in ledger.path.read_text(encoding="utf-8").splitlines()]
+        assert lines[-1] == {"pid": child.pid, "start": child.identity.start, "role": "child"}
+        assert Identity.of(child.pid) == child.identity
+    assert Identity.of(child.pid) is None
+    assert not ledger.path.exists()
+
+
+def test_how_a_child_ended(tmp_path: Path) -> None:
+    with Ledger(tmp_path) as ledger:
+        log = tmp_path / "log"
+        quits = ledger.start(["/bin/sh", "-c", "exit 3"], role="a", log=log)
+        until(quits.ended)
+        assert quits.ended() == "exit code 3"
+        killed = ledger.start(["sleep", "60"], role="b", log=log)
+        os.kill(killed.pid, signal.SIGKILL)
+        until(killed.ended)
+        assert killed.ended() == "exit code 137 (killed)"
+        deaf = ledger.start(
+            ["/bin/sh", "-c", "trap '' TERM; echo deaf; while :; do sleep 0.1; done"], role="c", log=log
+        )
+        until(lambda: "deaf" in deaf.last_lines())
+        begun = time.monotonic()
+        deaf.stop(0.3)
+        assert time.monotonic() - begun >= 0.3, "it was asked first"
+        assert deaf.ended() == "exit code 137 (killed)", "and killed then"
+
+
+PARENT = """
+import os, signal, sys
+from pathlib import Path
+from vtlab.host.processes import Ledger
+root = Path(sys.argv[1])
+ledger = Ledger(root)
+if os.geteuid() == 0:
+    group = ledger.cgroup(f"test-{os.getpid()}", 0.5, 64 * 1024**2)
+else:
+    group = None
+child = ledger.start(["sleep", "300"], role="sleeper", log=root / "log", cgroup=group)
+other = ledger.start(["sleep", "300"], role="other", log=root / "log")
+print(child.pid, other.pid, flush=True)
+os.kill(os.getpid(), signal.SIGKILL if len(sys.argv) < 3 else signal.SIGSTOP)
+"""
+
+
+def parent(root: Path, *more: str) -> tuple[subprocess.Popen[str], list[int]]:
+    started = subprocess.Popen([sys.executable, "-c", PARENT, root, *more], stdout=subprocess.PIPE, text=True)
+    assert started.stdout
+    pids = [int(pid) for pid in started.stdout.readline().split()]
+    started.stdout.close()
+    return started, pids
+
+
+def test_the_orphans_of_a_killed_vtlab_are_ended(tmp_path: Path) -> None:
+    killed, (child, other) = parent(tmp_path)
+    assert killed.wait() == -9
+    until(lambda: "sleep" in Path(f"/proc/{child}/cmdline").read_text(encoding="utf-8"))
+    (ledger,) = (tmp_path / ".processes").glob("*.jsonl")
+    with ledger.open("a", encoding="utf-8") as file:
+        file.write('{"pid": 12')  # cut off
+    processes.refuse_if_busy(tmp_path)
+    groups = [
+        entry["cgroup"]["directories"]
+        for entry in map(json.loads, ledger.read_text().splitlines()[:-1])
+        if "cgroup" in entry
+    ]
+    assert all(Path(place).exists() for group in groups for place in group.values())
+
+    assert processes.end_orphans(tmp_path) == [f"sleeper (pid {child})", f"other (pid {other})"]
+    assert Identity.of(child) is None
+    assert Identity.of(other) is None
+    assert not ledger.exists()
+    assert not any(Path(place).exists() for group in groups for place in group.values())
+    assert processes.end_orphans(tmp_path) == []
+
+
+def test_a_recycled_pid_is_spared(tmp_path: Path) -> None:
+    with subprocess.Popen(["sleep", "300"]) as stranger:
+        identity = Identity.of(stranger.pid)
+        assert identity
+        ledger = tmp_path / ".processes" / "999999999-1.jsonl"
+        ledger.parent.mkdir()
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        header = {"vtlab": 999999999, "start": 1, "boot": boot}
+        entry = {"pid": stranger.pid, "start": identity.start - 1, "role": "old"}
+        ledger.write_text(f"{json.dumps(header)}\n{json.dumps(entry)}\n", encoding="utf-8")
+        assert processes.end_orphans(tmp_path) == []
+        assert identity.alive()
+        assert not ledger.exists()
+
+        entry["start"] = identity.start
+        ledger.write_text(f"{json.dumps(header | {'boot': 'another'})}\n{json.dumps(entry)}\n", encoding="utf-8")
+        assert processes.end_orphans(tmp_path) == [], "before the last boot it was another process"
+        assert identity.alive()
+
+        ledger.write_text(f"{json.dumps(header)}\n{json.dumps(entry)}\n", encoding="utf-8")
+        assert processes.end_orphans(tmp_path) == [f"old (pid {stranger.pid})"]
+        assert stranger.wait(5) == -15
+
+
+def test_a_living_vtlab_is_not_disturbed(tmp_path: Path) -> None:
+    living, (child, _) = parent(tmp_path, "stay")
+    try:
+        assert processes.end_orphans(tmp_path) == []
+        assert Identity.of(child)
+        with pytest.raises(PrerequisiteMissing, match=rf"another vtlab is measuring .*pid {living.pid}"):
+            processes.refuse_if_busy(tmp_path)
+    finally:
+        living.kill()
+        living.wait()
+    assert len(processes.end_orphans(tmp_path)) == 2
+
+
+def test_a_child_whose_parent_dies_before_the_record_ends_by_itself(tmp_path: Path) -> None:
+    gated = subprocess.Popen([*processes._GATE, "touch", str(tmp_path / "ran")], stdin=subprocess.PIPE)
+    assert gated.stdin
+    gated.stdin.close()
+    assert gated.wait(5) != 0
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_full_disk_starts_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with Ledger(tmp_path) as ledger:
+        monkeypatch.setattr(processes.os, "fsync", full)
+        with pytest.raises(OSError, match="No space left") as error:
+            ledger.start(["touch", str(tmp_path / "ran")], role="x", log=tmp_path / "log")
+        assert processes.no_space(error.value)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_an_interruption_waits_for_the_end_of_the_clean_up() -> None:
+    steps = []
+    # A background job of a shell inherits an ignored SIGINT.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def clean_up() -> None:
+        with processes.uninterrupted():
+            os.kill(os.getpid(), signal.SIGINT)
+            steps.append("cleaned up")
+
+    with pytest.raises(KeyboardInterrupt):
+        clean_up()
+    assert steps == ["cleaned up"]

@@ -1,0 +1,75 @@
+"""report.md and the terminal's lines: golden outputs, escaping, no terminal."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+
+from tests.support import builders, golden_files
+from tests.unit.test_report_html import NASTY, RUNS, analyses, limited
+from vtlab.analysis import verdict
+from vtlab.report import markdown, sections, terminal
+
+
+def shown(console: Console, *names: str) -> str:
+    console.print(terminal.render(analyses(*names)))
+    file = console.file
+    assert isinstance(file, io.StringIO)
+    return file.getvalue()
+
+
+def test_markdown_is_that_of_the_golden_file() -> None:
+    runs = [limited(0.5, blocks=3), limited(1.0, rejected={2: "oom"}), RUNS["overloaded"]]
+    text = markdown.render(verdict.analyse_all(runs))
+    golden_files.check("report.md", text)
+
+
+def test_terminal_is_that_of_the_golden_file() -> None:
+    text = shown(Console(file=io.StringIO(), width=80), "full", "quick", "invalid", "overloaded", "none", "cpu")
+    golden_files.check("terminal.txt", text)
+
+
+def test_every_kind_of_run_renders() -> None:
+    text = markdown.render(analyses(*RUNS))
+    assert text == markdown.render(analyses(*RUNS))
+    assert "None" not in text
+    assert text.count("<details>") == text.count("</details>")
+    assert len({line.count("|") for line in text.splitlines()[2 : 4 + len(RUNS)]}) == 1
+    shown(Console(file=io.StringIO()), *RUNS)
+
+
+def test_markdown_escapes_what_others_wrote() -> None:
+    run = builders.run(builders.experiment(settings={"A": NASTY}), blocks=2, machine={"cpu": NASTY})
+    text = markdown.render(verdict.analyse_all([run]))
+    assert "<script" not in text
+    assert "\\| pipes" in text
+
+
+def test_a_command_cannot_end_its_code_block() -> None:
+    run = builders.run(blocks=2, command="vtlab run x\n```\n<script>")
+    text = markdown.render(verdict.analyse_all([run]))
+    assert text.count("```") == 2
+
+
+def test_no_control_characters_without_a_terminal() -> None:
+    text = shown(Console(file=io.StringIO(), width=40, soft_wrap=True), "full")
+    assert "\x1b" not in text
+    assert "held back by its 200 Tomcat threads" in text
+
+
+def test_lines_are_wrapped_with_their_indent_in_a_terminal() -> None:
+    text = shown(Console(file=io.StringIO(), width=60, force_terminal=True, no_color=True, color_system=None), "full")
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= 60
+    assert all(line.startswith("  ") for line in lines[2:])
+    assert "faster  Virtual threads: 5.0 times the throughput" in text
+
+
+def test_the_environment_says_which_variants_have_other_windows_and_only_of_those_shown() -> None:
+    windows = {"warmup_users": 200, "warmup_load": "6s", "measure": "5s", "measure_of": {"virtual": "20s"}}
+    exp = builders.experiment(windows=windows)
+    analysis = verdict.analyse(builders.run(exp, blocks=3))
+    assert "| measured window | 5s, virtual 20s |" in markdown.render([analysis])
+    other = analysis.run.experiment.model_copy(update={"variants": ["platform", "platform-b"]})
+    assert sections.windows(other) == "5s"

@@ -1,0 +1,206 @@
+"""The published comparisons: which there are, and the table of theirs and ours."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from tests.support import builders
+from tests.support.lab_call import vtlab
+from tests.unit.test_results import stored
+from vtlab import cli, reproductions, session
+from vtlab.analysis import verdict
+from vtlab.errors import BadInput, LabError
+from vtlab.model import experiment, units
+from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.report import html
+from vtlab.report import write as write_report
+from vtlab.reproductions import Row
+
+EVERY = session.resolve(experiment.names(session.EXPERIMENTS))
+PUBLICATION = {
+    "number": "009",
+    "title": "A wait",
+    "setting": "as on a laptop",
+    "figures": {"virtual": {"said": "1.25 ms each", "throughput": 800}},
+    "explanation": "Threads.",
+}
+
+
+def reproduced(**changes: object) -> Experiment:
+    return builders.experiment(publication={**PUBLICATION, **changes})
+
+
+def test_the_five_publications_are_there() -> None:
+    found = {number: [e.name for e in of] for number, of in reproductions.publications(EVERY).items()}
+    assert found == {
+        "000": ["blocking-5s"],
+        "001": ["fan-out", "fan-out-hashes"],
+        "002": ["db-no-sleep", "db-pool", "db-slow-query"],
+        "003": ["locked-out", "one-thread", "pinning", "reactive"],
+        "004": ["run-cpu", "run-io"],
+    }
+
+
+def test_they_are_chosen_by_number_and_in_published_sizes() -> None:
+    one = reproductions.chosen(EVERY, ["002"], as_published=False)
+    assert [e.name for e in one] == ["db-no-sleep", "db-pool", "db-slow-query"]
+    assert len(reproductions.chosen(EVERY, [], as_published=False)) == 12
+    large = {e.name: e for e in reproductions.chosen(EVERY, ["002", "000"], as_published=True)}
+    assert [large[name].load.users for name in ("db-no-sleep", "db-slow-query")] == [2000, 250]
+    assert large["blocking-5s"].windows.measure == "100s"
+    assert large["db-slow-query"].request == next(e for e in one if e.name == "db-slow-query").request
+    with pytest.raises(BadInput, match="no publication '7'"):
+        reproductions.chosen(EVERY, ["7"], as_published=False)
+
+
+@pytest.mark.parametrize("each", EVERY, ids=lambda each: each.name)
+def test_each_is_reported_also_by_pairs_of_its_variants(each: Experiment, tmp_path: Path) -> None:
+    behaviour = dict.fromkeys(each.variants, builders.Service())
+    analysis = verdict.analyse(builders.run(each, behaviour, blocks=3))
+    write_report(tmp_path, [analysis])
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert [variant for variant in each.variants if variant not in text] == []
+
+
+@pytest.mark.parametrize("as_published", [False, True])
+def test_time_outs_are_at_least_twice_the_response_that_the_laws_expect(as_published: bool) -> None:
+    for each in reproductions.chosen(EVERY, [], as_published):
+        for variant, rate in (each.ideal or {}).items():
+            assert isinstance(each.load, ClosedLoad)
+            expected = each.load.users / rate
+            assert units.seconds(each.max_response) >= 2 * expected, (each.name, variant)
+
+
+def test_rows_are_ordered_by_publication() -> None:
+    later = builders.experiment("blocking", publication=PUBLICATION)
+    earlier = builders.experiment("waiting", publication={**PUBLICATION, "number": "001"})
+    found = reproductions.rows([verdict.analyse(builders.run(each, blocks=2)) for each in (later, earlier)])
+    assert [row.experiment for row in found] == ["waiting", "waiting", "blocking", "blocking"]
+    assert [row.variant for row in found[:2]] == ["platform", "virtual"]
+
+
+def test_a_row_has_theirs_the_law_and_ours() -> None:
+    a = verdict.analyse(builders.run(reproduced(), blocks=3))
+    platform, virtual = reproductions.rows([a])
+    assert (platform.published, virtual.published, virtual.published_throughput) == (None, "1.25 ms each", 800)
+    assert (platform.ideal, virtual.ideal) == (200, 1000)
+    assert (platform.constraint, virtual.constraint) == ("tomcat-threads", "users"), "the analysis says so"
+    assert (platform.n, virtual.n) == (3, 3)
+    for row, variant in ((platform, "platform"), (virtual, "virtual")):
+        means = []
+        for block in a.accepted:
+            one, two = [t.throughput for t in block.trials if t.variant == variant]
+            means.append((one + two) / 2)
+        assert row.throughput == pytest.approx(math.exp(sum(map(math.log, means)) / 3))
+        assert row.low is not None
+        assert row.high is not None
+        assert row.low < row.throughput < row.high
+
+
+def test_without_an_ideal_the_bound_that_was_found_stands_there() -> None:
+    (platform, _) = reproductions.rows([verdict.analyse(builders.run(reproduced().model_copy(update={"ideal": None})))])
+    assert platform.ideal == pytest.approx(200, rel=0.01)
+
+
+def test_requests_of_another_size_stand_beside_no_published_figure() -> None:
+    request = {"path": "/thread", "query": {"duration": "9s"}}
+    other = reproduced(sizes={"request": request})
+    (_, virtual) = reproductions.rows([verdict.analyse(builders.run(other))])
+    assert (virtual.published, virtual.published_throughput) == ("1.25 ms each (other size)", None)
+    assert 'class="published"' not in html.render([verdict.analyse(builders.run(other, blocks=1))])
+    unhurried = reproduced(sizes={"load": {"model": "closed", "users": 9, "think_time": "1s"}})
+    assert not unhurried.of_published_size()
+    assert reproduced(sizes={"load": {"model": "closed", "users": 9}}).of_published_size()
+    same = other.model_copy(update={"request": other.as_published().request})
+    assert reproductions.rows([verdict.analyse(builders.run(same))])[1].published_throughput == 800
+
+
+def test_the_bound_of_a_lone_user_is_no_ideal() -> None:
+    alone = {"model": "closed", "users": 1, "think_time": "0s"}
+    a = verdict.analyse(builders.run(reproduced().model_copy(update={"ideal": None})))
+    held = a.verdict.variants["virtual"]
+    held.constraint = held.constraint.model_copy(update={"resource": "users", "bound": 17.0})
+    assert reproductions.rows([a])[1].ideal == 17
+    lone = Experiment.model_validate(a.run.experiment.document() | {"load": alone})
+    assert reproductions.rows([replace(a, run=replace(a.run, experiment=lone))])[1].ideal is None
+
+
+@pytest.mark.parametrize("resource", ["cpu", "carriers", "db-pool"])
+def test_a_bound_that_comes_from_the_measurement_is_no_ideal(resource: str) -> None:
+    a = verdict.analyse(builders.run(reproduced().model_copy(update={"ideal": None})))
+    held = a.verdict.variants["platform"]
+    held.constraint = held.constraint.model_copy(update={"resource": resource})
+    assert reproductions.rows([a])[0].ideal is None
+
+
+def test_one_block_gives_no_interval_and_none_no_figure() -> None:
+    row = reproductions.rows([verdict.analyse(builders.run(reproduced(), blocks=1))])[0]
+    assert (row.n, row.low, row.high) == (1, None, None)
+    nothing = reproductions.rows(
+        [verdict.analyse(builders.run(reproduced(), blocks=1, rejected={1: "oom"}, planned=2))]
+    )
+    assert len(nothing) == 2, "a row all the same"
+
+
+def test_what_publishes_nothing_has_no_row() -> None:
+    assert reproductions.rows([verdict.analyse(builders.run(blocks=1))]) == []
+
+
+def test_the_table_as_text_markdown_and_json() -> None:
+    rows = reproductions.rows([verdict.analyse(builders.run(reproduced(), blocks=3))])
+    written = io.StringIO()
+    Console(width=200, file=written).print(reproductions.tables(rows))
+    text = written.getvalue()
+    assert "009 blocking" in text
+    assert text.count("tomcat-threads") == 1
+    assert "Threads." in text
+    markdown = reproductions.markdown(rows)
+    assert "### 009: A wait (`blocking`)" in markdown
+    assert "| virtual | 1.25 ms each | 1,000/s |" in markdown
+    assert markdown.count("Threads.") == 1
+    found = json.loads(reproductions.document(rows))
+    assert ([Row(**row) for row in found["rows"]], found["jmh"]) == (rows, [])
+
+
+def test_the_report_marks_what_was_published() -> None:
+    page = html.render([verdict.analyse(builders.run(reproduced(), blocks=1))])
+    assert "virtual, published: 800/s" in page
+    assert page.count('class="published"') == 1
+    assert 'class="published"' not in html.render([verdict.analyse(builders.run(blocks=1))])
+
+
+@pytest.fixture
+def measured(tmp_path: Path) -> Path:
+    run = builders.run(reproduced(number="001"), blocks=1)
+    return stored(tmp_path / "run", run)
+
+
+def test_what_was_measured_is_printed_again_and_says_what_is_missing(measured: Path) -> None:
+    done = vtlab("reproduce", "--from", measured)
+    assert done.returncode == 0, done.stderr
+    for said in ("001 blocking, ours under 1 CPU", "Threads.", "tomcat-threads", "the rows of JMH are missing"):
+        assert said in done.stdout
+    assert "### 001: A wait (`blocking`)" in (measured / "reproductions.md").read_text(encoding="utf-8")
+    printed = vtlab("reproduce", "--from", measured, "--json")
+    assert json.loads(printed.stdout) == json.loads((measured / "reproductions.json").read_text(encoding="utf-8"))
+
+
+def test_a_jmh_that_fails_does_not_stop_the_rest(measured: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: object) -> Path:
+        raise LabError("JMH ended with exit code 1", "see its log")
+
+    went_on: list[Path] = []
+    monkeypatch.setattr("vtlab.cli.benchmark.run", failing)
+    monkeypatch.setattr("vtlab.cli.session.begin", lambda *_: measured)
+    monkeypatch.setattr("vtlab.cli.session.go_on", lambda folder, *_: went_on.append(folder))
+    with pytest.raises(LabError, match="JMH ended"):
+        cli.reproduce(["001"], root=measured.parent, seed=1)
+    assert went_on == [measured]
+    assert (measured / "reproductions.md").is_file(), "the tables, before the error"

@@ -1,0 +1,254 @@
+"""The results directory: complete records survive whatever happened to the next one."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.support import builders
+from vtlab import results
+from vtlab.analysis import verdict
+from vtlab.errors import BadInput, PrerequisiteMissing
+from vtlab.model import experiment
+from vtlab.model.run import Run
+
+LAB = Path(__file__).resolve().parents[2]
+EXPERIMENTS = LAB.parent / "k6" / "experiments"
+RUN = builders.run(blocks=2)
+
+
+def stored(folder: Path, run: Run = RUN) -> Path:
+    results.create(folder, run.manifest)
+    for block in run.blocks:
+        results.append_block(folder, block)
+        results.append_series(folder, block, run.series[block.block, block.attempt])
+    return folder
+
+
+def test_what_was_written_is_read(tmp_path: Path) -> None:
+    run = results.read(stored(tmp_path / "a" / "b"))
+    assert (run.manifest, run.experiment, run.blocks) == (RUN.manifest, RUN.experiment, RUN.blocks)
+    assert run.series == RUN.series
+    assert run.warnings == []
+    assert run.name == "blocking", "the run's name, without its time"
+    written = (tmp_path / "a" / "b" / "experiment.json").read_text(encoding="utf-8")
+    assert experiment.parse(written, "experiment.json") == RUN.experiment, "what k6 reads"
+    assert verdict.analyse(run).verdict == verdict.analyse(RUN).verdict
+
+
+def test_the_series_are_plain_gzip(tmp_path: Path) -> None:
+    lines = gzip.decompress((stored(tmp_path) / "series.json.gz").read_bytes()).decode().splitlines()
+    assert [(json.loads(line)["block"], json.loads(line)["attempt"]) for line in lines] == [(1, 1), (2, 1)]
+
+
+def test_a_run_without_blocks_is_read(tmp_path: Path) -> None:
+    results.create(tmp_path / "new", RUN.manifest)
+    run = results.read(tmp_path / "new")
+    assert (run.blocks, run.series, run.warnings) == ([], {}, [])
+
+
+def test_a_ratio_of_nothing_is_stored_as_not_measured(tmp_path: Path) -> None:
+    results.create(tmp_path / "run", RUN.manifest)
+    block = builders.block()
+    block.trials[0].server["throttled_periods"] = float("nan")
+    results.append_block(tmp_path / "run", block)
+    assert results.read(tmp_path / "run").blocks[0].trials[0].server["throttled_periods"] is None
+
+
+def test_create_never_overwrites(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="holds a run already"):
+        results.create(stored(tmp_path), RUN.manifest)
+
+
+@pytest.mark.parametrize("cut", [1, 100, 10_000])
+def test_an_unfinished_last_line_is_passed_over_then_cut_off(tmp_path: Path, cut: int) -> None:
+    path = stored(tmp_path) / "trials.jsonl"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-cut])
+    run = results.read(tmp_path)
+    assert run.blocks == RUN.blocks[:1]
+    assert len(run.warnings) == 1
+    assert f"{path}: line 2 is unfinished" in run.warnings[0]
+    results.append_block(tmp_path, RUN.blocks[1])
+    assert path.read_bytes() == whole
+    assert results.read(tmp_path).warnings == []
+
+
+@pytest.mark.parametrize("cut", [1, 500])
+def test_an_unfinished_last_member_is_passed_over_then_cut_off(tmp_path: Path, cut: int) -> None:
+    path = stored(tmp_path) / "series.json.gz"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-cut])
+    run = results.read(tmp_path)
+    assert list(run.series) == [(1, 1)]
+    assert len(run.warnings) == 1
+    assert str(path) in run.warnings[0]
+    results.append_series(tmp_path, RUN.blocks[1], RUN.series[2, 1])
+    assert path.read_bytes() == whole
+
+
+def test_a_broken_line_in_the_middle_is_named(tmp_path: Path) -> None:
+    path = stored(tmp_path) / "trials.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(lines[0][:50] + b"\n" + lines[1])
+    with pytest.raises(BadInput, match=r"trials\.jsonl: line 1: "):
+        results.read(tmp_path)
+    path.write_bytes(lines[0] + lines[1].replace(b'"attempt"', b'"atempt"'))
+    with pytest.raises(BadInput, match=r"trials\.jsonl: line 2: .*at(t?)empt"):
+        results.read(tmp_path)
+
+
+def test_broken_series_and_manifests_are_named(tmp_path: Path) -> None:
+    stored(tmp_path)
+    path = tmp_path / "series.json.gz"
+    path.write_bytes(b"nonsense" + path.read_bytes())
+    with pytest.raises(BadInput, match=r"series\.json\.gz: broken at byte 0"):
+        results.read(tmp_path)
+    path.write_bytes(gzip.compress(b'{"block": 1}\n'))
+    with pytest.raises(BadInput, match=r"series\.json\.gz: member 1"):
+        results.read(tmp_path)
+    manifest = tmp_path / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"seed"', '"sead"'))
+    with pytest.raises(BadInput, match=r"manifest\.json: se[ae]d"):
+        results.read(tmp_path)
+
+
+def test_runs_in(tmp_path: Path) -> None:
+    late = builders.run(blocks=1, started="2026-10-26T09:00:00Z")
+    early = builders.run(blocks=1, started="2026-10-26T08:00:00Z")
+    a, b, c = stored(tmp_path / "a", late), stored(tmp_path / "b", early), stored(tmp_path / "c", early)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "report.html").write_text("")
+    assert results.runs_in(tmp_path) == [b, c, a]
+    assert results.runs_in(a) == [a]
+    with pytest.raises(BadInput, match="neither it nor"):
+        results.runs_in(tmp_path / "other")
+    with pytest.raises(BadInput, match="no such directory"):
+        results.runs_in(tmp_path / "nowhere")
+    with pytest.raises(BadInput, match="no results directory"):
+        results.read(tmp_path / "other")
+
+
+def full_up(*_: object) -> int:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_full_disk_keeps_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored(tmp_path)
+    path = tmp_path / "trials.jsonl"
+    whole, write = path.read_bytes(), os.write
+    left = [3000]
+
+    def some(descriptor: int, data: Any) -> int:
+        if left[0] == 0:
+            return full_up()
+        written = write(descriptor, data[: left[0]])
+        left[0] -= written
+        return written
+
+    monkeypatch.setattr(results.os, "write", some)
+    with pytest.raises(PrerequisiteMissing) as caught:
+        results.append_block(tmp_path, RUN.blocks[0])
+    assert str(path) in caught.value.message
+    assert "No space left" in caught.value.message
+    assert "make room" in caught.value.fix
+    assert path.read_bytes() == whole
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    place = tmp_path / "disk"
+    place.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)]
+    if os.geteuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode != 0:
+        pytest.skip("mounting a small tmpfs needs root")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+
+
+def test_a_really_full_disk_keeps_what_was_there(small_disk: Path) -> None:
+    folder = results.create(small_disk / "run", RUN.manifest)
+    kept = 0
+    results.append_block(folder, RUN.blocks[0])
+    kept = 1
+    with pytest.raises(PrerequisiteMissing, match="No space left"):  # noqa: PT012 (which one fails is open)
+        while kept < 100:
+            results.append_block(folder, RUN.blocks[0])
+            kept += 1
+    run = results.read(folder)
+    assert (len(run.blocks), run.warnings) == (kept, [])
+    with pytest.raises(PrerequisiteMissing, match="No space left"):
+        results.write_atomic(folder / "manifest.json", "x" * 100_000)
+    assert results.read(folder).manifest == RUN.manifest
+    assert not [p.name for p in folder.iterdir() if p.name.endswith(".new")]
+
+
+def test_a_place_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(PrerequisiteMissing, match="cannot write"):
+        results.create(tmp_path / "file" / "run", RUN.manifest)
+
+    def refuse(*_: object, **__: object) -> int:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    stored(tmp_path / "run")
+    monkeypatch.setattr(results.os, "open", refuse)
+    with pytest.raises(PrerequisiteMissing, match="Permission denied") as caught:
+        results.append_block(tmp_path / "run", RUN.blocks[0])
+    assert "--results" in caught.value.fix
+
+
+def test_a_directory_without_permission(tmp_path: Path) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root may write everywhere")
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o555)
+    with pytest.raises(PrerequisiteMissing, match="Permission denied"):
+        results.create(closed / "run", RUN.manifest)
+
+
+def test_write_atomic_replaces_the_whole_file(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    results.write_atomic(path, "one")
+    results.write_atomic(path, "zwö")
+    assert path.read_bytes() == "zwö".encode()
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+def test_the_verdict_file_has_the_same_bytes_each_time(tmp_path: Path) -> None:
+    folder = stored(tmp_path)
+    first = results.write_verdict(folder, verdict.analyse(results.read(folder)).verdict).read_bytes()
+    again = results.write_verdict(folder, verdict.analyse(results.read(folder)).verdict).read_bytes()
+    assert first == again
+    document = json.loads(first)
+    assert (document["version"], document["experiment"], document["n"]) == (1, "blocking", 2)
+
+
+def test_the_committed_schema_of_verdicts_is_fresh() -> None:
+    committed = (LAB / "verdict.schema.json").read_text(encoding="utf-8")
+    assert committed == results.verdict_schema(), "python -m vtlab.results > lab/verdict.schema.json"
+
+
+@pytest.mark.parametrize("name", experiment.names(EXPERIMENTS))
+def test_every_experiment_validates_against_model_and_schema(name: str) -> None:
+    schema = json.loads((EXPERIMENTS / "experiment.schema.json").read_text(encoding="utf-8"))
+    assert schema == json.loads(experiment.schema()), (
+        "python -m vtlab.model.experiment > k6/experiments/experiment.schema.json"
+    )
+    document = json.loads((EXPERIMENTS / f"{name}.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator(schema).validate(document)
+    assert experiment.load(name, EXPERIMENTS).name == name
+    document["load"]["userz"] = 1
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.Draft202012Validator(schema).validate(document)

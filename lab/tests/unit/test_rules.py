@@ -1,0 +1,161 @@
+"""The recording rules and alerts: fresh, and right by Prometheus's own unit tests (``rules/*.yaml``)."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from vtlab import session
+from vtlab.catalogue import expressions, rules
+from vtlab.catalogue.expressions import EXPRESSIONS, RUN
+from vtlab.host import tools
+
+CASES = Path(__file__).parent / "rules"
+FILE = session.REPOSITORY / rules.FILE
+
+
+def promtool(*words: str | Path) -> str:
+    tool = tools.find_promtool(session.REPOSITORY)
+    done = subprocess.run([tool.path, *map(str, words)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_committed_rules_are_those_of_the_expressions() -> None:
+    fix = "write them anew: cd lab && ../.venv/bin/python -m vtlab.catalogue.rules > ../helm/files/rules.json"
+    assert FILE.read_text(encoding="utf-8") == rules.text(), fix
+
+
+def test_prometheus_takes_the_rules() -> None:
+    count = len(EXPRESSIONS) + len(rules.RECORDED) + len(rules.ALERTS) + len(expressions.SAMPLED)
+    assert f"{count} rules found" in promtool("check", "rules", FILE)
+
+
+@pytest.mark.parametrize("case", sorted(CASES.glob("*.yaml")), ids=lambda path: path.stem)
+def test_rules(case: Path) -> None:
+    assert "SUCCESS" in promtool("test", "rules", case)
+
+
+def test_every_recorded_series_has_its_own_name_and_labels() -> None:
+    groups = json.loads(FILE.read_text(encoding="utf-8"))["groups"]
+    recorded = [
+        (rule["record"], *sorted(rule.get("labels", {}).items()))
+        for group in groups
+        for rule in group["rules"]
+        if "record" in rule
+    ]
+    assert len(recorded) == len(set(recorded))
+    assert all(re.fullmatch(r"vtlab:[a-z0-9_]+:[a-z_]+", name) for name, *_ in recorded)
+
+
+def test_every_expression_concerns_the_labs_own_series_only() -> None:
+    """In a Prometheus that is shared, nothing of another's may be counted."""
+    groups = json.loads(FILE.read_text(encoding="utf-8"))["groups"]
+    for rule in (rule for group in groups for rule in group["rules"]):
+        for name, matchers in re.findall(r"\b([a-z][a-z0-9_:]+)\{([^}]*)\}", rule["expr"]):
+            if name.startswith("vtlab:"):
+                continue
+            if name.startswith("container_"):
+                # cAdvisor's have no such label: joined with the lab's pods, or with namespaces where its k6 runs.
+                assert re.search(r"on \(namespace(, pod)?\)", rule["expr"]), rule
+            else:
+                assert "variant" in matchers, (name, rule["expr"])
+                assert not name.startswith("k6_") or "testid" in matchers, (name, rule["expr"])
+
+
+def test_a_placeholder_that_is_not_given_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"^\$range is not given"):
+        expressions.fill(RUN["run_throughput"].promql, server="a", client="b", window="15s")
+    assert "$" not in expressions.fill(RUN["run_throughput"].promql, server="a", client="b", range="1h")
+
+
+def histogram(count: float, seconds: float, bucket: int) -> str:
+    """One native histogram, all of it in the bucket up to 2**bucket seconds."""
+    return f"{{{{schema:0 sum:{seconds} count:{count} offset:{bucket} buckets:[{count}]}}}}"
+
+
+def trial(variant: str, block: int, start: int, each: int, latency: float, bucket: int) -> list[dict[str, str]]:
+    """A window of 10 s in which ``each`` requests complete per second."""
+    labels = f'variant="{variant}",testid="r",experiment="e",block="{block}",trial="1",phase="measure"'
+    before = f"_x{start}"
+    grows = " ".join(histogram(each * n, each * n * latency, bucket) for n in range(1, 11))
+    told = {"window_start": 1000 * start, "window_end": 1000 * (start + 10), "users": 1000, "think_time": 0}
+    return [
+        *(
+            {"series": f"k6_trial_{name}{{{labels}}}", "values": f"{before} {value} _x200"}
+            for name, value in told.items()
+        ),
+        {"series": f"k6_trial_latency_seconds{{{labels}}}", "values": f"{before} _ {grows} _x200"},
+    ]
+
+
+def test_a_runs_figures_are_over_all_its_blocks(tmp_path: Path) -> None:
+    """What the dashboards' first screen asks for: two blocks, of which the first alone has a single-user phase."""
+    series = [
+        each
+        for variant, of in {"platform": (198, 5.0, 3), "virtual": (990, 1.0, 0)}.items()
+        for block, start in ((1, 20), (2, 60))
+        for each in trial(variant, block, start, *of)
+    ]
+    for variant, cpu, threads in (("platform", 1e8, 200), ("virtual", 4e8, -1)):
+        single = f'variant="{variant}",testid="r",experiment="e",block="1",trial="s1",phase="single"'
+        series += [
+            {"series": f"k6_trial_latency_seconds{{{single}}}", "values": f"_x5 {histogram(3, 3, 0)} _x200"},
+            {"series": f'process_cpu_time_ns_total{{variant="{variant}"}}', "values": f"0+{cpu:.0f}x200"},
+            {"series": f'cgroup_cpu_limit_cores{{variant="{variant}"}}', "values": "1x200"},
+            {"series": f'tomcat_threads_config_max_threads{{variant="{variant}"}}', "values": f"{threads}x200"},
+            # Between the blocks, and afterwards, it has four times the connections: not the limits of this run.
+            {
+                "series": f'tomcat_connections_config_max_connections{{variant="{variant}"}}',
+                "values": "10000x40 40000x10 10000x30 40000x100",
+            },
+        ]
+
+    def filled(promql: str) -> str:
+        own = 'variant=~"platform|virtual"'
+        return expressions.fill(promql, server=own, client=f'{own},testid="r"', range="100s")
+
+    def expect(promql: str, **samples: float) -> dict[str, object]:
+        found = [
+            {"labels": "{" + ",".join(part for part in (labels,) if part) + "}", "value": value}
+            for labels, value in samples.items()
+        ]
+        return {"expr": promql, "eval_time": "90s", "exp_samples": found}
+
+    def of(variant: str, resource: str = "") -> str:
+        return f'variant="{variant}"' + (f',resource="{resource}"' if resource else "")
+
+    run = 'testid="r",experiment="e"'
+    tests = [
+        expect(
+            f"round(1000 * {filled(expressions.RUN_CONSTRAINT)})",
+            **{of("platform", "tomcat-threads"): 990, of("virtual", "users"): 990},
+        ),
+        expect(
+            f"round(1000 * ({filled(expressions.run_utilization('connections', 'cpu'))}))",
+            **{
+                of("platform", "cpu"): 100,
+                of("virtual", "cpu"): 400,
+                of("platform", "connections"): 20,
+                of("virtual", "connections"): 99,
+            },
+        ),
+        expect(filled(RUN["run_throughput"].promql), **{f"{run},{of('platform')}": 198, f"{run},{of('virtual')}": 990}),
+        expect(filled(expressions.ahead(0.05)), **{f'{run},ahead="virtual",metric="throughput"': 5}),
+        expect(
+            f"round(1e6 * {filled(expressions.DRAWN['run_cpu_per_request'].promql)})",
+            **{of("platform"): 505, of("virtual"): 404},
+        ),
+    ]
+    case = {
+        "rule_files": [str(FILE)],
+        "evaluation_interval": "1s",
+        "tests": [{"interval": "1s", "input_series": series, "promql_expr_test": tests}],
+    }
+    file = tmp_path / "run.json"
+    file.write_text(json.dumps(case), encoding="utf-8")
+    assert "SUCCESS" in promtool("test", "rules", file)

@@ -1,0 +1,226 @@
+"""How a run goes through its blocks, and what its progress says. (On real targets: test_target, test_faults.)"""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+from collections.abc import Sequence
+from datetime import datetime, tzinfo
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from tests.support import builders
+from vtlab import results, runner
+from vtlab.errors import InvalidRun
+from vtlab.host import processes
+from vtlab.model.experiment import Experiment
+from vtlab.model.records import Block, Instance, K6Document
+from vtlab.model.run import BlockSeries
+from vtlab.planning import plan
+from vtlab.progress import Progress
+from vtlab.targets.prometheus import fill_in_flight_before
+
+RUN = builders.run(blocks=2)
+
+
+@pytest.fixture(autouse=True)
+def as_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The order of each block is the one that it had."""
+    monkeypatch.setattr(plan, "order", lambda variants, seed, block, trials: RUN.blocks[block - 1].order)
+
+
+class Played:
+    """A target that measures the blocks of a run that was."""
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        self.blocks = list(blocks)
+
+    def start(self, experiment: Experiment, block: int, attempt: int) -> list[Instance]:
+        self.now = self.blocks.pop(0)
+        return self.now.instances
+
+    def load(self, *, order: Sequence[str], warmup_cycles: int, single: str | None) -> K6Document:
+        parts = {"warmup": [], "single": self.now.single, "trials": self.now.trials}
+        if warmup_cycles:
+            parts = {"warmup": self.now.warmup, "single": [], "trials": []}
+        return K6Document(version=1, experiment="blocking", run_id="r", block=1, order=[], agreed=True, **parts)
+
+    def last_trial(self, variant: str, position: int) -> K6Document:
+        raise AssertionError("all trials are of one call")
+
+    def finish(self) -> list[Instance]:
+        return self.now.instances
+
+    def series(self, begin_ms: int, end_ms: int) -> BlockSeries:
+        return {}
+
+
+def console() -> tuple[Console, StringIO]:
+    text = StringIO()
+    return Console(file=text, width=200), text
+
+
+def test_a_signal_while_a_block_is_stored_costs_no_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stop(Exception):
+        pass
+
+    def stop(*_: object) -> None:
+        raise Stop
+
+    def interrupted(descriptor: int) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+    results.create(tmp_path, RUN.manifest)
+    before = signal.signal(signal.SIGINT, stop)
+    monkeypatch.setattr(results.os, "fsync", interrupted)
+    try:
+        with pytest.raises(Stop), Progress(console()[0], [1, 1]) as progress:
+            runner.measure(tmp_path, Played(RUN.blocks), progress, "blocking")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert [block.block for block in results.read(tmp_path).blocks] == [1]
+
+
+def test_progress_says_what_was_measured_and_when_it_ends(tmp_path: Path) -> None:
+    results.create(tmp_path, RUN.manifest)
+    said, text = console()
+    with Progress(said, [100, 100]) as progress:
+        runner.measure(tmp_path, Played(RUN.blocks), progress, "blocking")
+    assert "2 blocks to measure, about 3 minutes, until " in text.getvalue()
+    assert "blocking: block 1 of 2: starting platform and virtual" in text.getvalue()
+    assert "blocking: block 2 of 2: virtual 998.8/s, 1 s; platform 199.6/s, 5.01 s · ends about" in text.getvalue()
+
+
+class Noon(datetime):
+    """A clock that stands still."""
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> Noon:
+        return cls(2026, 1, 1, 12, tzinfo=tz)
+
+
+def test_an_attempt_that_ended_early_does_not_shorten_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vtlab.progress.datetime", Noon)
+    with Progress(console()[0], [3600, 3600]) as progress:
+        assert progress._end() == "14:00"
+        progress.block_done("blocking", RUN.blocks[0], ["a JVM died"], 0, 2)
+        assert progress._end() == "14:00"
+        progress.give_up(2)
+        assert progress._left == [], "an invalid run takes no more time"
+
+
+class InTurn(Played):
+    """Also writes down what is asked of it."""
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        super().__init__(blocks)
+        self.said: list[str] = []
+
+    def load(self, *, order: Sequence[str], warmup_cycles: int, single: str | None) -> K6Document:
+        if not warmup_cycles:
+            self.said.append(f"load {' '.join(order)}, {single}")
+        document = super().load(order=order, warmup_cycles=warmup_cycles, single=single)
+        return document.model_copy(update={"trials": [t for t in document.trials if t.variant in order]})
+
+    def last_trial(self, variant: str, position: int) -> K6Document:
+        self.said.append(f"trial {position} of {variant}")
+        document = super().load(order=[variant], warmup_cycles=0, single=None)
+        trial = next(t for t in document.trials if t.variant == variant)
+        return document.model_copy(update={"single": [], "trials": [trial.model_copy(update={"position": position})]})
+
+
+def test_without_a_drain_each_trial_is_a_call_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = "virtual", "platform"
+    monkeypatch.setattr(plan, "order", lambda *_: [first, second])
+    windows = {"warmup_users": 200, "warmup_load": "6s", "measure": "30s", "trials": 1, "drain": False}
+    run = builders.run(builders.experiment(windows=windows), blocks=1)
+    results.create(tmp_path, run.manifest)
+    target = InTurn(run.blocks)
+    with Progress(console()[0], [1]) as progress:
+        runner.measure(tmp_path, target, progress, "blocking")
+    assert target.said == [f"load , {plan.SINGLE}", f"trial 1 of {first}", f"trial 2 of {second}"]
+    (block,) = results.read(tmp_path).blocks
+    assert [(t.variant, t.position) for t in block.trials] == [(first, 1), (second, 2)]
+    assert block.single == run.blocks[0].single
+
+
+def test_too_many_rejected_blocks_end_a_run(tmp_path: Path) -> None:
+    results.create(tmp_path, RUN.manifest)
+    dead = RUN.blocks[0].model_copy(
+        update={"instances": [i.model_copy(update={"alive": False}) for i in RUN.blocks[0].instances]}
+    )
+    waited: list[float] = []
+    with pytest.raises(InvalidRun, match="3 blocks were rejected"), Progress(console()[0], [1, 1]) as progress:
+        runner.measure(tmp_path, Played([dead] * 5), progress, "blocking", wait=waited.append)
+    assert waited == [2.0, 4.0, 6.0]
+    assert len(results.read(tmp_path).blocks) == 3, "each is kept with its reasons"
+
+
+def test_what_the_other_server_still_works_on_counts() -> None:
+    class Server:
+        """Platform is idle; virtual works on, if anybody looked."""
+
+        seen: float | None = 5.0
+        scraped = math.inf
+
+        def in_flight(self, variant: str, after_ms: int, until_ms: int) -> float | None:
+            if variant == "platform" or not after_ms:
+                return 0.0
+            return self.seen if self.scraped > after_ms else None
+
+    trials = [trial.model_copy(update={"server": {}}) for trial in RUN.blocks[0].trials[:2]]
+    first, second = (
+        trials[0].model_copy(update={"variant": "virtual"}),
+        trials[1].model_copy(update={"variant": "platform"}),
+    )
+    document = K6Document(
+        version=1,
+        experiment="e",
+        run_id="r",
+        block=1,
+        order=[],
+        agreed=True,
+        warmup=[],
+        single=[],
+        trials=[first, second],
+    )
+    server = Server()
+    fill_in_flight_before(document, server, {})  # type: ignore[arg-type]
+    assert first.server["in_flight_before"] == 0
+    assert second.server["in_flight_before"] == 5
+    server.seen = None
+    fill_in_flight_before(document, server, {})  # type: ignore[arg-type]
+    assert second.server["in_flight_before"] == 0, "nobody looked, but every answer had come"
+    first.failed["timeout"] = 1
+    fill_in_flight_before(document, server, {})  # type: ignore[arg-type]
+    assert second.server["in_flight_before"] is None, "a timed-out request may go on"
+    first.failed["timeout"] = 0
+    first.given_up = 1
+    fill_in_flight_before(document, server, {})  # type: ignore[arg-type]
+    assert second.server["in_flight_before"] is None, "and so may one that was given up"
+    first.given_up = 0
+    alone = document.model_copy(update={"trials": [second]})
+    server.seen = 5.0
+    fill_in_flight_before(alone, server, {"virtual": first})  # type: ignore[arg-type]
+    assert second.server["in_flight_before"] == 5, "of an earlier call of k6, too"
+    server.seen = 1.0
+    server.scraped = first.drained + 100
+    fill_in_flight_before(document, server, {})  # type: ignore[arg-type]
+    assert second.server["in_flight_before"] == 0, "a server ends a request a little after its answer"
+
+
+def test_signals_are_held_back_within_each_other() -> None:
+    came: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, _: came.append(number))
+    try:
+        with processes.uninterrupted():
+            with processes.uninterrupted():
+                os.kill(os.getpid(), signal.SIGTERM)
+            assert came == [], "the outer one holds it still"
+        assert came == [signal.SIGTERM]
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,300 @@
+"""From a run to its verdict, end to end."""
+
+from __future__ import annotations
+
+import cProfile
+import json
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.support import builders
+from vtlab import report, results
+from vtlab.analysis import verdict
+from vtlab.model.records import Block, Comparison, Trial
+from vtlab.model.run import Run
+
+SCHEMA = json.loads(results.verdict_schema())
+
+
+def primary(run: Run) -> Comparison:
+    return verdict.analyse(run).verdict.comparisons[0]
+
+
+def of_three(**changes: Any) -> Run:
+    """Platform, virtual, and virtual where a pool allows 300/s."""
+    exp = builders.experiment(
+        variants=["platform", "virtual", "virtual-small"],
+        properties={"virtual-small": {"threads": "virtual"}},
+        ideal=None,
+    )
+    virtual = builders.Service(threads=None)
+    behaviour = {
+        "platform": builders.Service(),
+        "virtual": virtual,
+        "virtual-small": replace(virtual, most=300.0),
+    }
+    return builders.run(exp, behaviour, **changes)
+
+
+def by_hand(*pairs: tuple[float, float], planned: int | None = None) -> Run:
+    """A run whose blocks have those throughputs (platform, virtual) in both of a variant's trials."""
+    exp = builders.experiment()
+    blocks = []
+    for number, values in enumerate(pairs, 1):
+        rate = dict(zip(exp.variants, values, strict=True))
+        made = builders.block(number)
+        trials = [
+            t.model_copy(update={"throughput": rate[t.variant], "ok": round(30 * rate[t.variant])}) for t in made.trials
+        ]
+        blocks.append(made.model_copy(update={"trials": trials}))
+    return Run("blocking", builders.manifest(exp, planned or len(pairs)), exp, blocks, {})
+
+
+def test_a_run_end_to_end() -> None:
+    a = verdict.analyse(builders.run(rejected={2: "oom"}))
+    v = a.verdict
+    assert (v.n, v.valid, v.quick, v.primary, v.experiment) == (6, True, False, "throughput", "blocking")
+    assert [(b.block, b.attempt) for b in a.accepted] == [(1, 1), (2, 2), (3, 1), (4, 1), (5, 1), (6, 1)]
+    assert [(r.block, r.attempt) for r in v.rejected] == [(2, 1)]
+    assert "memory" in v.rejected[0].reasons[0]
+    first, *others = v.comparisons
+    assert (first.metric, first.of, first.over) == ("throughput", "virtual", "platform")
+    assert first.verdict == "faster"
+    assert first.ratio == pytest.approx(5, rel=0.01)
+    assert first.p_t is not None
+    assert first.p_t == first.p_holm
+    assert first.p_sign_flip == 2 / 64
+    assert [c.metric for c in others] == list(verdict.METRICS)[1:]
+    assert all(c.verdict is None and c.p_t is None and c.low is not None for c in others)
+    platform, virtual = v.variants["platform"], v.variants["virtual"]
+    assert platform.constraint.resource == "tomcat-threads"
+    assert virtual.constraint.resource == "users"
+    assert virtual.next is not None
+    assert virtual.next.resource == "cpu"
+    assert platform.fidelity == pytest.approx(1, rel=0.01)
+    assert platform.queue_time == pytest.approx(4, rel=0.01), "1000 users, 200 threads, 1 s each"
+    assert virtual.queue_time == pytest.approx(0, abs=0.02)
+    assert platform.error_ratio == platform.dropped_ratio == 0
+    assert v.environment["instances"]["virtual"]["gc"] == "G1"
+    assert v.limits == {"cpu": 1.0, "memory": "512Mi", "heap": "256m"}
+    assert all(row["passed"] for row in a.gates)
+
+
+def test_by_hand() -> None:
+    # Log ratios 0.10, 0.14, 0.08, 0.12, 0.06, 0.10 as in test_statistics: 1.0729 to 1.1385.
+    logs = [0.10, 0.14, 0.08, 0.12, 0.06, 0.10]
+    c = primary(by_hand(*[(200.0, 200.0 * math.exp(x)) for x in logs]))
+    assert c.log_ratios == pytest.approx(logs)
+    assert (c.low, c.high) == (pytest.approx(1.0729, abs=1e-4), pytest.approx(1.1385, abs=1e-4))
+    assert c.verdict == "faster"
+    assert primary(by_hand(*[(200.0 * math.exp(x), 200.0) for x in logs])).verdict == "slower"
+
+
+def test_zero_variance_has_a_zero_width_interval() -> None:
+    c = primary(by_hand(*[(200.0, 220.0)] * 6))
+    assert c.low == c.high == c.ratio
+    assert c.ratio == pytest.approx(1.1)
+    assert (c.p_t, c.verdict) == (0, "faster")
+    same = primary(by_hand(*[(200.0, 200.0)] * 6))
+    assert (same.ratio, same.p_t, same.verdict) == (1, 1, "equivalent")
+
+
+def test_one_block_and_none() -> None:
+    one = verdict.analyse(by_hand((200.0, 1000.0))).verdict
+    assert (one.n, one.quick, one.valid) == (1, True, True)
+    c = one.comparisons[0]
+    assert (c.ratio, c.low, c.high, c.p_t, c.verdict, c.blocks_needed) == (
+        pytest.approx(5),
+        None,
+        None,
+        None,
+        "inconclusive",
+        None,
+    )
+    none = verdict.analyse(builders.run(blocks=0, planned=6)).verdict
+    assert (none.n, none.valid) == (0, False)
+    assert [c.metric for c in none.comparisons] == ["throughput"]
+    assert (none.comparisons[0].ratio, none.comparisons[0].verdict) == (None, "inconclusive")
+    assert none.variants["virtual"].constraint.resource == "unknown"
+
+
+def test_exactly_the_first_planned_blocks_count() -> None:
+    pairs = [(200.0, 200.0)] * 3 + [(200.0, 2000.0)]
+    a = verdict.analyse(by_hand(*pairs, planned=3))
+    assert (a.verdict.n, a.verdict.valid) == (3, True)
+    assert a.verdict.comparisons[0].ratio == 1
+    assert a.verdict.rejected[0].reasons == ["the run has its 3 blocks already"]
+
+
+def test_a_block_counts_once() -> None:
+    run = by_hand((200.0, 200.0), (200.0, 2000.0), planned=3)
+    twice = [run.blocks[0], run.blocks[1].model_copy(update={"block": 1, "attempt": 2})]
+    a = verdict.analyse(Run(run.name, run.manifest, run.experiment, twice, {}))
+    assert a.verdict.n == 1
+    assert a.verdict.rejected[0].reasons == ["an earlier attempt at this block counts already"]
+    assert a.verdict.valid is False
+
+
+def test_inconclusive_says_how_many_blocks() -> None:
+    c = primary(by_hand(*[(200.0, 200.0 * math.exp(0.1 + x)) for x in (0.09, -0.09, 0.07, -0.07, 0.05, -0.05)]))
+    assert c.verdict == "inconclusive"
+    assert c.blocks_needed is not None
+    assert c.blocks_needed > 6
+
+
+def test_several_experiments_are_adjusted_together() -> None:
+    # Alone p = 0.0010 and the interval is beyond the margin; among 60 experiments Holm wants 0.05/60.
+    logs = (0.20, 0.12, 0.26, 0.10, 0.24, 0.16)
+    clear = by_hand(*[(200.0, 200.0 * math.exp(x)) for x in logs])
+    noise = by_hand(*[(200.0, 200.0 * math.exp(x)) for x in (0.3, -0.3, 0.2, -0.2, 0.1, -0.11)])
+    alone = primary(clear)
+    assert alone.verdict == "faster"
+    assert alone.p_t is not None
+    many = [a.verdict.comparisons[0] for a in verdict.analyse_all([clear] + [noise] * 59)]
+    assert many[0].p_t == alone.p_t
+    assert many[0].p_holm == pytest.approx(60 * alone.p_t)
+    assert 60 * alone.p_t > 0.05, "or this test tests nothing"
+    assert many[0].verdict == "inconclusive"
+    assert many[0].blocks_needed is not None
+    same = by_hand(*[(200.0, 200.0)] * 6)
+    assert verdict.analyse_all([same, *[noise] * 59])[0].verdict.comparisons[0].verdict == "equivalent"
+
+
+def test_latency_is_better_when_lower() -> None:
+    c = primary(builders.run(builders.arrivals()))
+    assert (c.metric, c.better, c.verdict) == ("latency_p99", "lower", "faster")
+    assert c.ratio is not None
+    assert c.ratio < 1
+
+
+def overloaded(run: Run, blocks: set[int], variant: str) -> Run:
+    """``run`` with every trial of that variant in those blocks overloaded, its measured latency as before."""
+
+    def touch(t: Trial) -> Trial:
+        return t.model_copy(update={"dropped": 500}) if t.variant == variant else t
+
+    def touched(b: Block) -> Block:
+        return b.model_copy(update={"trials": [touch(t) for t in b.trials]}) if b.block in blocks else b
+
+    return Run(run.name, run.manifest, run.experiment, [touched(b) for b in run.blocks], run.series)
+
+
+def test_overload() -> None:
+    run = builders.run(builders.arrivals(), builders.OVERLOADED)
+    a = verdict.analyse(run)
+    c = a.verdict.comparisons[0]
+    assert a.verdict.valid
+    assert (c.verdict, c.overloaded, c.ratio, c.p_t) == ("faster", ["platform"], None, None)
+    assert a.verdict.variants["platform"].dropped_ratio > 0.2
+    throughput = next(c for c in a.verdict.comparisons if c.metric == "throughput")
+    assert throughput.ratio == pytest.approx(1.5, rel=0.05)
+    assert throughput.overloaded == []
+
+    every = set(range(1, 7))
+    good = builders.run(builders.arrivals())
+    assert primary(overloaded(good, every, "virtual")).verdict == "slower"
+    both = primary(overloaded(overloaded(good, every, "virtual"), every, "platform"))
+    assert (both.verdict, both.overloaded) == ("inconclusive", ["platform", "virtual"])
+    # Now and then: platform's latency is at least what was measured, so "faster" stands and "slower" cannot.
+    part = primary(overloaded(good, {2, 3}, "platform"))
+    assert (part.verdict, part.overloaded) == ("faster", ["platform"])
+    assert primary(overloaded(good, {2, 3}, "virtual")).verdict == "inconclusive"
+
+
+def test_a_metric_that_is_missing_once_is_not_compared() -> None:
+    run = builders.run(blocks=2)
+    server = {**run.blocks[1].trials[0].server, "resident": None}
+    run.blocks[1].trials[0].server.update(server)
+    assert "memory" not in [c.metric for c in verdict.analyse(run).verdict.comparisons]
+
+
+def test_shares_are_ratios_of_sums() -> None:
+    run = builders.run(blocks=2)
+    run.blocks[0].trials[0].failed["status-500"] = 5
+    name = run.blocks[0].trials[0].variant
+    ok = sum(t.ok for b in run.blocks for t in b.trials if t.variant == name)
+    assert verdict.analyse(run).verdict.variants[name].error_ratio == pytest.approx(5 / (ok + 5))
+
+
+RUNS: dict[str, Any] = {
+    "full": lambda: builders.run(),
+    "quick": lambda: builders.run(blocks=2),
+    "one": lambda: builders.run(blocks=1),
+    "none": lambda: builders.run(blocks=0, planned=3),
+    "cpu": lambda: builders.run(builders.cpu()),
+    "open": lambda: builders.run(builders.arrivals()),
+    "overloaded": lambda: builders.run(builders.arrivals(), builders.OVERLOADED),
+    "zero": lambda: by_hand(*[(200.0, 200.0)] * 6),
+    "rejected": lambda: builders.run(rejected={1: "fault", 2: "errors", 3: "generator", 4: "oom"}),
+    "aa": lambda: builders.run(builders.experiment(variants=["platform-a", "platform-b"], ideal=None)),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_verdicts_are_valid_json_and_the_same_each_time(name: str) -> None:
+    text = results.verdict_text(verdict.analyse(RUNS[name]()).verdict)
+    assert text == results.verdict_text(verdict.analyse(RUNS[name]()).verdict)
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} in JSON")
+
+    document = json.loads(text, parse_constant=refuse)
+    jsonschema.Draft202012Validator(SCHEMA).validate(document)
+
+
+def calls(action: Callable[[], object]) -> int:
+    """Function calls of an action: unlike its time the same on every machine."""
+    profile = cProfile.Profile()
+    profile.runcall(action)
+    return sum(entry.callcount for entry in profile.getstats())
+
+
+def test_ten_times_the_blocks_cost_ten_times_the_work() -> None:
+    ten, hundred = (builders.run(blocks=n, with_series=False) for n in (10, 100))
+    assert verdict.analyse(hundred).verdict.n == 100
+    assert calls(lambda: verdict.analyse(hundred)) < 12 * calls(lambda: verdict.analyse(ten))
+
+
+def test_several_variants_are_each_compared_with_the_first() -> None:
+    a = verdict.analyse(of_three())
+    primaries = [c for c in a.verdict.comparisons if c.metric == "throughput"]
+    assert [(c.of, c.over, c.verdict) for c in primaries] == [
+        ("virtual", "platform", "faster"),
+        ("virtual-small", "platform", "faster"),
+    ]
+    assert a.verdict.comparisons[:2] == primaries, "the primary ones come first"
+    assert [c.ratio for c in primaries] == [pytest.approx(5, rel=0.01), pytest.approx(1.5, rel=0.01)]
+    # Two verdicts in one report are a family of two.
+    assert all(c.p_holm is not None and c.p_t is not None and c.p_holm >= c.p_t for c in primaries)
+    assert max(c.p_holm / c.p_t for c in primaries if c.p_holm and c.p_t) == pytest.approx(2)
+    assert a.verdict.variants["virtual-small"].constraint.resource == "unknown"
+    jsonschema.validate(json.loads(a.verdict.model_dump_json()), SCHEMA)
+
+
+def test_a_report_shows_each_comparison_of_several_variants_by_itself() -> None:
+    whole = verdict.analyse(of_three(rejected={2: "oom"}))
+    one, two = verdict.pairs(whole)
+    assert [p.run.experiment.variants for p in (one, two)] == [["platform", "virtual"], ["platform", "virtual-small"]]
+    assert {c.of for c in one.verdict.comparisons} == {"virtual"}
+    assert len(one.verdict.comparisons) + len(two.verdict.comparisons) == len(whole.verdict.comparisons)
+    assert set(two.verdict.variants) == {"platform", "virtual-small"}
+    assert (one.verdict.n, one.rejected, one.gates) == (6, whole.rejected, whole.gates)
+    markdown = report.markdown.render([one, two])
+    assert "## blocking, virtual-small under 1 CPU" in markdown
+    assert "1.5 times the throughput" in report.html.render([two])
+    assert verdict.pairs(verdict.analyse(builders.run())) == [verdict.analyse(builders.run())]
+
+
+def test_a_block_counts_with_all_its_variants_or_not_at_all() -> None:
+    run = of_three()
+    late = run.blocks[2]
+    lost = [t.model_copy(update={"started": t.started + 1}) if t.variant == "virtual-small" else t for t in late.trials]
+    run.blocks[2] = late.model_copy(update={"trials": lost})
+    a = verdict.analyse(run)
+    assert (a.verdict.n, a.verdict.valid) == (5, False)
+    assert [p.verdict.n for p in verdict.pairs(a)] == [5, 5]

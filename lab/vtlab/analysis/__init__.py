@@ -1,0 +1,1 @@
+"""From records to a verdict, by pure functions."""

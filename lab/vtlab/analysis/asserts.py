@@ -1,0 +1,88 @@
+"""``--assert 'throughput(virtual/platform) >= 1.2'``: a verdict that a pipeline can demand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vtlab.analysis.verdict import METRICS
+from vtlab.errors import AssertionFailed, BadInput
+from vtlab.model.experiment import Experiment
+from vtlab.model.records import Comparison, Verdict
+
+_FORM = re.compile(r"\s*(\w+)\s*\(\s*([\w-]+)\s*/\s*([\w-]+)\s*\)\s*(>=|<=|>|<)\s*(\d+(?:\.\d+)?)\s*")
+
+
+@dataclass(frozen=True)
+class Demand:
+    """One parsed assertion."""
+
+    text: str
+    metric: str
+    of: str
+    over: str
+    sign: str
+    value: float
+
+    def holds(self, comparison: Comparison) -> bool:
+        """Whether the whole confidence interval lies on the demanded side; never without an interval."""
+        if comparison.low is None or comparison.high is None:
+            return False
+        edge = comparison.low if self.sign.startswith(">") else comparison.high
+        return {
+            ">=": edge >= self.value,
+            ">": edge > self.value,
+            "<=": edge <= self.value,
+            "<": edge < self.value,
+        }[self.sign]
+
+
+def parse(text: str) -> Demand:
+    """The assertion in ``text``; BadInput when it has another form."""
+    match = _FORM.fullmatch(text)
+    if not match:
+        raise BadInput(f"--assert '{text}' is no assertion", "write it as 'throughput(virtual/platform) >= 1.2'")
+    return Demand(text.strip(), match[1], match[2], match[3], match[4], float(match[5]))
+
+
+def refuse_unknown(demands: Sequence[Demand], experiments: Sequence[Experiment]) -> None:
+    """BadInput for a demand that no run of the experiments could answer: to be asked before measuring."""
+    for demand in demands:
+        if demand.metric not in METRICS:
+            raise BadInput(f"--assert '{demand.text}': no metric '{demand.metric}'", f"there is: {', '.join(METRICS)}")
+        for experiment in experiments:
+            over, *others = experiment.variants
+            if demand.over != over or demand.of not in others:
+                raise BadInput(
+                    f"--assert '{demand.text}': {experiment.name} does not compare {demand.of} with {demand.over}",
+                    "write " + " or ".join(f"{demand.metric}({of}/{over})" for of in others),
+                )
+
+
+def check(demands: Sequence[Demand], verdicts: Sequence[Verdict]) -> None:
+    """AssertionFailed unless every demand holds in every verdict; BadInput for a metric nobody measured."""
+    failed = []
+    for demand in demands:
+        for verdict in verdicts:
+            found = [
+                c for c in verdict.comparisons if (c.metric, c.of, c.over) == (demand.metric, demand.of, demand.over)
+            ]
+            if not found:
+                known = ", ".join(dict.fromkeys(f"{c.metric}({c.of}/{c.over})" for c in verdict.comparisons))
+                raise BadInput(
+                    f"--assert '{demand.text}': nothing of that name in {verdict.experiment}", f"there is: {known}"
+                )
+            if not demand.holds(found[0]):
+                failed.append(f"{verdict.experiment}: '{demand.text}' does not hold: {_interval(found[0])}")
+    if failed:
+        raise AssertionFailed("; ".join(failed), "an assertion holds when the whole interval lies on its side")
+
+
+def _interval(comparison: Comparison) -> str:
+    if comparison.ratio is None:
+        who = " and ".join(comparison.overloaded)
+        return f"there is no ratio: {who} could not keep up with the arrivals" if who else "nothing was compared"
+    if comparison.low is None or comparison.high is None:
+        return f"{comparison.ratio:.4g}, no interval from a single block"
+    return f"{comparison.ratio:.4g} (95 % interval {comparison.low:.4g} to {comparison.high:.4g})"

@@ -1,0 +1,335 @@
+"""From runs to verdicts: which blocks count, the ratios over them, and what bounds each variant.
+
+Each further variant of the experiment is compared with its first (virtual over platform). Only the primary metric
+has p values and a verdict; the others have a ratio and an interval.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, cast
+
+import numpy as np
+
+from vtlab.analysis import gates, laws, statistics
+from vtlab.model.experiment import Experiment
+from vtlab.model.records import Block, Comparison, Constraint, Rejection, Trial, VariantResult, Verdict
+from vtlab.model.run import Analysis, Run
+
+#: Blocks of a full run; fewer is a quick look.
+FULL_RUN = 6
+PERCENTILES = ("p50", "p90", "p95", "p99", "p99_9")
+
+Better = Literal["higher", "lower"]
+
+
+def _percentile(name: str) -> Callable[[Trial], float | None]:
+    return lambda t: cast("float | None", getattr(t.latency, name))
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric of a trial. ``weight`` turns the mean over a block's trials into a ratio of sums."""
+
+    better: Better
+    value: Callable[[Trial], float | None]
+    weight: Callable[[Trial], float] | None = None
+
+
+#: What is compared, in this order (the primary first).
+METRICS: dict[str, Metric] = {
+    "throughput": Metric("higher", lambda t: t.throughput),
+    "latency_mean": Metric("lower", lambda t: t.latency.mean, lambda t: t.latency.count),
+    "latency_p50": Metric("lower", _percentile("p50")),
+    "latency_p99": Metric("lower", _percentile("p99")),
+    "cpu_per_request": Metric("lower", lambda t: laws.served([t], "cpu_cores"), lambda t: t.ok),
+    "memory": Metric("lower", lambda t: t.server.get("resident")),
+    "service_time": Metric("lower", lambda t: t.server.get("service_time"), lambda t: t.ok),
+}
+
+
+def analyse(run: Run) -> Analysis:
+    """One run on its own."""
+    return analyse_all([run])[0]
+
+
+def analyse_all(runs: Sequence[Run]) -> list[Analysis]:
+    """The runs of one report, in order.
+
+    Their primary p values are adjusted together (Holm): ``faster`` and ``slower`` need, besides the
+    interval, an adjusted p of at most 1 - confidence, else the verdict is ``inconclusive``. Equivalence is
+    not a rejection of "ratio 1" and an overload no test, so neither is touched. A run that lacks blocks, for
+    whatever reason, is ``inconclusive`` and does not count for the others.
+    """
+    judged = [_judge(run) for run in runs]
+    complete = [len(accepted) == run.manifest.blocks for run, (accepted, _, _) in zip(runs, judged, strict=True)]
+    adjusted = statistics.holm(
+        [
+            c.p_t if ok else None
+            for run, ok, (_, _, comparisons) in zip(runs, complete, judged, strict=True)
+            for c in _primaries(run.experiment, comparisons)
+        ]
+    )
+    family = sum(p is not None for p in adjusted)
+    given = iter(adjusted)
+    found = []
+    for run, (accepted, rejected, comparisons), ok in zip(runs, judged, complete, strict=True):
+        primaries = [_adjusted(c, next(given), family) for c in _primaries(run.experiment, comparisons)]
+        if not ok:
+            primaries = [c.model_copy(update={"verdict": "inconclusive"}) for c in primaries]
+        others = [c for c in comparisons if c.metric != run.experiment.primary]
+        found.append(_analysis(run, accepted, rejected, [*primaries, *others]))
+    return found
+
+
+def _primaries(experiment: Experiment, comparisons: Sequence[Comparison]) -> list[Comparison]:
+    return [c for c in comparisons if c.metric == experiment.primary]
+
+
+def pairs(analysis: Analysis) -> list[Analysis]:
+    """One analysis for each comparison of an experiment of more than two variants, for the report: of each with the
+    first. The gates are still of them all, for a block counts with all its variants or not at all."""
+    over, *others = analysis.run.experiment.variants
+    if len(others) == 1:
+        return [analysis]
+    found = []
+    for of in others:
+        verdict = analysis.verdict.model_copy(
+            update={
+                "comparisons": [c for c in analysis.verdict.comparisons if c.of == of],
+                "variants": {name: analysis.verdict.variants[name] for name in (over, of)},
+            }
+        )
+        experiment = analysis.run.experiment.model_copy(update={"variants": [over, of]})
+        found.append(replace(analysis, run=replace(analysis.run, experiment=experiment), verdict=verdict))
+    return found
+
+
+def _judge(run: Run) -> tuple[list[Block], list[Rejection], list[Comparison]]:
+    accepted, rejected = count(run)
+    return accepted, rejected, _comparisons(run.experiment, accepted)
+
+
+def count(run: Run) -> tuple[list[Block], list[Rejection]]:
+    """The blocks that count: the first of those without a reason against them, one per block number.
+
+    Any further block is set aside with that reason, so that measuring on cannot change a verdict.
+    """
+    accepted: list[Block] = []
+    rejected: list[Rejection] = []
+    for block in run.blocks:
+        reasons = gates.reasons(block, run.experiment)
+        if not reasons and any(b.block == block.block for b in accepted):
+            reasons = ["an earlier attempt at this block counts already"]
+        elif not reasons and len(accepted) == run.manifest.blocks:
+            reasons = [f"the run has its {run.manifest.blocks} blocks already"]
+        if reasons:
+            rejected.append(Rejection(block=block.block, attempt=block.attempt, reasons=reasons))
+        else:
+            accepted.append(block)
+    return accepted, rejected
+
+
+def _comparisons(experiment: Experiment, accepted: Sequence[Block]) -> list[Comparison]:
+    over, *others = experiment.variants
+    found = [_primary(experiment, accepted, of, over) for of in others]
+    for of in others:
+        for name in METRICS:
+            if name != experiment.primary and (logs := _log_ratios(name, accepted, of, over)):
+                found.append(_comparison(name, of, over, logs, _overloads(experiment, name, accepted, (of, over))))
+    return found
+
+
+def _log_ratios(metric: str, accepted: Sequence[Block], of: str, over: str) -> list[float]:
+    """Log ratio of each block; empty unless every trial of every block has the value, above 0."""
+    pairs = [(_values(metric, block, of), _values(metric, block, over)) for block in accepted]
+    if any(not values for pair in pairs for values in pair):
+        return []
+    return [float(statistics.log_ratio(np.asarray(a), np.asarray(b))) for a, b in pairs]
+
+
+def _values(metric: str, block: Block, variant: str) -> list[float]:
+    """What enters a block's mean: the trials' values, or of a metric that is a ratio, its ratio of sums."""
+    m, trials = METRICS[metric], [t for t in block.trials if t.variant == variant]
+    values = [m.value(t) for t in trials]
+    known = [v for v in values if v is not None and v > 0]
+    if not known or len(known) != len(values):
+        return []
+    if m.weight is None:
+        return known
+    mean = _weighted(m, trials)
+    return [mean] if mean else []
+
+
+def _weighted(metric: Metric, trials: Sequence[Trial]) -> float | None:
+    """The metric over several trials: mean, or ratio of sums; None where a trial lacks it."""
+    values = [(metric.value(t), metric.weight(t) if metric.weight else 1.0) for t in trials]
+    return laws.ratio((None if v is None else v * w, w) for v, w in values)
+
+
+def _overloads(experiment: Experiment, metric: str, accepted: Sequence[Block], of: Sequence[str]) -> list[str]:
+    """Which of these variants were overloaded in any block that counts; only latencies are touched by it."""
+    if not metric.startswith("latency"):
+        return []
+    return [v for v in experiment.variants if v in of and any(_overloaded(block, v, experiment) for block in accepted)]
+
+
+def _overloaded(block: Block, variant: str, experiment: Experiment) -> bool:
+    return any(t.variant == variant and gates.overloaded(t, experiment) for t in block.trials)
+
+
+def _comparison(metric: str, of: str, over: str, logs: Sequence[float], overloaded: list[str]) -> Comparison:
+    e = statistics.estimate(logs)
+    return Comparison(
+        metric=metric,
+        of=of,
+        over=over,
+        ratio=e.ratio,
+        low=e.low,
+        high=e.high,
+        better=METRICS[metric].better,
+        overloaded=overloaded,
+        log_ratios=list(logs),
+    )
+
+
+def _primary(experiment: Experiment, accepted: Sequence[Block], of: str, over: str) -> Comparison:
+    """The primary comparison, its verdict not yet adjusted.
+
+    Overload, on a latency (DESIGN 5.9): where one variant was overloaded in every block and the other in
+    none, the other is faster, and the ratio None, for the overloaded one's latency has no bound. Where it
+    was overloaded in some blocks only, its measured latencies are below the true ones; the interval can
+    then show that the other is faster, but neither that it is slower nor that they are alike. Where both
+    were, nothing is shown.
+    """
+    metric, better = experiment.primary, METRICS[experiment.primary].better
+    overloaded = _overloads(experiment, metric, accepted, (of, over))
+    nothing = Comparison(
+        metric=metric,
+        of=of,
+        over=over,
+        ratio=None,
+        low=None,
+        high=None,
+        better=better,
+        overloaded=overloaded,
+        verdict="inconclusive",
+    )
+    if len(overloaded) == 1 and all(_overloaded(block, overloaded[0], experiment) for block in accepted):
+        return nothing.model_copy(update={"verdict": "faster" if overloaded == [over] else "slower"})
+    logs = _log_ratios(metric, accepted, of, over)
+    if not logs:
+        return nothing
+    e = statistics.estimate(logs)
+    outcome = statistics.outcome(e.low, e.high, better)
+    possible = {of: "slower", over: "faster"}
+    if overloaded and (len(overloaded) > 1 or outcome != possible[overloaded[0]]):
+        outcome = "inconclusive"
+    found = _comparison(metric, of, over, logs, overloaded)
+    return found.model_copy(update={"p_t": e.p_t, "p_sign_flip": e.p_sign_flip, "verdict": outcome})
+
+
+def _adjusted(primary: Comparison, p: float | None, family: int) -> Comparison:
+    level = 1 - statistics.CONFIDENCE
+    verdict, confidence = primary.verdict, statistics.CONFIDENCE
+    if verdict in ("faster", "slower") and p is not None and p > level:
+        # Settled but for the other experiments: then the strictest of Holm's levels must be met.
+        verdict, confidence = "inconclusive", 1 - level / family
+    needed = None
+    if verdict == "inconclusive" and primary.log_ratios and not primary.overloaded:
+        logs = primary.log_ratios
+        e = statistics.estimate(logs)
+        needed = statistics.blocks_needed(len(logs), e.mean, e.sd, confidence=confidence)
+    return primary.model_copy(update={"p_holm": p, "verdict": verdict, "blocks_needed": needed})
+
+
+def _analysis(run: Run, accepted: list[Block], rejected: list[Rejection], comparisons: list[Comparison]) -> Analysis:
+    experiment = run.experiment
+    n = len(accepted)
+    verdict = Verdict(
+        experiment=experiment.name,
+        n=n,
+        confidence=statistics.CONFIDENCE,
+        margin=statistics.MARGIN,
+        primary=experiment.primary,
+        valid=n == run.manifest.blocks,
+        quick=n < FULL_RUN,
+        limits=experiment.limits.model_dump(mode="json"),
+        comparisons=comparisons,
+        variants={v: _variant(laws.measured(accepted, experiment, v)) for v in experiment.variants},
+        rejected=rejected,
+        environment=_environment(run, accepted or run.blocks),
+    )
+    return Analysis(run, accepted, rejected, verdict, gates.rows(accepted or run.blocks, experiment))
+
+
+def _variant(m: laws.Measured) -> VariantResult:
+    """One variant over the blocks that count; without any, throughput 0 and nothing known."""
+    throughput = m.throughput or 0.0
+    latency = {"mean": _weighted(METRICS["latency_mean"], [t for t in m.trials if t.latency.count])}
+    for name in PERCENTILES:
+        latency[name] = _weighted(Metric("lower", _percentile(name)), m.trials)
+    latency["max"] = max((t.latency.max for t in m.trials if t.latency.max is not None), default=None)
+    failed = sum(sum(t.failed.values()) for t in m.trials)
+    ok = sum(t.ok for t in m.trials)
+    service = _weighted(METRICS["service_time"], m.trials)
+    mean = latency["mean"]
+    explained = (
+        laws.explain(m)
+        if m.trials
+        else laws.Explanation(Constraint(resource="unknown", utilisation=None, bound=None), None, [])
+    )
+    ideal = (m.experiment.ideal or {}).get(m.variant)
+    resident = [t.server.get("resident") for t in m.trials]
+    known = [r for r in resident if r is not None]
+    return VariantResult(
+        throughput=throughput,
+        latency=latency,
+        error_ratio=failed / (ok + failed) if ok + failed else 0.0,
+        dropped_ratio=laws.ratio((t.dropped, t.started + t.dropped) for t in m.trials) or 0.0,
+        cpu_per_request=laws.served(m.trials, "cpu_cores"),
+        memory=max(known, default=None),
+        service_time=service,
+        # Two clocks: what is below zero is no queue.
+        queue_time=None if service is None or mean is None else max(0.0, mean - service),
+        constraint=explained.constraint,
+        next=explained.next,
+        bounds=explained.bounds,
+        pinned=_pinned(m),
+        ideal=ideal,
+        fidelity=throughput / ideal if ideal and m.trials else None,
+    )
+
+
+def _pinned(m: laws.Measured) -> dict[str, float]:
+    """Pinnings per second of all windows by place, most first."""
+    seconds = math.fsum(t.window for t in m.trials)
+    places = {place for t in m.trials for place in t.pinned}
+    rates = {place: math.fsum(t.pinned.get(place, 0.0) for t in m.trials) / seconds for place in places}
+    return dict(sorted(rates.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _environment(run: Run, blocks: Sequence[Block]) -> dict[str, Any]:
+    """What a reader needs to trust or repeat it: the manifest, and what each JVM said of itself."""
+    m = run.manifest
+    instances = {i.variant: i for block in reversed(blocks) for i in block.instances}
+    return {
+        "run_id": m.run_id,
+        "started": m.started,
+        "target": m.target,
+        "command": m.command,
+        "commit": m.commit,
+        "seed": m.seed,
+        "planned_blocks": m.blocks,
+        "cpu_limited": m.cpu_limited,
+        "versions": m.versions,
+        "jvm_flags": m.jvm_flags,
+        "machine": m.machine,
+        "instances": {
+            v: instances[v].model_dump(mode="json", include={"java", "gc", "processors", "cpu_limit"})
+            for v in run.experiment.variants
+            if v in instances
+        },
+    }

@@ -1,0 +1,233 @@
+"""Watches this machine while k6 loads the variants: could it generate the load, and was it left alone?"""
+
+from __future__ import annotations
+
+import bisect
+import os
+import platform
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+
+from vtlab.host import cgroup
+
+#: Seconds between samples.
+INTERVAL = 0.25
+_TICK = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Counters of one process since it started, in seconds: CPU time, and time that its threads were ready to
+    run but waited for a CPU."""
+
+    cpu: float
+    delay: float
+    #: How often one of its threads was given a CPU.
+    slices: int = 0
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Everything read at one time (epoch ms). Machine counters are ticks over all cores since boot."""
+
+    at: int
+    total: int
+    idle: int
+    steal: int
+    generator: Usage | None = None
+    prometheus: Usage | None = None
+    #: Periods and throttled periods of the group that limits k6; None where nothing does.
+    periods: tuple[int, int] | None = None
+
+
+@dataclass
+class Delays:
+    """Run-queue delay of a process's threads, summed. Threads that have ended keep what they had."""
+
+    _last: dict[str, tuple[int, int]] = field(default_factory=dict)
+    _ended: tuple[int, int] = (0, 0)
+
+    def update(self, tasks: Mapping[str, tuple[int, int]]) -> tuple[float, int]:
+        """``tasks``: nanoseconds waited and time slices of each living thread. Returns the sums, of seconds
+        and of slices; never less than before."""
+        for task, before in self._last.items():
+            # A thread that is gone, or a new one with its number: its counters began again.
+            if tasks.get(task, (-1, -1)) < before:
+                self._ended = (self._ended[0] + before[0], self._ended[1] + before[1])
+        self._last = dict(tasks)
+        waited, slices = (self._ended[i] + sum(task[i] for task in tasks.values()) for i in (0, 1))
+        return waited / 1e9, slices
+
+
+def difference(samples: list[Sample], start_ms: int, end_ms: int) -> dict[str, float | None]:
+    """What happened between two times, from the samples around them (linear in between).
+
+    - ``idle_cores``: share of all cores that was idle; ``steal``: share that the hypervisor took
+    - ``generator_cpu``, ``prometheus_cpu``: cores that k6 and Prometheus used
+    - ``generator_delay``, ``prometheus_delay``: their run-queue delay over their CPU time; ``generator_wait``: k6's
+      in seconds per time slice, so how long a ready thread waited for a CPU on average
+    - ``generator_throttled``: share of k6's quota periods that were throttled; None without a quota
+
+    A value is None where the samples do not reach.
+    """
+
+    def counter(read: str) -> float | None:
+        ends = [_at(samples, moment, read) for moment in (start_ms, end_ms)]
+        return None if ends[0] is None or ends[1] is None else ends[1] - ends[0]
+
+    def ratio(above: float | None, below: float | None) -> float | None:
+        return None if above is None or below is None or below <= 0 else above / below
+
+    seconds = (end_ms - start_ms) / 1000
+    total, cpu = counter("total"), counter("generator.cpu")
+    return {
+        "idle_cores": ratio(counter("idle"), total),
+        "steal": ratio(counter("steal"), total),
+        "generator_cpu": ratio(cpu, seconds),
+        "generator_delay": ratio(counter("generator.delay"), cpu),
+        "generator_wait": ratio(counter("generator.delay"), counter("generator.slices")),
+        "generator_throttled": ratio(counter("periods.1"), counter("periods.0")),
+        "prometheus_cpu": ratio(counter("prometheus.cpu"), seconds),
+        "prometheus_delay": ratio(counter("prometheus.delay"), counter("prometheus.cpu")),
+    }
+
+
+def reaching(samples: Sequence[Sample], end_ms: int, within_ms: float) -> int:
+    """``end_ms``, or the time of k6's last sample where that is at most ``within_ms`` before it: k6 ends with its last
+    window when every request is answered at once."""
+    last = next((sample.at for sample in reversed(samples) if sample.generator), end_ms)
+    return last if end_ms - within_ms <= last < end_ms else end_ms
+
+
+def _at(samples: list[Sample], moment: int, read: str) -> float | None:
+    after = bisect.bisect_left(samples, moment, key=lambda sample: sample.at)
+    if after == len(samples) or (after == 0 and samples[0].at != moment):
+        return None
+    right = _read(samples[after], read)
+    if samples[after].at == moment or right is None:
+        return right
+    left = _read(samples[after - 1], read)
+    if left is None:
+        return None
+    share = (moment - samples[after - 1].at) / (samples[after].at - samples[after - 1].at)
+    return left + share * (right - left)
+
+
+def _read(sample: Sample, name: str) -> float | None:
+    part, _, key = name.partition(".")
+    value = getattr(sample, part)
+    if value is None or not key:
+        return None if value is None else float(value)
+    return float(value[int(key)] if isinstance(value, tuple) else getattr(value, key))
+
+
+class Sampler:
+    """Samples in a thread of its own, from entry to exit; its window is read afterwards or meanwhile."""
+
+    def __init__(self, generator: int | None = None, prometheus: int | None = None, proc: Path = Path("/proc")) -> None:
+        """The pids of k6 and of Prometheus."""
+        self._pids = {"generator": generator, "prometheus": prometheus}
+        self._delays = {"generator": Delays(), "prometheus": Delays()}
+        self._proc = proc
+        self._samples: list[Sample] = []
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="machine", daemon=True)
+
+    def window(self, start_ms: int, end_ms: int) -> dict[str, float | None]:
+        """See ``difference`` and ``reaching``."""
+        samples = list(self._samples)
+        return difference(samples, start_ms, reaching(samples, end_ms, 2000 * INTERVAL))
+
+    def sample(self) -> Sample:
+        """Reads everything once."""
+        total, idle, steal = _machine(self._proc)
+        pid = self._pids["generator"]
+        stat = cgroup.limited_cpu_stat(pid) if pid is not None else None
+        return Sample(
+            at=round(time.time() * 1000),
+            total=total,
+            idle=idle,
+            steal=steal,
+            generator=self._usage("generator"),
+            prometheus=self._usage("prometheus"),
+            periods=(stat.periods, stat.throttled_periods) if stat else None,
+        )
+
+    def _usage(self, name: str) -> Usage | None:
+        pid = self._pids[name]
+        if pid is None:
+            return None
+        try:
+            fields = (self._proc / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
+        except OSError:
+            return None
+        if fields[0] in ("Z", "X"):
+            return None
+        cpu = (int(fields[11]) + int(fields[12])) / _TICK
+        return Usage(cpu, *self._delays[name].update(_task_delays(self._proc / str(pid) / "task")))
+
+    def _run(self) -> None:
+        while True:
+            self._samples.append(self.sample())
+            if self._stop.wait(INTERVAL):
+                self._samples.append(self.sample())
+                return
+
+    def __enter__(self) -> Sampler:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._stop.set()
+        self._thread.join()
+
+
+def _task_delays(tasks: Path) -> dict[str, tuple[int, int]]:
+    """Nanoseconds that each thread has waited for a CPU, and its time slices; without those just ended."""
+    found = {}
+    try:
+        names = os.listdir(tasks)  # noqa: PTH208
+    except OSError:
+        return {}
+    for name in names:
+        try:
+            with open(f"{tasks}/{name}/schedstat", "rb") as file:  # noqa: PTH123 (many, four times a second)
+                _, waited, slices = file.read().split()
+            found[name] = (int(waited), int(slices))
+        except (OSError, ValueError):
+            continue
+    return found
+
+
+def _machine(proc: Path) -> tuple[int, int, int]:
+    """Ticks over all cores: all, idle (waiting for a disk is idle, too), stolen."""
+    with (proc / "stat").open(encoding="ascii") as file:
+        ticks = [int(value) for value in file.readline().split()[1:9]]
+    return sum(ticks), ticks[3] + ticks[4], ticks[7]
+
+
+def describe(host: cgroup.Host | None = None) -> dict[str, str]:
+    """This machine, for the manifest."""
+    host = host or cgroup.Host()
+    cpu = _field(host.proc("cpuinfo"), "model name") or _field(host.proc("cpuinfo"), "Hardware") or platform.machine()
+    memory = _field(host.proc("meminfo"), "MemTotal").split()
+    return {
+        "kernel": platform.release(),
+        "cgroup": host.version(),
+        "cpu": cpu,
+        "cores": str(os.cpu_count() or 1),
+        "memory": f"{int(memory[0]) / 1024 / 1024:.1f} GiB" if memory else "unknown",
+        "load": " ".join(f"{value:.2f}" for value in os.getloadavg()),
+    }
+
+
+def _field(path: Path, name: str) -> str:
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    return next((line.partition(":")[2].strip() for line in lines if line.partition(":")[0].strip() == name), "")

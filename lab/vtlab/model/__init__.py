@@ -1,0 +1,1 @@
+"""What is measured and what is recorded: experiments, variants, services, records.."""

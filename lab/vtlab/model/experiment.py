@@ -1,0 +1,304 @@
+"""The experiment: a workload, a load, limits and variants, one JSON file each in ``k6/experiments/``."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from vtlab.errors import BadInput
+from vtlab.model import units, variant
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+Duration = Annotated[str, Field(pattern=r"^\d+(\.\d+)?(ms|s|m|h)$", description="50ms, 5s, 1m")]
+Need = Literal["database", "downstream", "jdk21"]
+
+
+class Request(_Strict):
+    """What one request asks of the service."""
+
+    method: Literal["GET", "POST"] = "GET"
+    path: Annotated[str, Field(pattern=r"^/")]
+    query: dict[str, str] = {}
+    status: Annotated[int, Field(ge=100, le=599, description="the expected status")] = 200
+
+
+class ClosedLoad(_Strict):
+    """A fixed number of users, each sending its next request when the one before is answered."""
+
+    model: Literal["closed"]
+    users: Annotated[int, Field(gt=0, le=20000)]
+    think_time: Duration = "0s"
+
+
+class OpenLoad(_Strict):
+    """Arrivals at a fixed rate, whether or not the service keeps up, dealt to the users in turn."""
+
+    model: Literal["open"]
+    rate: Annotated[float, Field(gt=0, description="arrivals per second")]
+    users: Annotated[int, Field(gt=0, le=20000, description="an arrival whose user is still busy is dropped")]
+
+
+Load = Annotated[ClosedLoad | OpenLoad, Field(discriminator="model")]
+
+
+class Windows(_Strict):
+    """How long things take within a block."""
+
+    warmup_users: Annotated[int, Field(gt=0)]
+    warmup_query: Annotated[
+        dict[str, str] | None,
+        Field(description="replaces the request's query in the warm-up: cheaper requests, so that the JIT sees many"),
+    ] = None
+    warmup_load: Duration
+    warmup_cycles: Annotated[
+        int, Field(ge=3, description="at least; the last two are judged against the best before")
+    ] = 3
+    max_cycles: Annotated[int, Field(ge=3, le=60)] = 8
+    spread: Annotated[Duration, Field(description="over which the users start, at least, where no ideal gives it")] = (
+        "1s"
+    )
+    measure: Duration
+    measure_of: Annotated[
+        dict[str, Duration], Field(description="windows of variants that need others, as one that answers rarely")
+    ] = {}
+    trials: Annotated[
+        Literal[1, 2], Field(description="of each variant in a block; 1, where they take minutes, is not mirrored")
+    ] = 2
+    drain: Annotated[
+        bool,
+        Field(description="false: what is unanswered when a trial's window ends is given up; needs one trial of each"),
+    ] = True
+
+
+class Limits(_Strict):
+    """What each variant may use, the same on every target."""
+
+    cpu: Annotated[float, Field(ge=units.LEAST_CORES, description="cores")]
+    memory: Annotated[str, Field(pattern=r"^\d+(Ki|Mi|Gi)$")]
+    heap: Annotated[str, Field(pattern=r"^\d+[kmg]$", description="as for -Xmx")]
+
+
+class Properties(_Strict):
+    """What makes a variant, where its name alone does not say so."""
+
+    threads: Annotated[variant.Threads, Field(description="what handles a request")]
+    java: Annotated[int | None, Field(ge=21, description="major version of the JDK; the newest that is there")] = None
+    settings: Annotated[dict[str, str], Field(description="environment of this variant alone")] = {}
+    jvm_flags: Annotated[list[str], Field(description="of this variant alone")] = []
+
+
+class PublishedFigure(_Strict):
+    """What was published of one variant."""
+
+    said: Annotated[str, Field(min_length=1, description="as it was published: 39.3/s, 16,217 ms")]
+    throughput: Annotated[float, Field(gt=0, description="the same in requests per second")]
+
+
+class Sizes(_Strict):
+    """Other sizes than the experiment's own."""
+
+    request: Request | None = None
+    load: Load | None = None
+    windows: Windows | None = None
+    max_response: Duration | None = None
+
+
+class Publication(_Strict):
+    """The published result that an experiment reproduces, and why it came out as it did."""
+
+    number: Annotated[str, Field(pattern=r"^\d{3}$")]
+    title: Annotated[str, Field(min_length=1)]
+    setting: Annotated[str, Field(min_length=1, description="what was measured, as published")]
+    figures: Annotated[dict[str, PublishedFigure], Field(description="by variant")] = {}
+    explanation: Annotated[str, Field(min_length=1)]
+    sizes: Annotated[Sizes | None, Field(description="as published, where the experiment's own are smaller")] = None
+
+
+class Experiment(_Strict):
+    """One experiment. Unknown keys are errors."""
+
+    schema_: Annotated[str | None, Field(alias="$schema", description="this schema, for editors")] = None
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
+    description: Annotated[str, Field(min_length=1)]
+    publication: Publication | None = None
+    request: Request
+    load: Load
+    primary: Literal["throughput", "latency_p99"]
+    windows: Windows
+    max_response: Duration
+    limits: Limits
+    variants: Annotated[
+        list[str], Field(min_length=2, max_length=8, description="each is compared with the first of them")
+    ]
+    properties: Annotated[
+        dict[str, Properties], Field(description="of the variants that are not just platform, virtual or reactive")
+    ] = {}
+    settings: Annotated[dict[str, str], Field(description="environment for every variant")] = {}
+    needs: list[Need] = []
+    ideal: Annotated[
+        dict[str, float] | None, Field(description="requests per second by the operational laws, per variant")
+    ] = None
+
+    @field_validator("variants")
+    @classmethod
+    def _distinct(cls, names: list[str]) -> list[str]:
+        for name in names:
+            if not re.fullmatch(r"[a-z][a-z0-9-]{0,30}", name):
+                raise ValueError(f"'{name}' must be lower case letters, digits and dashes, at most 31")
+        if len(set(names)) != len(names):
+            raise ValueError("the variants must differ")
+        return names
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Experiment:
+        if self.primary == "latency_p99" and self.load.model == "closed":
+            raise ValueError("latency needs open load: closed load hides it when the service slows down")
+        if self.windows.max_cycles < self.windows.warmup_cycles:
+            raise ValueError("windows.max_cycles is below windows.warmup_cycles")
+        if not self.windows.drain and (self.windows.trials > 1 or self.load.model == "open"):
+            raise ValueError("windows.drain: false needs windows.trials: 1 and closed load")
+        for name in self.variants:
+            if name not in self.properties and variant.kind(name) not in variant.ENVIRONMENT:
+                raise ValueError(
+                    f"unknown variant '{name}': known are {', '.join(variant.ENVIRONMENT)}; say in properties what"
+                    " another one is"
+                )
+        for name in self.properties:
+            if name not in self.variants:
+                raise ValueError(f"properties names '{name}', which is not among the variants")
+            if name in variant.ENVIRONMENT and name != self.properties[name].threads:
+                raise ValueError(f"properties.{name}.threads must be '{name}', or another name is needed")
+        for name in self.publication.figures if self.publication else ():
+            if name not in self.variants:
+                raise ValueError(f"publication.figures names '{name}', which is not among the variants")
+        for name, rate in (self.ideal or {}).items():
+            if name not in self.variants:
+                raise ValueError(f"ideal names '{name}', which is not among the variants")
+            if rate <= 0:
+                raise ValueError(f"ideal of '{name}' must be above 0")
+        for key in ("warmup_load", "spread", "measure"):
+            if units.seconds(getattr(self.windows, key)) <= 0:
+                raise ValueError(f"windows.{key} must be above 0")
+        for name, window in self.windows.measure_of.items():
+            if name not in self.variants:
+                raise ValueError(f"windows.measure_of names '{name}', which is not among the variants")
+            if units.seconds(window) <= 0:
+                raise ValueError(f"windows.measure_of.{name} must be above 0")
+        longest = units.seconds(self.max_response)
+        if longest <= 0:
+            raise ValueError("max_response must be above 0")
+        # Each user has an arrival every users/rate seconds, and one answer that takes longer costs it the next. With
+        # fewer users a few slow answers would look like a service that does not keep up.
+        if isinstance(self.load, OpenLoad) and self.load.users < self.load.rate * longest / 2:
+            raise ValueError(
+                f"load.users must be at least {math.ceil(self.load.rate * longest / 2)}: rate x max_response / 2"
+            )
+        return self
+
+    def document(self) -> dict[str, Any]:
+        """This experiment as the JSON that k6 reads."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+    def as_published(self) -> Experiment:
+        """The same with the published sizes; itself where these are its own."""
+        sizes = self.publication.sizes if self.publication else None
+        if sizes is None:
+            return self
+        return Experiment.model_validate(self.document() | sizes.model_dump(mode="json", exclude_none=True))
+
+    def of_published_size(self) -> bool:
+        """Whether requests and think time are the published ones: of others the figures cannot be compared."""
+        sizes = self.publication.sizes if self.publication else None
+        if sizes is None:
+            return True
+        loads = (self.load, sizes.load or self.load)
+        think = [load.think_time if isinstance(load, ClosedLoad) else None for load in loads]
+        return self.request == (sizes.request or self.request) and think[0] == think[1]
+
+    def window_of(self, name: str) -> str:
+        """The length of this variant's windows."""
+        return self.windows.measure_of.get(name, self.windows.measure)
+
+    def properties_of(self, name: str) -> Properties:
+        """What makes this variant. KeyError for one that is not of this experiment."""
+        kind = variant.kind(name)
+        if kind in self.properties:
+            return self.properties[kind]
+        return Properties.model_validate({"threads": kind}) if name in self.variants else self.properties[name]
+
+    def environment_of(self, name: str) -> dict[str, str]:
+        """The environment that makes this variant, without what is the same for all (``settings``)."""
+        found = self.properties_of(name)
+        return {**variant.ENVIRONMENT[found.threads], **found.settings}
+
+    @property
+    def better(self) -> Literal["higher", "lower"]:
+        """Which direction of the primary metric is good."""
+        return "higher" if self.primary == "throughput" else "lower"
+
+
+def parse(text: str, where: str) -> Experiment:
+    """The experiment in ``text``; BadInput names every wrong key and the file (``where``)."""
+    try:
+        data = json.loads(text)
+    except json.JSONDecodeError as e:
+        raise BadInput(f"{where}: no valid JSON: {e.msg} at line {e.lineno}, column {e.colno}", "mend the file") from e
+    try:
+        return Experiment.model_validate(data)
+    except ValidationError as e:
+        wrong = "; ".join(f"{_place(error['loc'])}: {_words(error)}" for error in e.errors())
+        raise BadInput(
+            f"{where}: {wrong}", "the keys and their ranges stand in k6/experiments/experiment.schema.json"
+        ) from e
+
+
+def _place(loc: tuple[int | str, ...]) -> str:
+    return ".".join(str(part) for part in loc if part not in ("closed", "open")) or "the file"
+
+
+def _words(error: Any) -> str:
+    if error["type"] == "extra_forbidden":
+        return "unknown key"
+    if error["type"] == "missing":
+        return "missing"
+    return str(error["msg"]).removeprefix("Value error, ")
+
+
+def load(name: str, folder: Path) -> Experiment:
+    """The experiment of that name in ``folder``, or at that path when it ends in ``.json``."""
+    path = Path(name) if name.endswith(".json") else folder / f"{name}.json"
+    if not path.is_file():
+        raise BadInput(f"unknown experiment '{name}'", f"known are: {', '.join(names(folder))} (vtlab list)")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path}: no UTF-8 at byte {error.start}", "save it as UTF-8") from error
+    except OSError as error:
+        raise BadInput(f"cannot read {path}: {error.strerror or error}", "make it readable") from error
+    found = parse(text, str(path))
+    if found.name != path.stem:
+        raise BadInput(f"{path}: name is '{found.name}', the file's is '{path.stem}'", "let them agree")
+    return found
+
+
+def names(folder: Path) -> list[str]:
+    """The names of the experiments in ``folder``, sorted."""
+    return sorted(p.stem for p in folder.glob("*.json") if p.name != "experiment.schema.json")
+
+
+def schema() -> str:
+    """The JSON Schema of an experiment, as committed in ``k6/experiments/experiment.schema.json``."""
+    return json.dumps(Experiment.model_json_schema(by_alias=True), indent=2) + "\n"
+
+
+if __name__ == "__main__":
+    print(schema(), end="")

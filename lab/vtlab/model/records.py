@@ -1,0 +1,264 @@
+"""What is recorded: the documents that k6 writes, the lines of ``trials.jsonl``, the manifest, the verdict.
+
+Times are epoch milliseconds, durations and latencies seconds, memory bytes, CPU cores or CPU seconds.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Record(BaseModel):
+    """Base of all records: unknown keys are errors, so that a typo never passes for a value."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Latency(Record):
+    """Client latency of the OK requests completed in a window, in seconds.
+
+    A percentile is None where fewer than 10 samples lie beyond it; all are None where ``count`` is 0.
+    """
+
+    count: int
+    mean: float | None
+    p50: float | None
+    p90: float | None
+    p95: float | None
+    p99: float | None
+    p99_9: float | None
+    max: float | None
+
+
+class InFlight(Record):
+    """Requests of this trial in flight at the edges of its window, as the client counts them."""
+
+    start: int
+    end: int
+
+
+class Trial(Record):
+    """One variant under load (also a warm-up cycle or the single-user phase), as k6 and Prometheus saw it."""
+
+    variant: str
+    phase: Literal["warmup", "single", "measure"]
+    position: int
+    begin: int
+    start: int
+    end: int
+    drained: int
+    users: int
+    started: int
+    #: Answered, failed, or given up.
+    completed: int
+    ok: int
+    failed: dict[str, int]
+    failed_outside: int
+    #: Of the completed, those that had no answer when the window ended, and were not waited for.
+    given_up: int = 0
+    throughput: float
+    latency: Latency
+    dropped: int
+    late_max: float
+    in_flight: InFlight
+    #: The named expressions (``vtlab.catalogue.expressions``) over exactly this window; None where nothing was scraped.
+    server: dict[str, float | None] = {}
+    #: Pinnings of virtual threads in this window by the place that had them wait, ``class:line``; most first.
+    pinned: dict[str, float] = {}
+    #: The machine and the load generator in this window (``vtlab.host.machine``).
+    machine: dict[str, float | None] = {}
+
+    @property
+    def window(self) -> float:
+        """Length of the measured window in seconds."""
+        return (self.end - self.start) / 1000
+
+
+class K6Document(Record):
+    """What ``k6/block.ts`` writes for one call."""
+
+    version: Literal[1]
+    experiment: str
+    run_id: str
+    block: int
+    order: list[str]
+    #: False when the users did not agree on when a phase began: the generator stalled.
+    agreed: bool
+    warmup: list[Trial]
+    single: list[Trial]
+    trials: list[Trial]
+
+
+class Instance(Record):
+    """One JVM (or pod) of one block, and what it says of itself."""
+
+    variant: str
+    #: Names the process or pod uniquely: ``pid:start-time`` or the pod's uid.
+    identity: str
+    java: str
+    gc: str
+    processors: int
+    #: Cores; None when nothing limits it (``--no-cpu-limit``).
+    cpu_limit: float | None
+    started_in: float
+    #: The same identity, no restart and no OOM kill at the block's end.
+    alive: bool = True
+    #: Kernel OOM kills in its cgroup.
+    oom_kills: int = 0
+
+
+class Block(Record):
+    """One line of ``trials.jsonl``: one attempt at one block. Whether it counts is for ``vtlab.analysis.gates``."""
+
+    version: Literal[1] = 1
+    block: int
+    attempt: int
+    order: list[str]
+    agreed: bool = True
+    warmup: list[Trial] = []
+    single: list[Trial] = []
+    trials: list[Trial] = []
+    instances: list[Instance] = []
+    #: What broke while it ran ("platform: the JVM ended with exit code 137"): any fault rejects the block.
+    faults: list[str] = []
+
+
+class Facts(Record):
+    """What a target would run an experiment with, for the manifest."""
+
+    versions: dict[str, str]
+    jvm_flags: list[str]
+    #: Of the machine or of the cluster.
+    machine: dict[str, str]
+
+
+class Manifest(Record):
+    """What ran, on what, and how to run it again. Written once, before the first block."""
+
+    version: Literal[1] = 1
+    run_id: str
+    #: UTC, ISO 8601.
+    started: str
+    target: Literal["local", "kubernetes"]
+    #: Where in the cluster: context, namespace, release. Empty for a local run.
+    cluster: dict[str, str] = {}
+    #: The experiment as resolved: overrides such as ``--cpu`` applied.
+    experiment: dict[str, Any]
+    blocks: int
+    seed: int
+    #: Attempts in all blocks together that may be rejected before the run is invalid.
+    max_rejected: int
+    command: str
+    #: What the call demanded of the verdict (``--assert``); a resumed run still owes it.
+    asserts: list[str] = []
+    commit: str
+    versions: dict[str, str]
+    jvm_flags: list[str]
+    cpu_limited: bool
+    #: Where the Prometheus of a local run listens, and keeps its data; None: it listens anywhere, and its data go.
+    prometheus_port: int | None = None
+    #: kernel, cgroup version, CPU model, cores, memory, load at the start.
+    machine: dict[str, str]
+
+
+class Comparison(Record):
+    """Ratio of one metric between two variants, with its confidence interval over blocks.
+
+    ``low`` and ``high`` are None when there are too few blocks for an interval (n < 2). ``ratio`` is None, too,
+    when no block counts, or when one variant was overloaded in every block: its latency has no upper bound.
+    """
+
+    metric: str
+    of: str
+    over: str
+    ratio: float | None
+    low: float | None
+    high: float | None
+    better: Literal["higher", "lower"]
+    #: The rest on the primary metric only.
+    p_t: float | None = None
+    p_holm: float | None = None
+    p_sign_flip: float | None = None
+    verdict: Literal["faster", "slower", "equivalent", "inconclusive"] | None = None
+    #: The variant ``over`` could not keep up with open load (or ``of``): latency there is unbounded.
+    overloaded: list[str] = []
+    #: Blocks that would probably settle an inconclusive verdict, in all; None where it is settled or unknowable.
+    blocks_needed: int | None = None
+    #: Log ratio of each accepted block, in block order.
+    log_ratios: list[float] = []
+
+
+class Bound(Record):
+    """Most throughput that one resource allows: capacity over demand per request."""
+
+    resource: str
+    #: Requests per second.
+    bound: float
+    #: Measured throughput over the bound.
+    utilisation: float
+    #: Capacity (cores, threads, connections, users) and demand (resource seconds per request).
+    capacity: float
+    demand: float
+
+
+class Constraint(Record):
+    """The resource that bounds a variant; ``unknown`` when nothing measured explains it (no bound then)."""
+
+    resource: str
+    utilisation: float | None
+    bound: float | None
+
+
+class VariantResult(Record):
+    """One variant over all accepted blocks: means of trials; ratios of sums for the shares."""
+
+    throughput: float
+    latency: dict[str, float | None]
+    error_ratio: float
+    #: Of scheduled arrivals (open load), the share that was dropped.
+    dropped_ratio: float
+    #: CPU seconds per OK request.
+    cpu_per_request: float | None
+    #: Largest resident set, bytes.
+    memory: float | None
+    #: Server side mean, seconds; the client's mean minus it is the queue time.
+    service_time: float | None
+    queue_time: float | None
+    constraint: Constraint
+    next: Constraint | None
+    bounds: list[Bound]
+    #: Pinnings of virtual threads per second by the place that had them wait, ``class:line``; most first.
+    pinned: dict[str, float]
+    #: Throughput by the operational laws, where the experiment has it, and measured over it.
+    ideal: float | None
+    fidelity: float | None
+
+
+class Rejection(Record):
+    """A block attempt that does not count, with every reason."""
+
+    block: int
+    attempt: int
+    reasons: list[str]
+
+
+class Verdict(Record):
+    """``verdict.json``."""
+
+    version: Literal[1] = 1
+    experiment: str
+    n: int
+    confidence: float
+    margin: float
+    primary: str
+    #: All planned blocks were measured and passed the gates.
+    valid: bool
+    #: Fewer than six blocks.
+    quick: bool
+    limits: dict[str, Any]
+    comparisons: list[Comparison]
+    variants: dict[str, VariantResult]
+    rejected: list[Rejection]
+    environment: dict[str, Any]

@@ -1,0 +1,38 @@
+"""From a results directory to the analysis of a run: pure functions, no clock, no network."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from vtlab.model.experiment import Experiment
+from vtlab.model.records import Block, Manifest, Rejection, Verdict
+
+#: One block's samples: variant -> metric (``expressions.CHARTED``) -> [[epoch ms, value], …].
+BlockSeries = dict[str, dict[str, list[list[float]]]]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A results directory as read: everything recorded, nothing judged."""
+
+    name: str
+    manifest: Manifest
+    experiment: Experiment
+    blocks: list[Block]
+    #: (block, attempt) -> samples; absent where a run was killed before they were written.
+    series: dict[tuple[int, int], BlockSeries]
+    #: What reading it passed over: a last line that a killed run left unfinished.
+    warnings: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """A run, judged: which blocks count, and the verdict over them."""
+
+    run: Run
+    accepted: list[Block]
+    rejected: list[Rejection]
+    verdict: Verdict
+    #: One row per gate (``vtlab.gates.rows``): name, limit, worst value seen in accepted blocks, passed.
+    gates: list[dict[str, Any]]

@@ -1,0 +1,1 @@
+"""What a run will do: its blocks, their order, how long they take."""

@@ -1,0 +1,86 @@
+"""What an experiment needs beside its variants on this machine: whether it can be had, and the running of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from vtlab.host import tools
+from vtlab.host.processes import Ledger
+from vtlab.host.tools import Java, Tool
+from vtlab.services import database, downstream
+from vtlab.services.database import Database
+from vtlab.services.downstream import Downstream
+
+#: Where below a run's folder its database stores.
+DATABASE = "database"
+
+
+def versions(needs: Sequence[str], repository: Path) -> dict[str, str]:
+    """The versions of what an experiment needs; PrerequisiteMissing for the first that cannot be had, BadInput for one
+    of the user's own that makes no sense."""
+    found = {}
+    if "database" in needs:
+        found["database"] = database_version(repository)
+    if "downstream" in needs:
+        # vtlab's own one is the app.
+        theirs = downstream.own()
+        if theirs:
+            downstream.require(theirs)
+            found["downstream"] = f"of {downstream.URL}"
+    if "jdk21" in needs:
+        found["jdk21"] = tools.find_java("21").named
+    return found
+
+
+def database_version(repository: Path) -> str:
+    """The version of the user's own database, else of vtlab's. Errors as of ``versions``."""
+    access = database.own()
+    return database.version_of(access) if access else tools.find_mariadb(repository).version
+
+
+class Beside:
+    """What runs beside the variants of a run: started by the first block that needs it, again where it ended."""
+
+    def __init__(self, repository: Path, folder: Path, java: Java, app: Tool, ledger: Ledger) -> None:
+        self._repository = repository
+        self._folder = folder
+        self._java = java
+        self._app = app
+        self._ledger = ledger
+        self._database: Database | None = None
+        self._downstream: Downstream | None = None
+
+    def start(self, needs: Sequence[str]) -> dict[str, str]:
+        """Has everything run that is needed; returns the environment that tells a variant where it is.
+
+        BlockFault when something does not start; PrerequisiteMissing and BadInput as of ``versions``.
+        """
+        told: dict[str, str] = {}
+        logs = self._folder / "logs"
+        if "database" in needs:
+            access = database.own()
+            if access is None:
+                if self._database is None:
+                    tool = tools.find_mariadb(self._repository)
+                    self._database = Database(tool, self._folder / DATABASE, self._ledger, logs / "database.log")
+                self._database.start()
+                access = self._database.access
+            told |= access.environment()
+        if "downstream" in needs:
+            url = downstream.own()
+            if url is None:
+                if self._downstream is None:
+                    self._downstream = Downstream(self._java, self._app, self._ledger, logs / "downstream.log")
+                self._downstream.start()
+                url = self._downstream.url
+            told |= downstream.environment(url)
+        return told
+
+    def ended(self) -> str | None:
+        """What of it ended, and how; None while all runs."""
+        for each in (self._database, self._downstream):
+            how = each.ended() if each else None
+            if how is not None:
+                return how
+        return None

@@ -1,0 +1,1 @@
+"""Where variants run: this machine or a cluster."""

@@ -1,0 +1,86 @@
+"""One call of k6: its command, its environment, and the document that it leaves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from vtlab.errors import BlockFault
+from vtlab.model.records import K6Document
+
+#: Exit codes with a document: 0, and 99 for a threshold that was crossed, which the gates judge better.
+DONE = (0, 99)
+
+
+@dataclass(frozen=True)
+class Call:
+    """What one call of ``k6/block.ts`` is to do; paths are absolute."""
+
+    script: Path
+    experiment: Path
+    #: variant -> base URL
+    targets: Mapping[str, str]
+    order: Sequence[str]
+    warmup_cycles: int
+    #: Length of the single-user phases (``5s``); None for none.
+    single: str | None
+    run_id: str
+    block: int
+    document: Path
+    #: The number of the first trial in its block.
+    position: int = 1
+    #: False: what is unanswered when the last window ends is given up.
+    drain: bool = True
+
+
+def command(k6: Path, call: Call, push: bool = True) -> list[str]:
+    """The command line; ``push`` sends every sample to Prometheus."""
+    values = {
+        "EXPERIMENT": str(call.experiment),
+        "TARGETS": json.dumps(dict(call.targets), separators=(",", ":")),
+        "ORDER": ",".join(call.order),
+        "WARMUP_CYCLES": str(call.warmup_cycles),
+        **({"SINGLE": call.single} if call.single else {}),
+        "POSITION": str(call.position),
+        **({} if call.drain else {"DRAIN": "false"}),
+        "RUN_ID": call.run_id,
+        "BLOCK": str(call.block),
+        "DOCUMENT": str(call.document),
+    }
+    given = [word for name, value in values.items() for word in ("-e", f"{name}={value}")]
+    # Without its own HTTP interface, which would claim a port.
+    quiet = ["--address=", "--no-color", "--quiet"]
+    output = ["-o", "experimental-prometheus-rw"] if push else []
+    return [str(k6), "run", *quiet, *output, *given, str(call.script)]
+
+
+def environment(remote_write: str, home: Path) -> dict[str, str]:
+    """What it needs in the environment. ``home`` keeps the user's own configuration file of k6 out."""
+    return {
+        "HOME": str(home),
+        "K6_PROMETHEUS_RW_SERVER_URL": remote_write,
+        # As often as the variants are scraped.
+        "K6_PROMETHEUS_RW_PUSH_INTERVAL": "1s",
+        "K6_PROMETHEUS_RW_TREND_AS_NATIVE_HISTOGRAM": "true",
+        "K6_NO_USAGE_REPORT": "true",
+        "K6_WEB_DASHBOARD": "false",
+    }
+
+
+def read_document(path: Path, log: str) -> K6Document:
+    """The document of a call that ended; BlockFault, with the last lines of k6's ``log``, when it is missing
+    or does not hold what it should."""
+    try:
+        return K6Document.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        raise BlockFault(f"k6 left no document: {log or 'it said nothing'}") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the whole"
+        raise BlockFault(
+            f"k6's document cannot be read ({where}: {first['msg']}): {log or 'it said nothing'}"
+        ) from error

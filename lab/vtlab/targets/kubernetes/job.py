@@ -1,0 +1,204 @@
+"""One call of k6 as a Job: made from the chart's CronJob, read from its log; and whose Job it is."""
+
+from __future__ import annotations
+
+import copy
+import os
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from pydantic import ValidationError
+
+from vtlab.errors import BlockFault
+from vtlab.host import processes
+from vtlab.host.machine import Delays, Sample, Usage
+from vtlab.model.records import K6Document
+
+Json = dict[str, Any]
+
+CONTAINER = "k6"
+#: Where the experiment of the run lies in the pod.
+EXPERIMENT = "/experiment/experiment.json"
+#: Marks vtlab's own objects.
+MANAGED_BY = "app.kubernetes.io/managed-by"
+#: Names the vtlab that made it: machine, process and its start.
+_OWNER = "vtlab/owner"
+
+#: Writes every half second what the kernel says of the node and of k6, for the gates: throttled periods of the pod's
+#: control group (v2 or v1), ticks of the node's cores, and of each thread of k6 (the shell becomes it) its
+#: number, nanoseconds on a core and waiting for one, and time slices. Only builtins of a POSIX shell, and sleep.
+SAMPLER = """
+for stat in /sys/fs/cgroup/cpu.stat /sys/fs/cgroup/cpu/cpu.stat /sys/fs/cgroup/cpu,cpuacct/cpu.stat /dev/null; do
+  [ -r "$stat" ] && break
+done
+while read -r _ _ state _ </proc/$$/stat && [ "$state" != Z ]; do
+  periods= throttled= threads=
+  while read -r key value; do
+    case $key in nr_periods) periods=$value ;; nr_throttled) throttled=$value ;; esac
+  done <"$stat"
+  read -r node </proc/stat
+  for task in /proc/$$/task/[0-9]*; do
+    if read -r task_times <"$task/schedstat"; then threads="$threads ${task##*/} $task_times,"; fi
+  done
+  echo "@@node $periods $throttled;$node;$threads"
+  sleep 0.5
+done 2>/dev/null &
+exec "$@"
+"""
+
+_LINE = re.compile(r"(\S+) (@@(?:vtlab|node) .*)")
+
+
+def template(cron_jobs: Sequence[Json], experiment: str, own: bool = False) -> Json | None:
+    """The CronJob of that experiment; unless it must be its ``own``, any other where the chart has none of it (an
+    experiment of the user's): they differ only in what ``manifest`` replaces. None where there is none."""
+    named = [each for each in cron_jobs if each["metadata"].get("labels", {}).get("experiment") == experiment]
+    return next(iter(named if own else [*named, *cron_jobs]), None)
+
+
+def manifest(cron_job: Json, name: str, labels: Mapping[str, str], env: Mapping[str, str], config_map: str) -> Json:
+    """The Job ``name`` as the CronJob would make it, with ``env`` over its own, the experiment of the ConfigMap in
+    place of the image's, and the sampler beside k6."""
+    body = copy.deepcopy(cron_job["spec"]["jobTemplate"])
+    metadata = body.setdefault("metadata", {})
+    metadata["name"] = name
+    metadata["labels"] = {**metadata.get("labels", {}), **labels}
+    metadata["ownerReferences"] = [owner(cron_job)]
+    spec = body["spec"]["template"]["spec"]
+    (k6,) = (each for each in spec["containers"] if each["name"] == CONTAINER)
+    overridden = {**env, "EXPERIMENT": EXPERIMENT}
+    kept = [each for each in k6.get("env", []) if each["name"] not in overridden]
+    k6["env"] = kept + [{"name": key, "value": value} for key, value in overridden.items()]
+    # The kubelet expands $(NAME) and makes $ of $$.
+    k6["command"] = ["/bin/sh", "-c", SAMPLER.replace("$", "$$"), "sh", *k6.get("command", []), *k6.get("args", [])]
+    k6.pop("args", None)
+    k6.setdefault("volumeMounts", []).append({"name": "experiment", "mountPath": "/experiment", "readOnly": True})
+    spec.setdefault("volumes", []).append({"name": "experiment", "configMap": {"name": config_map}})
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": body["spec"]}
+
+
+def labels(release: str) -> dict[str, str]:
+    """Of what vtlab makes for a release: another vtlab sees who did, and whether that one still lives."""
+    own = processes.Identity.of(os.getpid())
+    return {
+        MANAGED_BY: "vtlab",
+        "app.kubernetes.io/instance": release,
+        _OWNER: f"{_host()}_{own.pid}-{own.start}" if own else _host(),
+    }
+
+
+def orphaned(made: Json) -> bool:
+    """Whether the vtlab that made it ran on this machine and is gone, or is this one: a cluster that was away at the
+    end of its last run kept it."""
+    host, _, process = made["metadata"].get("labels", {}).get(_OWNER, "").partition("_")
+    pid, _, start = process.partition("-")
+    known = host == _host() and pid.isdigit() and start.isdigit()
+    return known and (int(pid) == os.getpid() or not processes.Identity(int(pid), int(start)).alive())
+
+
+def _host() -> str:
+    """This machine's name, as a label may hold it."""
+    return re.sub(r"[^A-Za-z0-9.-]+", "-", os.uname().nodename).strip("-.")[:30] or "unknown"
+
+
+def owner(cron_job: Json) -> Json:
+    """As by `kubectl create job --from`: who uninstalls the chart removes what was made from it."""
+    metadata = cron_job["metadata"]
+    return {"apiVersion": "batch/v1", "kind": "CronJob", "name": metadata["name"], "uid": metadata["uid"]}
+
+
+def k6(cron_job: Json) -> Json:
+    """The container of k6."""
+    containers: list[Json] = cron_job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
+    return next(each for each in containers if each["name"] == CONTAINER)
+
+
+def remote_write(cron_job: Json) -> str:
+    """Where k6 sends its samples to; empty where it sends none."""
+    return environment_of(k6(cron_job)).get("K6_PROMETHEUS_RW_SERVER_URL", "")
+
+
+def environment_of(container: Json) -> dict[str, str]:
+    """The environment of a container, without values that come from elsewhere."""
+    return {each["name"]: str(each.get("value", "")) for each in container.get("env", []) if "valueFrom" not in each}
+
+
+def document(log: str) -> K6Document:
+    """The document in a log with times; BlockFault, with the last lines, when it is not there or not whole."""
+    parts: dict[int, str] = {}
+    count = 0
+    for _, line in _marked(log, "@@vtlab "):
+        place, _, part = line.partition(" ")
+        index, _, of = place.partition("/")
+        parts[int(index)], count = part, int(of)
+    if not parts or sorted(parts) != list(range(1, count + 1)):
+        what = f"only {len(parts)} of {count} parts of its document" if parts else "no document"
+        raise BlockFault(f"k6 left {what} in its log: {last_lines(log) or 'it said nothing'}")
+    try:
+        return K6Document.model_validate_json("".join(parts[i] for i in range(1, count + 1)))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the whole"
+        raise BlockFault(f"k6's document cannot be read ({where}: {first['msg']})") from error
+
+
+def samples(log: str) -> list[Sample]:
+    """What the sampler saw, in order of time; a line that was cut off is passed over."""
+    found, delays = [], Delays()
+    for at, line in _marked(log, "@@node "):
+        try:
+            group, node, threads = line.split(";")
+            ticks = [int(value) for value in node.split()[1:9]]
+            # thread -> nanoseconds on a core, nanoseconds waiting for one, time slices
+            tasks = {
+                words[0]: (int(words[1]), int(words[2]), int(words[3])) for words in map(str.split, _items(threads))
+            }
+            periods = [int(value) for value in group.split()]
+            total, idle, steal = sum(ticks), ticks[3] + ticks[4], ticks[7]
+        except (ValueError, IndexError):
+            continue
+        waited, slices = delays.update({key: (wait, count) for key, (_, wait, count) in tasks.items()})
+        cpu = sum(run for run, _, _ in tasks.values()) / 1e9
+        found.append(
+            Sample(
+                at=at,
+                total=total,
+                idle=idle,
+                steal=steal,
+                generator=Usage(cpu, waited, slices) if tasks else None,
+                # Without a quota the kernel counts no periods.
+                periods=(periods[0], periods[1]) if len(periods) == 2 and periods[0] else None,
+            )
+        )
+    return sorted(found, key=lambda sample: sample.at)
+
+
+def last_lines(log: str, count: int = 8) -> str:
+    """The end of a log with times, for messages."""
+    lines = (line.partition(" ")[2].strip() for line in log.splitlines())
+    said = [line for line in lines if line and not line.startswith("@@")]
+    return "; ".join(said[-count:])[-1500:]
+
+
+def shown(log: str) -> str:
+    """A log with times as a person wants it: without the times and what is for vtlab alone."""
+    lines = (line.partition(" ")[2] for line in log.splitlines())
+    return "\n".join(line for line in lines if not line.startswith("@@")) + "\n"
+
+
+def _marked(log: str, mark: str) -> list[tuple[int, str]]:
+    """(epoch ms, the rest of the line) of the lines with that mark."""
+    found = []
+    for line in log.splitlines():
+        match = _LINE.match(line)
+        if match and match[2].startswith(mark):
+            # Nanoseconds are more than Python's datetime reads.
+            time = re.sub(r"\.(\d{1,6})\d*", lambda m: f".{m[1]:0<6}", match[1]).replace("Z", "+00:00")
+            found.append((round(datetime.fromisoformat(time).timestamp() * 1000), match[2].removeprefix(mark)))
+    return found
+
+
+def _items(text: str) -> list[str]:
+    return [item for item in text.split(",") if item.strip()]
