@@ -9,7 +9,7 @@ VTLAB := .venv/bin/vtlab
 PYTHON := .venv/bin/python
 SETUP := lab/setup
 
-.PHONY: help compare jmh up down test e2e e2e-faults vtlab setup setup-test lint lock clean
+.PHONY: help compare jmh up down test e2e e2e-faults generate check-generated vtlab setup setup-test lint lock clean
 
 help: ## Show what there is to make
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,12 @@ e2e-faults: setup-test ## What goes wrong in a cluster: killed pods, an absent A
 lint: setup-test ## Formatting, types and lint rules of every part
 	cd k6 && PATH="$(CURDIR)/.venv/bin:$$PATH" npm run check
 	cd lab && ../$(PYTHON) -m ruff check . ../e2e ../grafana-dashboards && ../$(PYTHON) -m ruff format --check . ../e2e ../grafana-dashboards && ../$(PYTHON) -m mypy
+
+generate: ## Write every generated file anew (lab/vtlab/generate.py has their table)
+	cd lab && ../$(PYTHON) -m vtlab.generate
+
+check-generated: ## Fail where a generated file is stale
+	cd lab && ../$(PYTHON) -m vtlab.generate --check
 
 vtlab: ## vtlab alone, for runs on Kubernetes
 	@$(SETUP) vtlab

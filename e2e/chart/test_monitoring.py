@@ -92,7 +92,7 @@ def test_rules_that_were_lost(refusal: Any, chart_copy: Path, content: str | Non
     if content is not None:
         file.write_text(content)
 
-    assert "no rules in files/rules.json of the chart: take it from the repository" in refusal(chart=chart_copy)
+    assert "no rules in files/rules.json of the chart: make generate" in refusal(chart=chart_copy)
 
 
 def test_monitor_and_rules_take_the_labels_that_a_prometheus_selects(render: Render) -> None:

@@ -263,7 +263,3 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, list):
         return [_rounded(inner) for inner in value]
     return value
-
-
-if __name__ == "__main__":
-    print(verdict_schema(), end="")

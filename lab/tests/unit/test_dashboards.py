@@ -20,7 +20,6 @@ FOLDER = session.REPOSITORY / "grafana-dashboards"
 sys.path.insert(0, str(FOLDER))
 
 import frame  # noqa: E402
-import generate  # noqa: E402
 import style  # noqa: E402
 import substitute  # noqa: E402
 
@@ -77,29 +76,6 @@ def overrides(panel: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
 
 
 # --- the files ---------------------------------------------------------------
-
-
-def test_are_what_the_program_writes() -> None:
-    assert generate.stale() == [], "run .venv/bin/python grafana-dashboards/generate.py"
-
-
-def test_says_which_file_is_stale_and_what_to_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for name, text in generate.files().items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    assert generate.stale(tmp_path) == []
-
-    (tmp_path / "jvm.json").write_text("{}\n", encoding="utf-8")
-    (tmp_path / "load.json").unlink()
-    (tmp_path / "old.json").write_text("{}\n", encoding="utf-8")
-    assert generate.stale(tmp_path) == ["jvm.json", "load.json", "old.json"]
-
-    assert generate.main(["--chekc"]) == 2
-    assert "usage" in capsys.readouterr().err
-
-
-def test_check_needs_no_tests() -> None:
-    done = subprocess.run([sys.executable, FOLDER / "generate.py", "--check"], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_are_the_four() -> None:

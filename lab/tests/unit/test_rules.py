@@ -25,11 +25,6 @@ def promtool(*words: str | Path) -> str:
     return done.stdout
 
 
-def test_the_committed_rules_are_those_of_the_expressions() -> None:
-    fix = "write them anew: cd lab && ../.venv/bin/python -m vtlab.catalogue.rules > ../helm/files/rules.json"
-    assert FILE.read_text(encoding="utf-8") == rules.text(), fix
-
-
 def test_prometheus_takes_the_rules() -> None:
     count = len(EXPRESSIONS) + len(rules.RECORDED) + len(rules.ALERTS) + len(expressions.SAMPLED)
     assert f"{count} rules found" in promtool("check", "rules", FILE)

@@ -1,8 +1,6 @@
 """Writes the recording rules and the alerts, from the named expressions: ``helm/files/rules.json``.
 
 The chart's PrometheusRule and the local Prometheus take the same file. (JSON is YAML.)
-
-    python -m vtlab.catalogue.rules > ../helm/files/rules.json
 """
 
 from __future__ import annotations
@@ -180,7 +178,3 @@ def text() -> str:
         },
     ]
     return json.dumps({"groups": groups}, indent=1) + "\n"
-
-
-if __name__ == "__main__":
-    print(text(), end="")

@@ -298,7 +298,3 @@ def names(folder: Path) -> list[str]:
 def schema() -> str:
     """The JSON Schema of an experiment, as committed in ``k6/experiments/experiment.schema.json``."""
     return json.dumps(Experiment.model_json_schema(by_alias=True), indent=2) + "\n"
-
-
-if __name__ == "__main__":
-    print(schema(), end="")

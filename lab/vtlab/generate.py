@@ -1,0 +1,105 @@
+"""Writes every generated file (``make generate``), or says which are stale (``make check-generated``).
+
+``TABLE`` has a row for each file and for each folder. A new generated file is a new row. Rows are written in their
+order, so a row may copy what an earlier one wrote.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from vtlab import results
+from vtlab.catalogue import rules
+from vtlab.model import experiment
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class File:
+    """One generated file."""
+
+    path: str
+    text: Callable[[], str]
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder of generated files. What matches ``pattern`` there and is not generated is removed."""
+
+    path: str
+    pattern: str
+    #: path below the folder -> text
+    texts: Callable[[], Mapping[str, str]]
+
+
+def _dashboards() -> dict[str, str]:
+    folder = str(REPOSITORY / "grafana-dashboards")
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    texts: dict[str, str] = importlib.import_module("generate").files()
+    return texts
+
+
+TABLE: Sequence[File | Folder] = (
+    File("helm/files/rules.json", rules.text),
+    File("k6/experiments/experiment.schema.json", experiment.schema),
+    File("lab/verdict.schema.json", results.verdict_schema),
+    Folder("grafana-dashboards", "*.json", _dashboards),
+)
+
+
+def stale(root: Path = REPOSITORY, table: Sequence[File | Folder] = TABLE) -> list[str]:
+    """The paths below ``root`` that are missing, differ from what they are to hold, or are no longer generated."""
+    return [path for row in table for path, _ in _differences(root, row)]
+
+
+def write(root: Path = REPOSITORY, table: Sequence[File | Folder] = TABLE) -> list[str]:
+    """Makes every generated file what it is to be. Returns the paths that changed."""
+    changed = []
+    for row in table:
+        for path, text in _differences(root, row):
+            changed.append(path)
+            if text is None:
+                (root / path).unlink()
+            else:
+                (root / path).parent.mkdir(parents=True, exist_ok=True)
+                (root / path).write_text(text, encoding="utf-8")
+    return changed
+
+
+def _differences(root: Path, row: File | Folder) -> Iterator[tuple[str, str | None]]:
+    """The paths of a row that are not as they are to be, each with its text: None for one that is to go."""
+    if isinstance(row, File):
+        wanted = {row.path: row.text()}
+        existing = [row.path] if (root / row.path).exists() else []
+    else:
+        wanted = {f"{row.path}/{name}": text for name, text in row.texts().items()}
+        files = (path for path in (root / row.path).glob(row.pattern) if path.is_file())
+        existing = [path.relative_to(root).as_posix() for path in files]
+    for path in sorted({*wanted, *existing}):
+        text = wanted.get(path)
+        if text is None or path not in existing or (root / path).read_text(encoding="utf-8") != text:
+            yield path, text
+
+
+def main(arguments: Sequence[str]) -> int:
+    if list(arguments) not in ([], ["--check"]):
+        print("usage: python -m vtlab.generate [--check]", file=sys.stderr)
+        return 2
+    if not arguments:
+        for path in write():
+            print(f"wrote {path}" if (REPOSITORY / path).exists() else f"removed {path}")
+        return 0
+    paths = stale()
+    if paths:
+        print(f"stale: {', '.join(paths)}\n  fix: make generate", file=sys.stderr)
+    return 1 if paths else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
