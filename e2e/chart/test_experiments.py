@@ -16,6 +16,7 @@ from e2e.chart.rendering import (
     containers,
     env,
 )
+from tests.support.versions import VERSIONS
 
 Render = Callable[..., Rendered]
 
@@ -49,7 +50,7 @@ def test_one_suspended_cronjob_for_each_experiment(default: Rendered) -> None:
         assert pod["restartPolicy"] == "Never"
         assert pod["securityContext"]["runAsUser"] == 12345
         assert k6["name"] == "k6"
-        assert k6["image"] == "docker.io/grafana/k6:1.8.1"
+        assert k6["image"] == f"docker.io/grafana/k6:{VERSIONS['K6_VERSION']}"
         assert k6["command"] == [
             *("k6", "run", "--address=", "--no-color", "--quiet"),
             *("-o", "experimental-prometheus-rw", "/k6/block.ts"),
