@@ -19,16 +19,14 @@ COPIES = (
     ("LAB_VERSION", "Dockerfile", r"ARG VERSION=(.+)"),
     ("LAB_VERSION", "CHANGELOG.md", r"\A# Changelog\n\n.+\n\n## (\S+)"),
     ("K6_VERSION", "helm/values.yaml", r"grafana/k6\n +tag: (.+)"),
-    ("PROMETHEUS_VERSION", "e2e/monitoring/prometheus.yaml", r"\n  version: v(.+)"),
-    ("PROMETHEUS_VERSION", "e2e/cluster/test/monitoring.yaml", r"\n  version: v(.+)"),
     ("MARIADB_VERSION", "app/pom.xml", r"<mariadb.version>(.+)</mariadb.version>"),
     ("MARIADB_IMAGE_VERSION", "helm/values.yaml", r'library/mariadb\n +tag: "(.+)"'),
 )
-#: Names of images and programs, wherever a tracked file has one with a version.
+#: Images, and objects of the Prometheus operator, wherever a tracked file has one with a version.
 NAMES = {
     "LAB_VERSION": r"virtual-threads-lab:(\d+\.\d+\.\d+)",
     "K6_VERSION": r"grafana/k6:(\d[\d.]*\d)",
-    "PROMETHEUS_VERSION": r"prom(?:etheus)?/prometheus:v(\d[\d.]*\d)",
+    "PROMETHEUS_VERSION": r"(?:prom(?:etheus)?/prometheus:|kind: Prometheus\n(?:.+\n){1,3}?  version: )v(\d[\d.]*\d)",
     "MARIADB_IMAGE_VERSION": r"\bmariadb:(\d[\d.]*\d)",
 }
 
@@ -43,13 +41,13 @@ def test_a_copy_of_a_version_is_the_same(name: str, file: str, pattern: str) -> 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_image_has_one_version_in_code_and_docs(name: str) -> None:
     tracked = subprocess.run(["git", "ls-files"], cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
-    different = []
+    versions: dict[str, set[str]] = {}
     for file in tracked.splitlines():
         path = REPOSITORY / file
-        if not path.is_file() or path.suffix == ".png":
-            continue
-        versions = set(re.findall(NAMES[name], path.read_text(encoding="utf-8", errors="replace")))
-        different += [f"{file}: {version}" for version in versions - {VERSIONS[name]}]
+        if path.is_file() and path.suffix != ".png":
+            versions[file] = set(re.findall(NAMES[name], path.read_text(encoding="utf-8", errors="replace")))
+    assert set.union(*versions.values()), f"no file has {name}: correct the pattern"
+    different = [file for file in versions if versions[file] - {VERSIONS[name]}]
     assert not different, f"{name} is {VERSIONS[name]}"
 
 
