@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import types
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -280,32 +281,39 @@ def _interrupted(number: int, _: types.FrameType | None) -> None:
 
 
 def main() -> None:
-    """Entry point: every error becomes a message, a fix and its exit code; never a traceback."""
+    """Entry point: ends with the exit code of the call; a signal interrupts it."""
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, _interrupted)
     # Under nohup a closed terminal must not end the run.
     if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
         signal.signal(signal.SIGHUP, _interrupted)
+    sys.exit(call(sys.argv[1:]))
+
+
+def call(arguments: Sequence[str]) -> int:
+    """Runs one command; its exit code. Every error becomes a message and a fix; never a traceback."""
     try:
-        code = app(standalone_mode=False)
-        sys.exit(code if isinstance(code, int) else 0)
+        code = app(list(arguments), prog_name="vtlab", standalone_mode=False)
+        return code if isinstance(code, int) else 0
     except LabError as error:
-        _fail(error.message, error.fix, error.exit_code)
+        return _fail(error.message, error.fix, error.exit_code)
     except typer.Abort:
-        sys.exit(130)
+        return 130
     except OSError as error:
         place = f": {error.filename}" if error.filename else ""
-        _fail(f"{error.strerror or error}{place}", "see that this is there, writable, and the disk not full", 3)
+        return _fail(f"{error.strerror or error}{place}", "see that this is there, writable, and the disk not full", 3)
     except Exception as error:
         if os.environ.get("VTLAB_DEBUG"):
             raise
         if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # click's own usage errors
-            _fail(error.format_message(), "vtlab --help", error.exit_code)
-        _fail(f"internal error: {type(error).__name__}: {error}", "run again with VTLAB_DEBUG=1 and report it", 70)
+            return _fail(error.format_message(), "vtlab --help", error.exit_code)
+        return _fail(
+            f"internal error: {type(error).__name__}: {error}", "run again with VTLAB_DEBUG=1 and report it", 70
+        )
 
 
-def _fail(message: str, fix: str, code: int) -> None:
+def _fail(message: str, fix: str, code: int) -> int:
     print(f"vtlab: {message}", file=sys.stderr)
     if fix:
         print(f"  fix: {fix}", file=sys.stderr)
-    sys.exit(code)
+    return code

@@ -10,16 +10,15 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.contract.test_target import Watched, tiny
 from tests.support.lab_call import alive, leftovers
+from tests.support.privileges import MakeDisk
 from vtlab import session
-from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
+from vtlab.errors import BlockFault, PrerequisiteMissing
 from vtlab.host import cgroup, ports, processes, tools
 from vtlab.host.processes import Ledger
 from vtlab.host.tools import Tool
@@ -27,7 +26,6 @@ from vtlab.services import database
 from vtlab.services.database import Access, Database
 
 real = [
-    pytest.mark.real,
     pytest.mark.timeout(120),
     pytest.mark.skipif(
         (platform.system(), platform.machine()) != ("Linux", "x86_64"), reason="no MariaDB for this machine"
@@ -160,7 +158,8 @@ class TestOneThatVtlabStarts:
                 started(tmp_path, ledger)
         assert leftovers(tmp_path) == []
 
-    def test_a_full_disk_is_told_from_a_fault(self, small_disk: Path, tmp_path: Path) -> None:
+    def test_a_full_disk_is_told_from_a_fault(self, make_disk: MakeDisk, tmp_path: Path) -> None:
+        small_disk = make_disk("24m")
         with Ledger(tmp_path) as ledger:
             with pytest.raises(OSError, match=r"No space left|error 28") as error:
                 started(small_disk, ledger)
@@ -201,118 +200,3 @@ def _spawned(made: Database, ledger: Ledger, folder: Path) -> processes.Process:
     return ledger.start(
         [*made._command(), "--nonsense=1"], role="database", log=folder / "logs" / "database.log", folder=folder
     )
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    if os.geteuid() != 0:
-        pytest.skip("mounting a small tmpfs needs root")
-    place = tmp_path / "disk"
-    place.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "vtlab-test", place], check=True)
-    yield place
-    subprocess.run(["umount", place], check=True)
-
-
-class TestOneOfTheUsersOwn:
-    @pytest.fixture(autouse=True)
-    def _named(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("VTLAB_DATABASE_URL", "jdbc:mysql://db.example:3307/shop?useCompression=true")
-        monkeypatch.setenv("VTLAB_DATABASE_USER", "me")
-        monkeypatch.setenv("VTLAB_DATABASE_PASSWORD", "hush")
-
-    def test_it_is_told_to_the_variants_as_named(self) -> None:
-        access = database.own()
-        assert access is not None
-        assert access.address == ("db.example", 3307)
-        assert access.environment() == {
-            "SPRING_DATASOURCE_URL": "jdbc:mysql://db.example:3307/shop?useCompression=true",
-            "SPRING_DATASOURCE_USERNAME": "me",
-            "SPRING_DATASOURCE_PASSWORD": "hush",
-        }
-
-    def test_without_a_url_there_is_none(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.delenv("VTLAB_DATABASE_URL")
-        assert database.own() is None
-
-    @pytest.mark.parametrize("url", ["jdbc:mysql://h/lab", "jdbc:mysql://h:3306/lab?a=b", "jdbc:mysql://[::1]/lab"])
-    def test_a_url_of_connector_j_is_taken(self, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("VTLAB_DATABASE_URL", url)
-        access = database.own()
-        assert access is not None
-        assert access.address[1] == 3306
-
-    @pytest.mark.parametrize(
-        "url",
-        [
-            "h:3306",
-            "mysql://h/lab",
-            "jdbc:mariadb://h/lab",
-            "jdbc:mysql:loadbalance://h/lab",
-            "jdbc:mysql://h",
-            "jdbc:mysql://h/",
-            "jdbc:mysql:///lab",
-            "jdbc:mysql://h:port/lab",
-            "jdbc:mysql://h:70000/lab",
-            "jdbc:mysql://one,two/lab",
-            "jdbc:mysql://me:secret-word@h/lab",
-            "jdbc:mysql://h/lab?password=secret-word",
-            "jdbc:mysql://h:x/lab?password=secret-word",
-        ],
-    )
-    def test_another_url_is_bad_input_and_never_shown(self, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("VTLAB_DATABASE_URL", url)
-        with pytest.raises(BadInput, match="VTLAB_DATABASE_URL") as error:
-            database.own()
-        assert "secret-word" not in error.value.message + error.value.fix
-
-    @pytest.mark.parametrize("name", ["VTLAB_DATABASE_USER", "VTLAB_DATABASE_PASSWORD"])
-    def test_user_and_password_are_asked_for(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.delenv(name)
-        with pytest.raises(BadInput, match=f"{name} is not"):
-            database.own()
-
-    def test_its_version_is_what_it_says_of_itself(self) -> None:
-        greeting = b"\x0a8.4.3\0" + bytes(60)
-        with _said(len(greeting).to_bytes(3, "little") + b"\0" + greeting) as port:
-            assert database.version_of(Access(f"jdbc:mysql://127.0.0.1:{port}/lab", "me", "")) == "8.4.3"
-
-    @pytest.mark.parametrize(
-        ("packet", "why"),
-        [
-            (b"\x15\0\0\0\xff\x10\x04Too many clients yet", "it refuses connections: Too many clients"),
-            (b"SSH-2.0-OpenSSH_9.2\r\n", "what answers there is no MySQL or MariaDB"),
-            (b"", "what answers there is no MySQL or MariaDB"),
-        ],
-    )
-    def test_one_that_does_not_answer_is_missing(self, packet: bytes, why: str) -> None:
-        with _said(packet) as port, pytest.raises(PrerequisiteMissing, match=why) as error:
-            database.version_of(Access(f"jdbc:mysql://127.0.0.1:{port}/lab", "me", ""))
-        assert "VTLAB_DATABASE_URL" in error.value.fix
-
-    def test_one_that_is_not_there_is_missing(self) -> None:
-        (port,) = ports.free(1)
-        with pytest.raises(PrerequisiteMissing, match=f"does not answer at 127.0.0.1:{port}"):
-            database.version_of(Access(f"jdbc:mysql://127.0.0.1:{port}/lab", "me", ""))
-
-
-class _said:
-    """A server that says this to whoever connects first."""
-
-    def __init__(self, packet: bytes) -> None:
-        self._packet = packet
-        self._socket = socket.create_server((ports.HOST, 0))
-        self._thread = threading.Thread(target=self._serve)
-
-    def _serve(self) -> None:
-        connection, _ = self._socket.accept()
-        with connection:
-            connection.sendall(self._packet)
-
-    def __enter__(self) -> int:
-        self._thread.start()
-        return int(self._socket.getsockname()[1])
-
-    def __exit__(self, *_: object) -> None:
-        self._thread.join(10)
-        self._socket.close()

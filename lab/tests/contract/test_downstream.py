@@ -11,14 +11,11 @@ import pytest
 
 from tests.support.lab_call import alive
 from vtlab import session
-from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host import ports, tools
 from vtlab.host.processes import Ledger
-from vtlab.services import downstream
 from vtlab.services.downstream import Downstream
 
 
-@pytest.mark.real
 @pytest.mark.timeout(240)
 def test_it_runs_on_virtual_threads_until_the_ledger_ends_it(tmp_path: Path) -> None:
     with Ledger(tmp_path) as ledger:
@@ -44,25 +41,3 @@ def test_it_runs_on_virtual_threads_until_the_ledger_ends_it(tmp_path: Path) -> 
         again = ports.holder(int(made.url.rpartition(":")[2]))
         assert again not in (None, pid)
     assert not alive(again or 0)
-
-
-def test_the_users_own_is_taken_as_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("VTLAB_DOWNSTREAM_URL", raising=False)
-    assert downstream.own() is None
-    monkeypatch.setenv("VTLAB_DOWNSTREAM_URL", "http://other.example:8080")
-    assert downstream.own() == "http://other.example:8080"
-    assert downstream.environment("http://other.example:8080") == {"LAB_DOWNSTREAM_URL": "http://other.example:8080"}
-
-
-@pytest.mark.parametrize("url", ["other.example:8080", "ftp://h", "http://", "http://h:port", "http://me:secret@h"])
-def test_another_url_is_bad_input(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VTLAB_DOWNSTREAM_URL", url)
-    with pytest.raises(BadInput, match="VTLAB_DOWNSTREAM_URL is no http://HOST:PORT"):
-        downstream.own()
-
-
-def test_one_that_does_not_answer_is_missing() -> None:
-    (port,) = ports.free(1)
-    with pytest.raises(PrerequisiteMissing, match="does not answer") as error:
-        downstream.require(f"http://127.0.0.1:{port}")
-    assert "VTLAB_DOWNSTREAM_URL" in error.value.fix

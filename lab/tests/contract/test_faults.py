@@ -22,8 +22,6 @@ from vtlab.planning import plan
 from vtlab.progress import Progress
 from vtlab.targets.local.target import LocalTarget
 
-pytestmark = pytest.mark.real
-
 
 def changed(folder: Path, **replaced: object) -> Path:
     """tiny.json with some keys replaced, as a file of its own."""

@@ -101,7 +101,6 @@ def now() -> int:
     return round(time.time() * 1000)
 
 
-@pytest.mark.real
 def test_what_a_run_has_kept_is_served_until_ctrl_c(tmp_path: Path, exposition: str) -> None:
     run = tmp_path / "results" / "run"
     with Ledger(tmp_path / "results") as own:
@@ -131,7 +130,6 @@ def test_what_is_not_there_is_not_served(tmp_path: Path) -> None:
         assert (done.returncode, said in done.stderr) == (2, True), done.stderr
 
 
-@pytest.mark.real
 def test_values_of_exactly_the_window(tmp_path: Path, ledger: Ledger, exposition: str) -> None:
     exactly = partial(pytest.approx, rel=1e-6)
     newest = "timestamp(cgroup_cpu_limit_cores{$server}) * 1000"
@@ -219,7 +217,6 @@ def during_a_scrape(client: Prometheus) -> int:
             return began
 
 
-@pytest.mark.real
 def test_what_a_slow_scrape_sees_is_younger_than_it_says(tmp_path: Path, ledger: Ledger, exposition: str) -> None:
     Exposition.stamped = False
     server = make(tmp_path, ledger)
@@ -232,7 +229,6 @@ def test_what_a_slow_scrape_sees_is_younger_than_it_says(tmp_path: Path, ledger:
         assert client.in_flight("platform", 0, client.now()) == 7
 
 
-@pytest.mark.real
 def test_targets_change_without_a_restart_and_a_dead_one_comes_back(
     tmp_path: Path, ledger: Ledger, exposition: str
 ) -> None:
@@ -272,7 +268,6 @@ def test_targets_change_without_a_restart_and_a_dead_one_comes_back(
     assert not (tmp_path / "prometheus").exists()
 
 
-@pytest.mark.real
 def test_a_lost_port_race_is_run_again(
     tmp_path: Path, ledger: Ledger, exposition: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -291,67 +286,9 @@ def test_a_fixed_port_that_is_taken_is_refused(tmp_path: Path, exposition: str) 
         PrometheusServer(tools.Tool(tmp_path, "3"), tmp_path, None, tmp_path / "log", port)  # type: ignore[arg-type]
 
 
-@pytest.mark.real
 def test_a_prometheus_that_does_not_start_is_a_fault_with_its_words(tmp_path: Path, ledger: Ledger) -> None:
     server = make(tmp_path, ledger)
     (tmp_path / "prometheus" / "data").parent.mkdir()
     (tmp_path / "prometheus" / "data").write_text("no directory", encoding="utf-8")
     with pytest.raises(BlockFault, match=r"Prometheus ended with exit code .*/data"):
         server.scrape({"platform": "127.0.0.1:1"})
-
-
-def test_long_ranges_are_asked_for_in_parts() -> None:
-    asked = []
-
-    def answer(request: httpx.Request) -> httpx.Response:
-        query = httpx.QueryParams(request.content.decode())
-        asked.append((float(query["start"]), float(query["end"])))
-        values = [[float(query["start"]), "1"], [float(query["end"]), "NaN"]]
-        data = {"resultType": "matrix", "result": [{"metric": {}, "values": values}]}
-        return httpx.Response(200, json={"status": "success", "data": data})
-
-    with Prometheus("http://test", httpx.MockTransport(answer)) as client:
-        assert client.series("x", 0, 10_000_500) == [[0, 1.0], [10_000_000, 1.0]]
-    assert asked == [(0, 9999), (10_000, 10_000.5)]
-
-
-@pytest.mark.parametrize(("version", "old"), [("3.15.0", False), ("2.55.1", True), ("", True)])
-def test_a_prometheus_that_counts_one_sample_more_is_refused(version: str, old: bool) -> None:
-    answer = {"status": "success", "data": {"version": version}}
-    with Prometheus("http://test", httpx.MockTransport(lambda _: httpx.Response(200, json=answer))) as client:
-        if old:
-            with pytest.raises(PrerequisiteMissing, match=r"3\.0 or newer is needed"):
-                client.refuse_old()
-        else:
-            client.refuse_old()
-
-
-def test_the_scrape_interval_is_that_of_the_variants_own_target() -> None:
-    def target(interval: str | None, **labels: str) -> dict[str, object]:
-        return {"labels": {"job": "lab", **labels}, **({"scrapeInterval": interval} if interval is not None else {})}
-
-    found = [
-        {},
-        target("30s", variant="virtual", namespace="other", pod="lab-virtual-1"),
-        target("30s", namespace="lab", pod="lab-virtual-1"),
-        target("5s", variant="virtual", namespace="lab", pod="lab-virtual-1"),
-        target(None, variant="platform", namespace="lab", pod="lab-platform-1"),
-    ]
-
-    def answer(request: httpx.Request) -> httpx.Response:
-        assert (request.url.path, request.url.params["state"]) == ("/api/v1/targets", "active")
-        return httpx.Response(200, json={"status": "success", "data": {"activeTargets": found}})
-
-    with Prometheus("http://test", httpx.MockTransport(answer)) as client:
-        client.selectors = {name: {"namespace": "lab", "pod": f"lab-{name}-1"} for name in ("platform", "virtual")}
-        assert client.scrape_interval("virtual") == "5s"
-        assert client.scrape_interval("platform") is None, "not said"
-        assert client.scrape_interval("reactive") is None, "no target"
-
-
-def test_what_is_no_answer_is_a_fault() -> None:
-    with (
-        Prometheus("http://test", httpx.MockTransport(lambda _: httpx.Response(502, text="bad gateway"))) as client,
-        pytest.raises(BlockFault, match="status 502 and no JSON"),
-    ):
-        client.evaluate("1", 0)

@@ -16,8 +16,6 @@ from tests.unit.test_report_html import RUNS, limited
 from vtlab.analysis import verdict
 from vtlab.report import write
 
-pytestmark = pytest.mark.real
-
 SIZES = [(1280, 800), (420, 800)]
 FLAGS = [
     "--disable-gpu",

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.lab_call import TINY, alive
+from tests.support.privileges import needs_root
 from vtlab import session
 from vtlab.catalogue.expressions import CHARTED, EXPRESSIONS
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
@@ -29,9 +30,8 @@ from vtlab.targets.local.target import LocalTarget
 from vtlab.targets.prometheus import Prometheus
 
 pytestmark = [
-    pytest.mark.real,
     pytest.mark.timeout(600),
-    pytest.mark.skipif(os.geteuid() != 0, reason="sets CPU limits: root only"),
+    needs_root,
 ]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -17,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.contract.test_target import tiny
+from tests.support.privileges import needs_root
 from tests.support.stalls import Stalls
 from vtlab import session
 from vtlab.analysis import gates, laws
@@ -31,9 +31,8 @@ from vtlab.targets.local.target import LocalTarget
 from vtlab.targets.prometheus import Prometheus
 
 pytestmark = [
-    pytest.mark.real,
     pytest.mark.timeout(600),
-    pytest.mark.skipif(os.geteuid() != 0, reason="sets CPU limits: root only"),
+    needs_root,
 ]
 
 APP = session.REPOSITORY / "app"

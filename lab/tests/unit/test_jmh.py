@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,9 @@ import pytest
 from rich.console import Console
 
 from tests.support import builders
-from vtlab import jmh, report, reproductions, session
+from vtlab import jmh, report, reproductions
 from vtlab.analysis import verdict
-from vtlab.errors import BadInput, LabError
-from vtlab.host import processes
-from vtlab.targets.local import benchmark
+from vtlab.errors import BadInput
 
 
 def result(name: str, executor: str, score: float, error: float | str = 1.5, **params: str) -> dict[str, Any]:
@@ -94,30 +91,3 @@ def test_the_users_words_win_and_no_option_comes_twice() -> None:
     assert jmh.options(False) == []
     assert jmh.options(True) == ["-wi", "1", "-i", "2"]
     assert jmh.options(True, ["-wi", "3", "-p", "tasks=8"]) == ["-i", "2", "-wi", "3", "-p", "tasks=8"]
-
-
-real = pytest.mark.skipif(os.geteuid() != 0, reason="sets CPU limits: root only")
-SHORT = ("-p", "tasks=40", "-p", "milliseconds=1", "-p", "iterations=10", "-wi", "0", "-i", "2", "-r", "200ms")
-
-
-@real
-@pytest.mark.real
-@pytest.mark.timeout(300)
-def test_the_benchmark_runs_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    scores = jmh.read(benchmark.run(tmp_path / "run", tmp_path, session.REPOSITORY, jmh.options(False, SHORT)))
-    assert [(score.benchmark, score.executor) for score in scores] == [
-        *(("hashes", executor) for executor in ("processors", "pool8", "virtual")),
-        *(("waits", executor) for executor in ("pool8", "pool200", "virtual")),
-    ]
-    waits = {score.executor: score for score in scores if score.benchmark == "waits"}
-    assert all(score.ideal is not None and score.milliseconds >= score.ideal for score in waits.values())
-    assert waits["pool8"].ideal == 5
-    assert processes.end_orphans(tmp_path) == []
-
-
-@real
-@pytest.mark.real
-@pytest.mark.timeout(120)
-def test_a_benchmark_that_fails_is_no_result(tmp_path: Path) -> None:
-    with pytest.raises(LabError, match="JMH ended with"):
-        benchmark.run(tmp_path / "run", tmp_path, session.REPOSITORY, jmh.options(True, ("-p", "tasks=none")))

@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from tests.support import builders
-from tests.support.lab_call import vtlab
+from tests.support.cli_call import call
 from tests.unit.test_results import stored
 from vtlab import cli, reproductions, session
 from vtlab.analysis import verdict
@@ -183,13 +183,13 @@ def measured(tmp_path: Path) -> Path:
 
 
 def test_what_was_measured_is_printed_again_and_says_what_is_missing(measured: Path) -> None:
-    done = vtlab("reproduce", "--from", measured)
-    assert done.returncode == 0, done.stderr
+    done = call("reproduce", "--from", measured)
+    assert done.code == 0, done.err
     for said in ("001 blocking, ours under 1 CPU", "Threads.", "tomcat-threads", "the rows of JMH are missing"):
-        assert said in done.stdout
+        assert said in done.out
     assert "### 001: A wait (`blocking`)" in (measured / "reproductions.md").read_text(encoding="utf-8")
-    printed = vtlab("reproduce", "--from", measured, "--json")
-    assert json.loads(printed.stdout) == json.loads((measured / "reproductions.json").read_text(encoding="utf-8"))
+    printed = call("reproduce", "--from", measured, "--json")
+    assert json.loads(printed.out) == json.loads((measured / "reproductions.json").read_text(encoding="utf-8"))
 
 
 def test_a_jmh_that_fails_does_not_stop_the_rest(measured: Path, monkeypatch: pytest.MonkeyPatch) -> None:

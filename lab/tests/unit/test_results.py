@@ -6,8 +6,6 @@ import errno
 import gzip
 import json
 import os
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -162,36 +160,6 @@ def test_a_full_disk_keeps_what_was_there(tmp_path: Path, monkeypatch: pytest.Mo
     assert "No space left" in caught.value.message
     assert "make room" in caught.value.fix
     assert path.read_bytes() == whole
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    place = tmp_path / "disk"
-    place.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)]
-    if os.geteuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode != 0:
-        pytest.skip("mounting a small tmpfs needs root")
-    try:
-        yield place
-    finally:
-        subprocess.run(["umount", str(place)], check=True)
-
-
-def test_a_really_full_disk_keeps_what_was_there(small_disk: Path) -> None:
-    folder = results.create(small_disk / "run", RUN.manifest)
-    kept = 0
-    results.append_block(folder, RUN.blocks[0])
-    kept = 1
-    with pytest.raises(PrerequisiteMissing, match="No space left"):  # noqa: PT012 (which one fails is open)
-        while kept < 100:
-            results.append_block(folder, RUN.blocks[0])
-            kept += 1
-    run = results.read(folder)
-    assert (len(run.blocks), run.warnings) == (kept, [])
-    with pytest.raises(PrerequisiteMissing, match="No space left"):
-        results.write_atomic(folder / "manifest.json", "x" * 100_000)
-    assert results.read(folder).manifest == RUN.manifest
-    assert not [p.name for p in folder.iterdir() if p.name.endswith(".new")]
 
 
 def test_a_place_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,8 @@ from vtlab.model.experiment import load
 from vtlab.planning import plan
 from vtlab.services import database
 
+pytestmark = pytest.mark.usefixtures("invented_tools")
+
 
 def test_the_root_is_where_the_ledger_is(tmp_path: Path) -> None:
     run = tmp_path / "results" / "20261120T000000Z-a+b" / "a"
@@ -63,8 +65,6 @@ def test_what_an_experiment_needs_is_looked_for_before_anything_is_made(
     monkeypatch.setenv("VTLAB_DOWNSTREAM_URL", f"http://127.0.0.1:{port}")
     with pytest.raises(PrerequisiteMissing, match="the downstream of VTLAB_DOWNSTREAM_URL does not answer"):
         session.begin(calling, options, "x")
-    find = tools.find_java
-    monkeypatch.setattr(tools, "find_java", lambda wanted=None: find(wanted, [] if wanted == "21" else None))
     with pytest.raises(PrerequisiteMissing, match="no JDK 21"):
         session.begin(on_21, options, "x")
     assert not (tmp_path / "results").exists()

@@ -17,8 +17,6 @@ from vtlab.errors import PrerequisiteMissing
 from vtlab.host import processes
 from vtlab.host.processes import Identity, Ledger
 
-pytestmark = pytest.mark.real
-
 
 def until(done: Callable[[], object], seconds: float = 10) -> None:
     end = time.monotonic() + seconds

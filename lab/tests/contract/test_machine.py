@@ -1,0 +1,114 @@
+"""The sampler against real processes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+from tests.support.privileges import needs_root
+from vtlab.host import cgroup
+from vtlab.host.cgroup import Cgroup
+from vtlab.host.machine import Sample, Sampler
+
+
+def until(done: Callable[[], object], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+class Compared(Sampler):
+    """Asks the group for its own account of the CPU, too, just before and just after each sample."""
+
+    def __init__(self, group: Cgroup, generator: int) -> None:
+        super().__init__(generator, os.getpid())
+        self.group = group
+        self.used: list[tuple[float, float]] = []
+
+    def sample(self) -> Sample:
+        before = self._usage_of_group()
+        sample = super().sample()
+        self.used.append((before, self._usage_of_group()))
+        return sample
+
+    def _usage_of_group(self) -> float:
+        stat = self.group.cpu_stat()
+        assert stat is not None
+        assert stat.usage_seconds is not None
+        return stat.usage_seconds
+
+
+THREADS = """
+import threading, time
+def busy(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end: pass
+while True:
+    each = [threading.Thread(target=busy, args=(0.05,)) for _ in range(4)]
+    for thread in each: thread.start()
+    for thread in each: thread.join()
+"""
+
+
+@needs_root
+def test_a_squeezed_process_shows_its_throttling_and_its_delay() -> None:
+    # So little that neighbours leave it to the process.
+    cpu = 0.05
+    group = Cgroup.create(f"test-{os.getpid()}-sampler", cpu, 256 * 1024**2)
+    with subprocess.Popen([*group.prefix, sys.executable, "-c", THREADS]) as busy:
+        try:
+            until(lambda: cgroup.limited_cpu_stat(busy.pid))
+            sampler = Compared(group, busy.pid)
+            with sampler:
+                # Until it was throttled in most periods, and had its quota; on each CPU a tick more.
+                until(lambda: _squeezed(sampler._samples, cpu * cgroup.PERIOD / 1e6, 0.01 * (os.cpu_count() or 1)))
+        finally:
+            group.remove()
+    samples = [sample for sample in sampler._samples if sample.generator]
+    first, last = samples[0], samples[-1]
+    found = sampler.window(first.at, last.at)
+    assert found["generator_cpu"] is not None
+    used = found["generator_cpu"] * (last.at - first.at) / 1000
+    (low, begun), (ended, high) = sampler.used[0], sampler.used[len(samples) - 1]
+    # The kernel tells a process's time in ticks, of user and system apart.
+    assert ended - begun - 0.03 <= used <= high - low + 0.03
+    assert found["generator_throttled"] is not None
+    assert found["generator_throttled"] > 0.5
+    assert found["generator_delay"] is not None
+    assert found["generator_delay"] > 0.05
+    assert found["idle_cores"] is not None
+    assert 0 <= found["idle_cores"] <= 1
+    assert found["prometheus_cpu"] is not None
+    deltas = [sample.generator.delay for sample in sampler._samples if sample.generator]
+    assert deltas == sorted(deltas), "threads come and go; the sum never goes down"
+
+
+def _squeezed(samples: list[Sample], quota: float, slack: float) -> bool:
+    if len(samples) < 2:
+        return False
+    first, last = samples[0], samples[-1]
+    if not (first.generator and first.periods and last.generator and last.periods):
+        return False
+    periods, throttled = (last.periods[i] - first.periods[i] for i in (0, 1))
+    used = last.generator.cpu - first.generator.cpu
+    return periods >= 60 and throttled / periods > 0.6 and used <= quota * (periods + 1) + slack
+
+
+def test_a_process_that_ends_while_sampled_is_no_error() -> None:
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as short, Sampler(short.pid, None) as sampler:
+        until(lambda: len(sampler._samples) >= 3)
+        assert short.stdin is not None
+        short.stdin.close()
+        # So late that the window to there is no longer cut at the last sample with it.
+        until(lambda: sampler._samples[-1].at > 500 + max(each.at for each in sampler._samples if each.generator))
+    assert sampler._samples[0].generator is not None
+    assert sampler._samples[-1].generator is None
+    assert sampler._thread.is_alive() is False
+    first, last = (sampler._samples[i].at for i in (0, -1))
+    seen = [sample.at for sample in sampler._samples if sample.generator]
+    assert sampler.window(first, seen[-1] + 200)["generator_cpu"] is not None
+    assert sampler.window(first, last)["generator_cpu"] is None

@@ -1,0 +1,66 @@
+"""The client of Prometheus, against answers made up for it."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from vtlab.errors import BlockFault, PrerequisiteMissing
+from vtlab.targets.prometheus import Prometheus
+
+
+def test_long_ranges_are_asked_for_in_parts() -> None:
+    asked = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        query = httpx.QueryParams(request.content.decode())
+        asked.append((float(query["start"]), float(query["end"])))
+        values = [[float(query["start"]), "1"], [float(query["end"]), "NaN"]]
+        data = {"resultType": "matrix", "result": [{"metric": {}, "values": values}]}
+        return httpx.Response(200, json={"status": "success", "data": data})
+
+    with Prometheus("http://test", httpx.MockTransport(answer)) as client:
+        assert client.series("x", 0, 10_000_500) == [[0, 1.0], [10_000_000, 1.0]]
+    assert asked == [(0, 9999), (10_000, 10_000.5)]
+
+
+@pytest.mark.parametrize(("version", "old"), [("3.15.0", False), ("2.55.1", True), ("", True)])
+def test_a_prometheus_that_counts_one_sample_more_is_refused(version: str, old: bool) -> None:
+    answer = {"status": "success", "data": {"version": version}}
+    with Prometheus("http://test", httpx.MockTransport(lambda _: httpx.Response(200, json=answer))) as client:
+        if old:
+            with pytest.raises(PrerequisiteMissing, match=r"3\.0 or newer is needed"):
+                client.refuse_old()
+        else:
+            client.refuse_old()
+
+
+def test_the_scrape_interval_is_that_of_the_variants_own_target() -> None:
+    def target(interval: str | None, **labels: str) -> dict[str, object]:
+        return {"labels": {"job": "lab", **labels}, **({"scrapeInterval": interval} if interval is not None else {})}
+
+    found = [
+        {},
+        target("30s", variant="virtual", namespace="other", pod="lab-virtual-1"),
+        target("30s", namespace="lab", pod="lab-virtual-1"),
+        target("5s", variant="virtual", namespace="lab", pod="lab-virtual-1"),
+        target(None, variant="platform", namespace="lab", pod="lab-platform-1"),
+    ]
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        assert (request.url.path, request.url.params["state"]) == ("/api/v1/targets", "active")
+        return httpx.Response(200, json={"status": "success", "data": {"activeTargets": found}})
+
+    with Prometheus("http://test", httpx.MockTransport(answer)) as client:
+        client.selectors = {name: {"namespace": "lab", "pod": f"lab-{name}-1"} for name in ("platform", "virtual")}
+        assert client.scrape_interval("virtual") == "5s"
+        assert client.scrape_interval("platform") is None, "not said"
+        assert client.scrape_interval("reactive") is None, "no target"
+
+
+def test_what_is_no_answer_is_a_fault() -> None:
+    with (
+        Prometheus("http://test", httpx.MockTransport(lambda _: httpx.Response(502, text="bad gateway"))) as client,
+        pytest.raises(BlockFault, match="status 502 and no JSON"),
+    ):
+        client.evaluate("1", 0)
