@@ -3,16 +3,10 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { backlog, heldByEveryUser } from './backlog.mjs';
 import { block, experiment, folder } from './k6.mjs';
+import { littlesLaw, near, sound, sum, undisturbed } from './laws.mjs';
 import { bimodal, constant, cut, hang, now, queue, statuses, stub } from './stub.mjs';
-
-function near(actual, expected, tolerance, what) {
-  assert.ok(Math.abs(actual - expected) <= tolerance * expected, `${what}: ${actual} instead of ${expected}`);
-}
-
-function sum(records, pick) {
-  return records.reduce((total, record) => total + pick(record), 0);
-}
 
 /** Linear interpolation at rank p (n - 1), as k6 does it. */
 function percentile(values, p) {
@@ -20,61 +14,6 @@ function percentile(values, p) {
   const rank = p * (sorted.length - 1);
   const below = sorted[Math.floor(rank)];
   return below + (sorted[Math.ceil(rank)] - below) * (rank % 1);
-}
-
-/** What must hold of every block: nothing lost, nothing counted twice, every phase begins with an idle server. */
-function sound(result, servers = result.servers) {
-  const { code, document, records } = result;
-  assert.equal(code, 0);
-  assert.equal(document.version, 1);
-  assert.equal(document.agreed, true, 'users disagreed');
-  for (const [variant, server] of Object.entries(servers)) {
-    const own = records.filter((record) => record.variant === variant);
-    assert.equal(
-      sum(own, (record) => record.started),
-      server.log.length,
-      `${variant}: started, and seen by the server`,
-    );
-    for (const record of own) {
-      const seen = server.log.filter(({ arrived }) => arrived >= record.begin && arrived < record.drained + 100);
-      assert.equal(record.started, record.completed);
-      assert.equal(record.completed, seen.length, `${variant} ${record.phase} ${record.position}`);
-    }
-    for (const { begin } of records) assert.equal(server.inFlightAt(begin), 0, `${variant} is not idle at ${begin}`);
-  }
-  for (const record of records) {
-    assert.equal(record.latency.count, record.ok);
-    assert.ok(record.begin <= record.start && record.start < record.end);
-    near(record.throughput, (1000 * record.ok) / (record.end - record.start), 1e-6, 'throughput');
-  }
-}
-
-/** N = X (R + Z) */
-function littlesLaw(record, thinkTime, tolerance = 0.02) {
-  near(
-    record.throughput * (record.latency.mean + thinkTime),
-    record.users,
-    tolerance,
-    `Little's law, ${record.variant}`,
-  );
-}
-
-/**
- * Measures, and checks what laws say of windows. As in a run, what was measured while the machine stalled does not count
- * and is measured again: a stall moves that share of a window's answers to the other side of its edge.
- */
-async function undisturbed(measure, check) {
-  for (let attempt = 1; ; attempt++) {
-    const result = await measure();
-    const { start, end } = result.document.trials[0] ?? result.records[0];
-    try {
-      await check(result);
-      return result;
-    } catch (error) {
-      if (attempt === 5 || result.stall < 0.01 * ((end - start) / 1000)) throw error;
-      console.log(`measured again after a stall of ${result.stall.toFixed(3)} s: ${error.message.split('\n')[0]}`);
-    }
-  }
 }
 
 test('a closed block: counts, percentiles, tags and the document on stdout', async (t) => {
@@ -239,36 +178,10 @@ test('a closed block: counts, percentiles, tags and the document on stdout', asy
 });
 
 test('a trial that leaves a backlog changes nothing in the next', async () => {
-  // Workers of 250 ms for a fifth of the users: the others wait, each answer takes 1.25 s.
-  async function measure(users) {
-    const servers = { queue: await stub(queue(users / 5, 250)), constant: await stub(constant(1250)) };
-    const result = await block(
-      experiment({
-        load: { model: 'closed', users, think_time: '0s' },
-        windows: { measure: '2500ms' },
-        ideal: { queue: 0.8 * users, constant: 0.8 * users },
-      }),
-      servers,
-      { WARMUP_CYCLES: '0', ORDER: 'queue,queue,constant,constant' },
-    );
-    for (const server of Object.values(servers)) server.close();
-    return result;
-  }
-  function full(result, users) {
-    sound(result);
-    for (const record of result.document.trials) near(record.in_flight.end, users, 0.1, 'in flight at the end');
-  }
-
-  // 200 workers, as many as Tomcat has.
   await undisturbed(
-    () => measure(1000),
-    (result) => full(result, 1000),
-  );
-  // The same laws for a quarter of the CPU.
-  await undisturbed(
-    () => measure(250),
+    () => backlog(250),
     (result) => {
-      full(result, 250);
+      heldByEveryUser(result, 250);
       const [first, second, afterQueue, afterIdle] = result.document.trials;
       for (const record of result.document.trials) {
         littlesLaw(record, 0);

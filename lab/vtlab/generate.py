@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vtlab import results
+from vtlab import claims, results
 from vtlab.catalogue import rules
 from vtlab.model import experiment
 
@@ -50,6 +50,7 @@ TABLE: Sequence[File | Folder] = (
     File("k6/experiments/experiment.schema.json", experiment.schema),
     File("lab/verdict.schema.json", results.verdict_schema),
     Folder("grafana-dashboards", "*.json", _dashboards),
+    File(claims.DOCUMENT, lambda: claims.document(REPOSITORY)),
 )
 
 

@@ -1,0 +1,25 @@
+// Trials that leave most of their users waiting.
+import { block, experiment } from './k6.mjs';
+import { near, sound } from './laws.mjs';
+import { constant, queue, stub } from './stub.mjs';
+
+/** Workers of 250 ms for a fifth of the users: the others wait, each answer takes 1.25 s. */
+export async function backlog(users) {
+  const servers = { queue: await stub(queue(users / 5, 250)), constant: await stub(constant(1250)) };
+  const result = await block(
+    experiment({
+      load: { model: 'closed', users, think_time: '0s' },
+      windows: { measure: '2500ms' },
+      ideal: { queue: 0.8 * users, constant: 0.8 * users },
+    }),
+    servers,
+    { WARMUP_CYCLES: '0', ORDER: 'queue,queue,constant,constant' },
+  );
+  for (const server of Object.values(servers)) server.close();
+  return result;
+}
+
+export function heldByEveryUser(result, users) {
+  sound(result);
+  for (const record of result.document.trials) near(record.in_flight.end, users, 0.1, 'in flight at the end');
+}

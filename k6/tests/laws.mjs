@@ -1,0 +1,71 @@
+// What must hold of every block, whatever it measured, and the one way to measure again where the machine stalled.
+import assert from 'node:assert/strict';
+import { after } from 'node:test';
+
+export function near(actual, expected, tolerance, what) {
+  assert.ok(Math.abs(actual - expected) <= tolerance * expected, `${what}: ${actual} instead of ${expected}`);
+}
+
+export function sum(records, pick) {
+  return records.reduce((total, record) => total + pick(record), 0);
+}
+
+/** What must hold of every block: nothing lost, nothing counted twice, every phase begins with an idle server. */
+export function sound(result, servers = result.servers) {
+  const { code, document, records } = result;
+  assert.equal(code, 0);
+  assert.equal(document.version, 1);
+  assert.equal(document.agreed, true, 'users disagreed');
+  for (const [variant, server] of Object.entries(servers)) {
+    const own = records.filter((record) => record.variant === variant);
+    assert.equal(
+      sum(own, (record) => record.started),
+      server.log.length,
+      `${variant}: started, and seen by the server`,
+    );
+    for (const record of own) {
+      const seen = server.log.filter(({ arrived }) => arrived >= record.begin && arrived < record.drained + 100);
+      assert.equal(record.started, record.completed);
+      assert.equal(record.completed, seen.length, `${variant} ${record.phase} ${record.position}`);
+    }
+    for (const { begin } of records) assert.equal(server.inFlightAt(begin), 0, `${variant} is not idle at ${begin}`);
+  }
+  for (const record of records) {
+    assert.equal(record.latency.count, record.ok);
+    assert.ok(record.begin <= record.start && record.start < record.end);
+    near(record.throughput, (1000 * record.ok) / (record.end - record.start), 1e-6, 'throughput');
+  }
+}
+
+/** N = X (R + Z) */
+export function littlesLaw(record, thinkTime, tolerance = 0.02) {
+  near(
+    record.throughput * (record.latency.mean + thinkTime),
+    record.users,
+    tolerance,
+    `Little's law, ${record.variant}`,
+  );
+}
+
+let repeated = 0;
+after(() => {
+  if (repeated > 0) console.log(`measured again where the machine stalled: ${repeated}`);
+});
+
+/**
+ * Measures, and checks what laws say of windows. As in a run, what was measured while the machine stalled does not count
+ * and is measured again: a stall moves that share of a window's answers to the other side of its edge.
+ */
+export async function undisturbed(measure, check) {
+  for (let attempt = 1; ; attempt++) {
+    const result = await measure();
+    const { start, end } = result.document.trials[0] ?? result.records[0];
+    try {
+      await check(result);
+      return result;
+    } catch (error) {
+      if (attempt === 5 || result.stall < 0.01 * ((end - start) / 1000)) throw error;
+      repeated++;
+    }
+  }
+}
