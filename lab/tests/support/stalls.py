@@ -1,12 +1,17 @@
-"""Where the machine stood still while a test measured: what a law is then missed by is the machine's doing."""
+"""Where the machine stood still while a test measured: what a law is then missed by is the machine's doing.
+
+``undisturbed`` is the one way to measure again for that reason; the end of a test run counts how often it was.
+"""
 
 from __future__ import annotations
 
 import os
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
+from vtlab.errors import BlockFault
 from vtlab.model.records import Trial
 
 #: Seconds between two looks at the clock.
@@ -17,6 +22,41 @@ SHARE, LEAST = 0.02, 0.1
 #: A lone user waits for the server alone, and by so much longer at most. The bounds of the dashboards are made of the
 #: client's time, those of the verdict of the server's.
 OUTSIDE = 1.05
+#: Why a test measured again, once for each time.
+REPEATED: list[str] = []
+
+Measurement = TypeVar("Measurement")
+
+
+def undisturbed(
+    measure: Callable[[int], Measurement],
+    check: Callable[[Measurement], None],
+    disturbances: Callable[[Measurement], Sequence[str]],
+    attempts: int = 4,
+) -> Measurement:
+    """Measures and checks. Where the check fails and something disturbed the measurement, again.
+
+    ``measure`` gets the number of the attempt. A BlockFault of it is a disturbance, too, but not at the last attempt.
+    """
+    for attempt in range(1, attempts):
+        try:
+            measurement = measure(attempt)
+        except BlockFault as fault:
+            REPEATED.append(str(fault))
+            continue
+        try:
+            check(measurement)
+        except AssertionError as error:
+            reasons = disturbances(measurement)
+            error.add_note(f"attempt {attempt}, disturbed by: {reasons or 'nothing'}")
+            if not reasons:
+                raise
+            REPEATED.append("; ".join(reasons))
+            continue
+        return measurement
+    measurement = measure(attempts)
+    check(measurement)
+    return measurement
 
 
 class Stalls:
@@ -48,15 +88,15 @@ class Stalls:
 
     def disturbed(self, trials: Iterable[Trial]) -> list[str]:
         """What to say of those trials in which the machine stalled, or kept a lone user waiting outside the server."""
-        found = []
+        reasons = []
         for trial in trials:
             stall = self.longest(trial.begin, trial.drained)
             if stall > max(LEAST, SHARE * trial.window):
-                found.append(f"{trial.variant}, {trial.phase}: the machine stalled for {stall:.2f} s")
+                reasons.append(f"{trial.variant}, {trial.phase}: the machine stalled for {stall:.2f} s")
             latency, service = trial.latency.mean, trial.server.get("service_time")
             if trial.phase == "single" and latency and service and latency > OUTSIDE * service:
-                found.append(f"{trial.variant}, alone: {latency:.3f} s for the client, {service:.3f} s in the server")
-        return found
+                reasons.append(f"{trial.variant}, alone: {latency:.3f} s for the client, {service:.3f} s in the server")
+        return reasons
 
     def close(self) -> None:
         """Ends the watching."""

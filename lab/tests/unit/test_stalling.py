@@ -1,0 +1,84 @@
+"""The disturbance that the tests must stand, and how they measure again after one."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support import stalls
+from tests.support.stalls import undisturbed
+from vtlab.errors import BlockFault
+
+LAB = Path(__file__).parents[2]
+
+#: Prints how long the longest gap between two of its looks at the clock was, in itself and in a child of its child.
+WATCHER = """
+import sys, time
+longest, last, end = 0.0, time.monotonic(), time.monotonic() + float(sys.argv[1])
+while last < end:
+    time.sleep(0.005)
+    now = time.monotonic()
+    longest, last = max(longest, now - last), now
+print(round(longest, 2), flush=True)
+"""
+
+
+def test_the_command_and_what_it_started_are_stopped_and_go_on(tmp_path: Path) -> None:
+    (tmp_path / "watcher.py").write_text(WATCHER, encoding="utf-8")
+    watcher = f"{sys.executable} {tmp_path}/watcher.py 2"
+    command = ["sh", "-c", f"setsid {watcher} & {watcher}; wait; exit 7"]
+    wrapper = f"""
+import sys
+from tests.support import stalling
+stalling.STOP, stalling.PERIOD = 0.5, 0.6
+sys.exit(stalling.main({command!r}))
+"""
+    done = subprocess.run([sys.executable, "-c", wrapper], cwd=LAB, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 7, done.stderr
+    gaps = [float(line) for line in done.stdout.split()]
+    assert len(gaps) == 2, done
+    assert all(gap >= 0.5 for gap in gaps), done
+    assert "all processes stopped" in done.stderr
+
+
+class TestUndisturbed:
+    @pytest.fixture(autouse=True)
+    def _counted_apart(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(stalls, "REPEATED", [])
+
+    def test_what_was_disturbed_is_measured_again(self) -> None:
+        def check(attempt: int) -> None:
+            assert attempt == 3
+
+        assert undisturbed(lambda attempt: attempt, check, lambda _: ["a stall"]) == 3
+        assert stalls.REPEATED == ["a stall", "a stall"]
+
+    def test_what_nothing_disturbed_fails_at_once(self) -> None:
+        measured: list[int] = []
+
+        def check(_: object) -> None:
+            raise AssertionError("wrong")
+
+        with pytest.raises(AssertionError, match="wrong"):
+            undisturbed(measured.append, check, lambda _: [])
+        assert measured == [1]
+
+    def test_the_last_attempt_counts_whatever_disturbed_it(self) -> None:
+        def check(_: object) -> None:
+            raise AssertionError("wrong")
+
+        with pytest.raises(AssertionError, match="wrong"):
+            undisturbed(lambda attempt: attempt, check, lambda _: ["a stall"], attempts=2)
+        assert len(stalls.REPEATED) == 1
+
+    def test_a_fault_of_the_block_is_a_disturbance(self) -> None:
+        def measure(attempt: int) -> int:
+            if attempt == 1:
+                raise BlockFault("the JVM ended")
+            return attempt
+
+        assert undisturbed(measure, lambda _: None, lambda _: []) == 2
+        assert stalls.REPEATED == ["the JVM ended"]
