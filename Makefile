@@ -8,11 +8,16 @@ BLOCKS ?= 3
 VTLAB := .venv/bin/vtlab
 PYTHON := .venv/bin/python
 SETUP := lab/setup
+# What ruff looks at, from lab/.
+PYTHON_CODE := . ../e2e ../grafana-dashboards
+# Stops all processes of the tests for two seconds, about once a minute.
+STALLED := $(if $(STALLS),$(PYTHON) lab/tests/support/stalling.py)
 
-.PHONY: help compare jmh up down test e2e e2e-faults generate check-generated vtlab setup setup-test prose lint lock clean
+.PHONY: help compare jmh up down unit unit-python unit-java unit-k6 unit-chart unit-types test contract truth truth-all \
+  e2e e2e-faults generate check-generated vtlab setup setup-test prose lock clean
 
 help: ## Show what there is to make
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 compare: setup ## The main job: does a blocking and a CPU-bound service gain from virtual threads here?
 	$(VTLAB) run blocking cpu --blocks $(BLOCKS)
@@ -26,21 +31,44 @@ up: ## The lab on a Kubernetes: TARGET=kind, minikube, current or embedded; what
 down: ## Take down what `make up` brought up
 	@e2e/up down
 
-test: setup-test lint ## Every test on this machine, against real parts (Tomcat, k6, Prometheus, Chromium)
+unit: setup-test ## What needs no root, no k6 and no running service: logic, rules, chart, types, formatting
+	@$(MAKE) -j2 --output-sync=target unit-python unit-java unit-k6 unit-chart unit-types
+
+unit-python: check-generated
+	cd lab && ../$(PYTHON) -m pytest -q -n 2 tests/unit
+
+unit-java:
 	$(SETUP) java mvn -q -f app/pom.xml test
-	cd k6 && K6="$$(../$(PYTHON) -m vtlab.host.tools k6)" PATH="$(CURDIR)/.venv/bin:$$PATH" npm test
-	$(PYTHON) -m pytest -c e2e/pytest.ini e2e/chart e2e/test_up.py
-	cd lab && ../$(PYTHON) -m pytest
+
+unit-k6:
+	cd k6 && export PATH="$(CURDIR)/.venv/bin:$$PATH" && npm run -s check && npm run -s test:pure
+
+unit-chart:
+	$(PYTHON) -m pytest -q -n 2 -c e2e/pytest.ini e2e/chart e2e/test_up.py
+
+unit-types:
+	cd lab && ../$(PYTHON) -m ruff check -q $(PYTHON_CODE) && ../$(PYTHON) -m ruff format -q --check $(PYTHON_CODE) && ../$(PYTHON) -m mypy
+
+# What is measured gets no neighbours: one part after another.
+test: setup-test ## unit, and every part against the real ones beside it (k6, Prometheus, limits, Chromium); STALLS=1 disturbs it
+	@$(STALLED) $(MAKE) unit contract
+
+contract:
+	cd k6 && K6="$$(../$(PYTHON) -m vtlab.host.tools k6)" PATH="$(CURDIR)/.venv/bin:$$PATH" npm run -s test:blocks
+	cd lab && ../$(PYTHON) -m pytest -q tests/contract
+
+truth: setup-test ## Real load on planted bottlenecks: one of each name, and whether all figures of a long run agree
+	cd lab && ../$(PYTHON) -m pytest -q tests/truth -m small
+
+truth-all: setup-test ## All planted bottlenecks and figures, kills of real JVMs, 1000 users, the shapes of the publications
+	cd lab && ../$(PYTHON) -m pytest -q tests/truth
+	cd k6 && K6="$$(../$(PYTHON) -m vtlab.host.tools k6)" npm run -s test:backlog
 
 e2e: setup-test ## The whole thing on a real Kubernetes (brought up and taken down again)
 	@e2e/run kubernetes
 
 e2e-faults: setup-test ## What goes wrong in a cluster: killed pods, an absent API server, missing images
 	@e2e/run faults
-
-lint: setup-test ## Formatting, types and lint rules of every part
-	cd k6 && PATH="$(CURDIR)/.venv/bin:$$PATH" npm run check
-	cd lab && ../$(PYTHON) -m ruff check . ../e2e ../grafana-dashboards && ../$(PYTHON) -m ruff format --check . ../e2e ../grafana-dashboards && ../$(PYTHON) -m mypy
 
 generate: ## Write every generated file anew (lab/vtlab/generate.py has their table)
 	cd lab && ../$(PYTHON) -m vtlab.generate

@@ -1,6 +1,6 @@
 """Runs a command, and about once a minute stops it for two seconds with everything that it started.
 
-    python -m tests.support.stalling COMMAND...
+    python lab/tests/support/stalling.py COMMAND...
 
 The tests must stand that: a machine in a cloud does it, too. Whatever was stopped by somebody else stays so.
 """
