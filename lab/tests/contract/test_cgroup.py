@@ -31,6 +31,7 @@ BUSY = 'for _ in $(seq "$1"); do while :; do :; done & done; echo busy; wait'
 
 @needs_root
 def test_busy_loops_get_a_tenth_of_a_cpu_and_are_throttled() -> None:
+    """A control group holds its processes to their share of a CPU, and counts periods, throttling and CPU time."""
     # So little that neighbours leave it to them, and on every CPU a loop that wants more.
     cpu, loops = 0.1, os.cpu_count() or 1
     quota = cpu * cgroup.PERIOD / 1e6
@@ -65,6 +66,7 @@ def test_busy_loops_get_a_tenth_of_a_cpu_and_are_throttled() -> None:
 
 @needs_root
 def test_a_process_beyond_its_memory_is_killed_and_counted() -> None:
+    """A control group kills what exceeds its memory, counts that, and ends what still runs in it when it is removed."""
     group = Cgroup.create(f"test-{os.getpid()}-small", 1, 32 * 1024**2)
     try:
         done = subprocess.run([*group.prefix, sys.executable, "-c", "b'x' * (1 << 28)"], check=False)

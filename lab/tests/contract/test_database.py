@@ -74,6 +74,7 @@ class TestOneThatVtlabStarts:
     pytestmark = real
 
     def test_it_serves_one_user_and_keeps_the_password_to_itself(self, tmp_path: Path) -> None:
+        """The database lets in one user with a random password, which no file, process list or environment shows."""
         with Ledger(tmp_path) as ledger:
             made = started(tmp_path, ledger)
             access, pid = made.access, pid_of(made)
@@ -110,6 +111,7 @@ class TestOneThatVtlabStarts:
         assert not alive(pid)
 
     def test_a_killed_one_is_told_and_comes_back_empty(self, tmp_path: Path) -> None:
+        """A killed database is named, and starts again empty with another password."""
         with Ledger(tmp_path) as ledger:
             made = started(tmp_path, ledger)
             first, pid = made.access, pid_of(made)
@@ -127,6 +129,7 @@ class TestOneThatVtlabStarts:
             assert answer(tmp_path, made.access, "SHOW TABLES FROM lab") == []
 
     def test_a_lost_race_for_the_port_is_run_again(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A database that finds its port taken starts on another."""
         free = ports.free
         with socket.socket() as held, Ledger(tmp_path) as ledger:
             held.bind((ports.HOST, 0))
@@ -142,6 +145,7 @@ class TestOneThatVtlabStarts:
     def test_one_that_does_not_start_is_a_fault_with_its_words(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        """A database that cannot be made or does not start is a fault with the last lines of its log."""
         tool = tools.find_mariadb(session.REPOSITORY)
         broken = tmp_path / "mariadb"
         shutil.copytree(tool.path.parent.parent / "share", broken / "share")
@@ -159,6 +163,7 @@ class TestOneThatVtlabStarts:
         assert leftovers(tmp_path) == []
 
     def test_a_full_disk_is_told_from_a_fault(self, make_disk: MakeDisk, tmp_path: Path) -> None:
+        """A database that cannot be made for lack of disk space is a missing prerequisite, not a fault."""
         small_disk = make_disk("24m")
         with Ledger(tmp_path) as ledger:
             with pytest.raises(OSError, match=r"No space left|error 28") as error:
@@ -172,6 +177,7 @@ class TestOneThatVtlabStarts:
 
     @pytest.mark.parametrize("when", ["served", "made"])
     def test_one_of_a_killed_vtlab_is_ended(self, when: str, tmp_path: Path) -> None:
+        """The database of a killed vtlab is ended, also one that is still being made."""
         script = f"""
 import os, signal, sys, time
 from pathlib import Path

@@ -18,6 +18,7 @@ from vtlab.services.downstream import Downstream
 
 @pytest.mark.timeout(240)
 def test_it_runs_on_virtual_threads_until_the_ledger_ends_it(tmp_path: Path) -> None:
+    """The downstream service runs on virtual threads, is started once, and again after its death."""
     with Ledger(tmp_path) as ledger:
         java, app = tools.find_java(), tools.find_app(session.REPOSITORY)
         made = Downstream(java, app, ledger, tmp_path / "logs" / "downstream.log")

@@ -18,6 +18,7 @@ SHORT = ("-p", "tasks=40", "-p", "milliseconds=1", "-p", "iterations=10", "-wi",
 @needs_root
 @pytest.mark.timeout(300)
 def test_the_benchmark_runs_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    """The JMH benchmark runs under the CPU limit, gives a score for each executor and leaves no process."""
     scores = jmh.read(benchmark.run(tmp_path / "run", tmp_path, session.REPOSITORY, jmh.options(False, SHORT)))
     assert [(score.benchmark, score.executor) for score in scores] == [
         *(("hashes", executor) for executor in ("processors", "pool8", "virtual")),
@@ -32,5 +33,6 @@ def test_the_benchmark_runs_and_leaves_nothing_behind(tmp_path: Path) -> None:
 @needs_root
 @pytest.mark.timeout(120)
 def test_a_benchmark_that_fails_is_no_result(tmp_path: Path) -> None:
+    """A JMH benchmark that fails is an error, not a result."""
     with pytest.raises(LabError, match="JMH ended with"):
         benchmark.run(tmp_path / "run", tmp_path, session.REPOSITORY, jmh.options(True, ("-p", "tasks=none")))

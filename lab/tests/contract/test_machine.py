@@ -56,6 +56,7 @@ while True:
 
 @needs_root
 def test_a_squeezed_process_shows_its_throttling_and_its_delay() -> None:
+    """The sampler's CPU time of the load generator is the kernel's; throttling and waiting for a CPU are shown."""
     # So little that neighbours leave it to the process.
     cpu = 0.05
     group = Cgroup.create(f"test-{os.getpid()}-sampler", cpu, 256 * 1024**2)
@@ -99,6 +100,7 @@ def _squeezed(samples: list[Sample], quota: float, slack: float) -> bool:
 
 
 def test_a_process_that_ends_while_sampled_is_no_error() -> None:
+    """A load generator that ends while it is sampled is measured up to its end."""
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as short, Sampler(short.pid, None) as sampler:
         until(lambda: len(sampler._samples) >= 3)
         assert short.stdin is not None

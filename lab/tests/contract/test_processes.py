@@ -26,6 +26,7 @@ def until(done: Callable[[], object], seconds: float = 10) -> None:
 
 
 def test_a_child_runs_detached_and_is_on_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A started process has a session and a clean environment of its own, is in the ledger first, and ends with it."""
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Xleak")
     with Ledger(tmp_path) as ledger:
         child = ledger.start(
@@ -45,6 +46,7 @@ def test_a_child_runs_detached_and_is_on_record(tmp_path: Path, monkeypatch: pyt
 
 
 def test_how_a_child_ended(tmp_path: Path) -> None:
+    """A process that ended is described by its exit code or signal; one that ignores SIGTERM is killed."""
     with Ledger(tmp_path) as ledger:
         log = tmp_path / "log"
         quits = ledger.start(["/bin/sh", "-c", "exit 3"], role="a", log=log)
@@ -90,6 +92,7 @@ def parent(root: Path, *more: str) -> tuple[subprocess.Popen[str], list[int]]:
 
 
 def test_the_orphans_of_a_killed_vtlab_are_ended(tmp_path: Path) -> None:
+    """The next vtlab ends the processes and removes the control groups of a killed one, also from a cut-off ledger."""
     killed, (child, other) = parent(tmp_path)
     assert killed.wait() == -9
     until(lambda: "sleep" in Path(f"/proc/{child}/cmdline").read_text(encoding="utf-8"))
@@ -113,6 +116,7 @@ def test_the_orphans_of_a_killed_vtlab_are_ended(tmp_path: Path) -> None:
 
 
 def test_a_recycled_pid_is_spared(tmp_path: Path) -> None:
+    """A process is not ended for having the pid of one in an old ledger."""
     with subprocess.Popen(["sleep", "300"]) as stranger:
         identity = Identity.of(stranger.pid)
         assert identity
@@ -137,6 +141,7 @@ def test_a_recycled_pid_is_spared(tmp_path: Path) -> None:
 
 
 def test_a_living_vtlab_is_not_disturbed(tmp_path: Path) -> None:
+    """What a living vtlab started is left alone, and a second vtlab in the same results directory is refused."""
     living, (child, _) = parent(tmp_path, "stay")
     try:
         assert processes.end_orphans(tmp_path) == []
@@ -150,6 +155,7 @@ def test_a_living_vtlab_is_not_disturbed(tmp_path: Path) -> None:
 
 
 def test_a_child_whose_parent_dies_before_the_record_ends_by_itself(tmp_path: Path) -> None:
+    """A process whose vtlab died before it was on record never becomes its program."""
     gated = subprocess.Popen([*processes._GATE, "touch", str(tmp_path / "ran")], stdin=subprocess.PIPE)
     assert gated.stdin
     gated.stdin.close()
@@ -158,6 +164,8 @@ def test_a_child_whose_parent_dies_before_the_record_ends_by_itself(tmp_path: Pa
 
 
 def test_a_full_disk_starts_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No process starts where the ledger cannot be written."""
+
     def full(handle: int) -> None:
         raise OSError(28, "No space left on device")
 
@@ -170,6 +178,7 @@ def test_a_full_disk_starts_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_an_interruption_waits_for_the_end_of_the_clean_up() -> None:
+    """A signal during the clean-up takes effect after it."""
     steps = []
     # A background job of a shell inherits an ignored SIGINT.
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -18,7 +18,7 @@ import pytest
 from tests.support.lab_call import Running, vtlab
 from vtlab import session
 from vtlab.catalogue.expressions import CHARTED, EXPRESSIONS
-from vtlab.errors import BlockFault, PrerequisiteMissing
+from vtlab.errors import BlockFault
 from vtlab.host import ports, tools
 from vtlab.host.processes import Identity, Ledger
 from vtlab.targets.local.prometheus_server import PrometheusServer
@@ -102,6 +102,7 @@ def now() -> int:
 
 
 def test_what_a_run_has_kept_is_served_until_ctrl_c(tmp_path: Path, exposition: str) -> None:
+    """vtlab prometheus serves what a run kept until Ctrl-C, and refuses a run that measures and a taken port."""
     run = tmp_path / "results" / "run"
     with Ledger(tmp_path / "results") as own:
         server = PrometheusServer(
@@ -124,13 +125,8 @@ def test_what_a_run_has_kept_is_served_until_ctrl_c(tmp_path: Path, exposition: 
     assert list((run / "prometheus" / ".processes").glob("*.jsonl")) == []
 
 
-def test_what_is_not_there_is_not_served(tmp_path: Path) -> None:
-    for words, said in ((["--port", "0"], "port 0"), ([], "holds no data of a Prometheus")):
-        done = vtlab("prometheus", tmp_path, *words)
-        assert (done.returncode, said in done.stderr) == (2, True), done.stderr
-
-
 def test_values_of_exactly_the_window(tmp_path: Path, ledger: Ledger, exposition: str) -> None:
+    """Every expression is evaluated over exactly the window, charts have a sample a second, absent data no value."""
     exactly = partial(pytest.approx, rel=1e-6)
     newest = "timestamp(cgroup_cpu_limit_cores{$server}) * 1000"
     server = make(tmp_path, ledger)
@@ -218,6 +214,7 @@ def during_a_scrape(client: Prometheus) -> int:
 
 
 def test_what_a_slow_scrape_sees_is_younger_than_it_says(tmp_path: Path, ledger: Ledger, exposition: str) -> None:
+    """Requests in flight before a trial are read from a scrape that ended before it."""
     Exposition.stamped = False
     server = make(tmp_path, ledger)
     server.scrape({"platform": exposition})
@@ -232,6 +229,7 @@ def test_what_a_slow_scrape_sees_is_younger_than_it_says(tmp_path: Path, ledger:
 def test_targets_change_without_a_restart_and_a_dead_one_comes_back(
     tmp_path: Path, ledger: Ledger, exposition: str
 ) -> None:
+    """Prometheus changes its targets without a restart, takes samples of k6, and keeps its data when killed."""
     server = make(tmp_path, ledger)
     server.scrape({"platform": exposition})
     pid = server.process.pid
@@ -271,6 +269,7 @@ def test_targets_change_without_a_restart_and_a_dead_one_comes_back(
 def test_a_lost_port_race_is_run_again(
     tmp_path: Path, ledger: Ledger, exposition: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A Prometheus that finds its port taken starts on another."""
     taken = int(re.findall(r"\d+$", exposition)[0])
     answers = iter([[taken], [taken], ports.free(1)])
     monkeypatch.setattr(ports, "free", lambda count: next(answers))
@@ -280,13 +279,8 @@ def test_a_lost_port_race_is_run_again(
     assert str(taken) not in server.url
 
 
-def test_a_fixed_port_that_is_taken_is_refused(tmp_path: Path, exposition: str) -> None:
-    port = int(re.findall(r"\d+$", exposition)[0])
-    with pytest.raises(PrerequisiteMissing, match=f"port {port}, asked for by the local Prometheus"):
-        PrometheusServer(tools.Tool(tmp_path, "3"), tmp_path, None, tmp_path / "log", port)  # type: ignore[arg-type]
-
-
 def test_a_prometheus_that_does_not_start_is_a_fault_with_its_words(tmp_path: Path, ledger: Ledger) -> None:
+    """A Prometheus that does not start is a fault with the last lines of its log."""
     server = make(tmp_path, ledger)
     (tmp_path / "prometheus" / "data").parent.mkdir()
     (tmp_path / "prometheus" / "data").write_text("no directory", encoding="utf-8")

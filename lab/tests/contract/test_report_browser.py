@@ -84,6 +84,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def test_a_stranger_can_read_it(
     browser: Browser, reports: dict[str, Path], name: str, size: tuple[int, int], colours: Any
 ) -> None:
+    """The report fits phone and desktop in light and dark, with contrast and described pictures, and fetches nothing."""
     page = browser.new_page(viewport={"width": size[0], "height": size[1]}, color_scheme=colours)
     trouble: list[str] = []
     requests: list[str] = []
@@ -121,6 +122,7 @@ def _first_screen(page: Page, size: tuple[int, int]) -> None:
 
 
 def test_colours_can_be_chosen(browser: Browser, reports: dict[str, Path]) -> None:
+    """The report's colours can be switched between light and dark."""
     page = browser.new_page(color_scheme="light")
     page.goto(reports["one"].as_uri())
     shade = "getComputedStyle(document.body).backgroundColor"
@@ -133,6 +135,7 @@ def test_colours_can_be_chosen(browser: Browser, reports: dict[str, Path]) -> No
 
 
 def test_the_evidence_opens_from_its_link(browser: Browser, reports: dict[str, Path]) -> None:
+    """A card of the report links to its evidence, which opens."""
     page = browser.new_page()
     page.goto(reports["many"].as_uri())
     assert not page.locator("#run-2").is_visible()

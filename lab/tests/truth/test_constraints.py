@@ -212,26 +212,31 @@ BESIDE = ["database", "downstream"]
 
 
 def test_tomcat_threads_hold_platform_back_and_virtual_has_none(lab: Lab) -> None:
+    """tomcat-threads is named for platform, and users for virtual, where there are more users than threads."""
     planned = waiting("800ms", 100, 62.5, 125, "4800ms", settings=PLANTED, needs=BESIDE)
     lab.explains(planned, held_back_by("tomcat-threads", 50, then="users"), held_back_by("users", 100))
 
 
 def test_a_light_load_holds_both_back_itself(lab: Lab) -> None:
+    """users is named for both variants where everything else is plentiful."""
     planned = waiting("400ms", 10, 25, 25, "3200ms", settings=PLANTED, needs=BESIDE)
     lab.explains(planned, held_back_by("users", 10), held_back_by("users", 10))
 
 
 def test_connections_of_the_database_hold_both_back(lab: Lab) -> None:
+    """db-pool is named where requests wait for connections of the pool."""
     planned = waiting("400ms", 16, 25, 25, "6400ms", "/stress/sleep", settings=PLANTED, needs=BESIDE)
     lab.explains(planned, held_back_by("db-pool", 10, then="users"), held_back_by("db-pool", 10, then="users"))
 
 
 def test_connections_to_the_downstream_hold_both_back(lab: Lab) -> None:
+    """downstream is named where requests wait for connections to another service."""
     planned = waiting("400ms", 16, 25, 25, "6400ms", "/downstream", settings=PLANTED, needs=BESIDE)
     lab.explains(planned, held_back_by("downstream", 10, then="users"), held_back_by("downstream", 10, then="users"))
 
 
 def test_an_executor_holds_both_back(lab: Lab) -> None:
+    """executor is named where tasks wait for threads of an executor."""
     # Eight tasks are eight threads' work for one wait.
     planned = tiny(
         request={"path": "/fan-out", "query": {"tasks": "8", "duration": "400ms"}},
@@ -245,6 +250,8 @@ def test_an_executor_holds_both_back(lab: Lab) -> None:
 
 
 def test_what_no_metric_shows_is_unknown(lab: Lab) -> None:
+    """unknown is named where requests wait for a semaphore that no metric shows."""
+
     def unexplained(m: Measured) -> None:
         shortest = laws.shortest_response(m)
         assert shortest is not None
@@ -263,6 +270,7 @@ def test_what_no_metric_shows_is_unknown(lab: Lab) -> None:
 
 
 def test_connections_hold_both_back(lab: Lab) -> None:
+    """connections is named where Tomcat accepts fewer connections than there are users."""
     # 10 users wait in Tomcat's accept queue (100). A connection serves one request, or the first 20 would keep theirs.
     few = {"SERVER_TOMCAT_MAX_CONNECTIONS": "20", "SERVER_TOMCAT_MAX_KEEP_ALIVE_REQUESTS": "1"}
     planned = waiting("400ms", 30, 50, 50, "3600ms", settings=few)
@@ -271,6 +279,7 @@ def test_connections_hold_both_back(lab: Lab) -> None:
 
 
 def test_the_cpu_holds_both_back(lab: Lab) -> None:
+    """cpu is named where requests compute under a CPU limit."""
     planned = tiny(
         # Long chains: what the JIT compiler takes counts as little then.
         request={"path": "/cpu", "query": {"iterations": "200000"}},
@@ -284,6 +293,7 @@ def test_the_cpu_holds_both_back(lab: Lab) -> None:
 
 
 def test_carriers_hold_virtual_back_where_they_are_pinned(lab: Lab) -> None:
+    """carriers is named, with the place in the code, where virtual threads of JDK 21 are pinned."""
     both: dict[str, object] = {name: {"threads": name, "java": 21} for name in ("platform", "virtual")}
     planned = waiting(
         "400ms",

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import socket
+from pathlib import Path
+
 import httpx
 import pytest
 
 from vtlab.errors import BlockFault, PrerequisiteMissing
+from vtlab.host import ports
+from vtlab.host.tools import Tool
+from vtlab.targets.local.prometheus_server import PrometheusServer
 from vtlab.targets.prometheus import Prometheus
 
 
@@ -64,3 +70,10 @@ def test_what_is_no_answer_is_a_fault() -> None:
         pytest.raises(BlockFault, match="status 502 and no JSON"),
     ):
         client.evaluate("1", 0)
+
+
+def test_a_fixed_port_that_is_taken_is_refused(tmp_path: Path) -> None:
+    with socket.create_server((ports.HOST, 0)) as holder:
+        port = holder.getsockname()[1]
+        with pytest.raises(PrerequisiteMissing, match=f"port {port}, asked for by the local Prometheus"):
+            PrometheusServer(Tool(tmp_path, "3"), tmp_path, None, tmp_path / "log", port)  # type: ignore[arg-type]
