@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.test_target import Watched, tiny
 from tests.support.lab_call import alive, leftovers
 from tests.support.privileges import MakeDisk
+from tests.support.runs import RunFolder, stub
 from vtlab import session
 from vtlab.errors import BlockFault, PrerequisiteMissing
 from vtlab.host import cgroup, ports, processes, tools
@@ -170,9 +170,9 @@ class TestOneThatVtlabStarts:
                 started(small_disk, ledger)
             assert error.value.errno == errno.ENOSPC
         shutil.rmtree(small_disk / "database")
-        watched = Watched(small_disk, tiny(needs=["database"]))
-        with watched.target() as target, pytest.raises(PrerequisiteMissing, match="no space left on the disk of"):
-            target.start(watched.planned, 1, 1)
+        run = RunFolder(small_disk, stub(needs=["database"]))
+        with run.target() as target, pytest.raises(PrerequisiteMissing, match="no space left on the disk of"):
+            target.start(run.planned, 1, 1)
         assert leftovers(tmp_path) == []
 
     @pytest.mark.parametrize("when", ["served", "made"])

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from tests.support import builders
 from tests.unit.test_report_html import RUNS, limited
@@ -17,15 +14,6 @@ from vtlab.analysis import verdict
 from vtlab.report import write
 
 SIZES = [(1280, 800), (420, 800)]
-FLAGS = [
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
 #: Elements whose own text has too little contrast with the background behind it (WCAG 2: 4.5, large text 3).
 LOW_CONTRAST = """() => {
   const colour = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
@@ -53,18 +41,6 @@ LOW_CONTRAST = """() => {
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if not found:
-        pytest.fail("no Chromium on PATH: apt-get install chromium (or your system's package), then run again")
-    sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=[*sandbox, *FLAGS])
-        yield browser
-        browser.close()
-
-
-@pytest.fixture(scope="module")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     kinds = {
         "one": [builders.run(blocks=3)],
@@ -84,7 +60,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def test_a_stranger_can_read_it(
     browser: Browser, reports: dict[str, Path], name: str, size: tuple[int, int], colours: Any
 ) -> None:
-    """The report fits phone and desktop in light and dark, with contrast and described pictures, and fetches nothing."""
+    """The report fits phone and desktop in light and dark, with contrast and described pictures, and fetches none."""
     page = browser.new_page(viewport={"width": size[0], "height": size[1]}, color_scheme=colours)
     trouble: list[str] = []
     requests: list[str] = []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 import re
 import shutil
 import subprocess
@@ -15,19 +14,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.test_target import tiny
 from tests.support.privileges import needs_root
-from tests.support.stalls import Stalls
+from tests.support.runs import RunFolder, tiny
+from tests.support.stalls import Stalls, undisturbed
 from vtlab import session
 from vtlab.analysis import gates, laws
 from vtlab.analysis.laws import Measured
 from vtlab.catalogue import expressions, rules
 from vtlab.errors import BlockFault
-from vtlab.host.tools import Tool
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, Instance
-from vtlab.targets.local.target import LocalTarget
+from vtlab.model.records import Block
+from vtlab.services import sample
+from vtlab.targets.local.target import LocalBlock, LocalTarget
 from vtlab.targets.prometheus import Prometheus
 
 pytestmark = [
@@ -61,44 +60,33 @@ Judge = Callable[[Measured], None]
 
 
 class Lab:
-    """One target for all the tests: Prometheus scrapes new JVMs in the old ones' places at once."""
+    """One target for all the tests, and one pair of JVMs for all that have the same settings and limits."""
 
-    def __init__(self, folder: Path, target: LocalTarget, stalls: Stalls) -> None:
-        self.folder = folder
+    def __init__(self, run: RunFolder, target: LocalTarget, stalls: Stalls) -> None:
+        self.run = run
         self.target = target
         self.stalls = stalls
-        self.apps = {"real": target._app, "with the semaphore": with_the_semaphore(folder.parent, target._app)}
-        self.blocks = itertools.count(1)
-        #: What runs, and what it was started with.
-        self.instances: list[Instance] = []
-        self.started_with: object = None
+        self.numbers = itertools.count(1)
+        self.block: LocalBlock | None = None
 
     def explains(self, planned: Experiment, platform: Judge, virtual: Judge) -> None:
         """Measures a block and has each variant judged.
 
         Against vtlab counts only a block that its gates accept and in which the machine did not stall.
         """
-        (self.folder / "experiment.json").write_text(json.dumps(planned.document()), encoding="utf-8")
-        number = next(self.blocks)
-        for attempt in range(1, 4):
-            try:
-                block = self._block(planned, number, attempt)
-            except BlockFault:
-                self.started_with = None
-                if attempt == 3:
-                    raise
-                continue
-            try:
-                for variant, judge in (("platform", platform), ("virtual", virtual)):
-                    m = laws.measured([block], planned, variant)
-                    judge(m)
-                    assert self._shown(variant, block) == laws.explain(m).constraint.resource, "on the dashboards"
-                return
-            except AssertionError as error:
-                rejected = self._rejected(block, planned) + self.stalls.disturbed([*block.single, *block.trials])
-                error.add_note(f"attempt {attempt}, rejected for: {rejected or 'nothing'}")
-                if not rejected or attempt == 3:
-                    raise
+        self.run.plan(planned)
+        number = next(self.numbers)
+
+        def judge(block: Block) -> None:
+            for variant, judge_variant in (("platform", platform), ("virtual", virtual)):
+                m = laws.measured([block], planned, variant)
+                judge_variant(m)
+                assert self._shown(variant, block) == laws.explain(m).constraint.resource, "on the dashboards"
+
+        def disturbances(block: Block) -> list[str]:
+            return rejected(block, planned) + self.stalls.disturbed([*block.single, *block.trials])
+
+        undisturbed(lambda attempt: self._measured(planned, number, attempt), judge, disturbances, attempts=3)
 
     def _shown(self, variant: str, block: Block) -> str | None:
         """The constraint that the dashboards name."""
@@ -112,12 +100,16 @@ class Lab:
             client=f'{matchers},block="{block.block}"',
             range=f"{(end - begin) // 1000 + 1}s",
         )
-        with Prometheus(self.target._prometheus_server().url) as client:
+        with Prometheus(self.target.prometheus.url) as client:
             return client.labels(variant, expr, end).get("resource")
 
-    def _block(self, planned: Experiment, number: int, attempt: int) -> Block:
-        self._run(planned, number, attempt)
-        document = self.target.load(order=planned.variants, warmup_cycles=2, single="3s")
+    def _measured(self, planned: Experiment, number: int, attempt: int) -> Block:
+        started = self._started(planned, number, attempt)
+        try:
+            document = started.load(order=planned.variants, warmup_cycles=2, single="3s")
+        except BlockFault:
+            self.block = None
+            raise
         return Block(
             block=number,
             attempt=attempt,
@@ -126,51 +118,60 @@ class Lab:
             warmup=document.warmup,
             single=document.single,
             trials=document.trials,
-            instances=self.instances,
+            instances=started.instances,
         )
 
-    def _run(self, planned: Experiment, number: int, attempt: int) -> None:
-        """What is planted in different resources is planted in the same JVMs: they need not start for each."""
-        wanted = (planned.settings, planned.properties, planned.limits, planned.needs)
-        if wanted == self.started_with:
-            self.target._block = (number, attempt)
-            return
-        self.started_with = None
-        hidden = "LAB_SEMAPHORE_PERMITS" in planned.settings
-        self.target._app = self.apps["with the semaphore" if hidden else "real"]
-        self.instances = self.target.start(planned, number, attempt)
-        self.started_with = wanted
-
-    def _rejected(self, block: Block, planned: Experiment) -> list[str]:
-        # The bounds hang on the single-user phases as much as on the trials.
-        judged = block.model_copy(update={"trials": [*block.single, *block.trials]})
-        rows = [row for row in gates.rows([judged], planned) if not row["passed"] and row["name"] not in NOT_HERE]
-        return [f"{row['name']}: {row['worst']}" for row in rows]
+    def _started(self, planned: Experiment, number: int, attempt: int) -> LocalBlock:
+        """A name is no ratio: what is planted in different resources is planted in the same JVMs."""
+        if self.block and jvms_of(self.block.experiment) == jvms_of(planned):
+            self.block = self.block.renumbered(planned, number, attempt)
+        else:
+            self.block = None
+            self.block = self.target.start(planned, number, attempt)
+        return self.block
 
 
-def with_the_semaphore(folder: Path, app: Tool) -> Tool:
-    """A copy of the app that has the test's semaphore, too."""
+def jvms_of(planned: Experiment) -> object:
+    """What JVMs are started with."""
+    return planned.service, planned.settings, planned.properties, planned.limits, planned.needs
+
+
+def rejected(block: Block, planned: Experiment) -> list[str]:
+    # The bounds hang on the single-user phases as much as on the trials.
+    judged = block.model_copy(update={"trials": [*block.single, *block.trials]})
+    rows = [row for row in gates.rows([judged], planned) if not row["passed"] and row["name"] not in NOT_HERE]
+    return [f"{row['name']}: {row['worst']}" for row in rows]
+
+
+@pytest.fixture(scope="session")
+def semaphore_service(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The sample application with the test's semaphore, as a service."""
+    folder = tmp_path_factory.mktemp("semaphore")
     target, sources = APP / "target" / "test-classes", APP / "src" / "test" / "java"
     compiled, source = target / f"{SEMAPHORE}.class", sources / f"{SEMAPHORE}.java"
     if not compiled.exists() or compiled.stat().st_mtime < source.stat().st_mtime:
         maven = ["java", "mvn", "-q", "-f", APP / "pom.xml", "test-compile"]
         subprocess.run([session.REPOSITORY / "lab" / "setup", *maven], check=True)
-    jar = Path(shutil.copy(app.path, folder))
+    service = sample.service(session.REPOSITORY)
+    original = service.jar_path
+    assert original is not None
+    jar = Path(shutil.copy(original, folder))
     # Where the jar's manifest looks for its class path, and the app for its drivers.
     for beside in ("lib", "drivers"):
-        (folder / beside).symlink_to(app.path.parent / beside)
+        (folder / beside).symlink_to(original.parent / beside)
     with zipfile.ZipFile(jar, "a") as archive:
         archive.write(compiled, compiled.relative_to(target))
-    return Tool(jar, app.version)
+    path = folder / "service.json"
+    changed = service.model_copy(update={"name": "semaphore", "jar": jar.name, "directory": "."})
+    path.write_text(changed.model_dump_json(exclude_none=True), encoding="utf-8")
+    return str(path)
 
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    root = tmp_path_factory.mktemp("constraints")
-    folder = root / "run"
-    folder.mkdir()
-    with LocalTarget(folder, root, session.REPOSITORY) as target, contextlib.closing(Stalls()) as stalls:
-        yield Lab(folder, target, stalls)
+    run = RunFolder(tmp_path_factory.mktemp("constraints"), tiny())
+    with run.target() as target, contextlib.closing(Stalls()) as stalls:
+        yield Lab(run, target, stalls)
 
 
 def held_back_by(resource: str, capacity: float, then: str | None = None) -> Judge:
@@ -211,45 +212,54 @@ PLANTED = {
 BESIDE = ["database", "downstream"]
 
 
-def test_tomcat_threads_hold_platform_back_and_virtual_has_none(lab: Lab) -> None:
+@pytest.fixture
+def planted(semaphore_service: str) -> dict[str, object]:
+    return {"service": semaphore_service, "settings": PLANTED, "needs": BESIDE}
+
+
+@pytest.mark.small
+def test_tomcat_threads_hold_platform_back_and_virtual_has_none(lab: Lab, planted: dict[str, object]) -> None:
     """tomcat-threads is named for platform, and users for virtual, where there are more users than threads."""
-    planned = waiting("800ms", 100, 62.5, 125, "4800ms", settings=PLANTED, needs=BESIDE)
+    planned = waiting("800ms", 100, 62.5, 125, "4800ms", **planted)
     lab.explains(planned, held_back_by("tomcat-threads", 50, then="users"), held_back_by("users", 100))
 
 
-def test_a_light_load_holds_both_back_itself(lab: Lab) -> None:
+def test_a_light_load_holds_both_back_itself(lab: Lab, planted: dict[str, object]) -> None:
     """users is named for both variants where everything else is plentiful."""
-    planned = waiting("400ms", 10, 25, 25, "3200ms", settings=PLANTED, needs=BESIDE)
+    planned = waiting("400ms", 10, 25, 25, "3200ms", **planted)
     lab.explains(planned, held_back_by("users", 10), held_back_by("users", 10))
 
 
-def test_connections_of_the_database_hold_both_back(lab: Lab) -> None:
+@pytest.mark.small
+def test_connections_of_the_database_hold_both_back(lab: Lab, planted: dict[str, object]) -> None:
     """db-pool is named where requests wait for connections of the pool."""
-    planned = waiting("400ms", 16, 25, 25, "6400ms", "/stress/sleep", settings=PLANTED, needs=BESIDE)
+    planned = waiting("400ms", 16, 25, 25, "6400ms", "/stress/sleep", **planted)
     lab.explains(planned, held_back_by("db-pool", 10, then="users"), held_back_by("db-pool", 10, then="users"))
 
 
-def test_connections_to_the_downstream_hold_both_back(lab: Lab) -> None:
+@pytest.mark.small
+def test_connections_to_the_downstream_hold_both_back(lab: Lab, planted: dict[str, object]) -> None:
     """downstream is named where requests wait for connections to another service."""
-    planned = waiting("400ms", 16, 25, 25, "6400ms", "/downstream", settings=PLANTED, needs=BESIDE)
+    planned = waiting("400ms", 16, 25, 25, "6400ms", "/downstream", **planted)
     lab.explains(planned, held_back_by("downstream", 10, then="users"), held_back_by("downstream", 10, then="users"))
 
 
-def test_an_executor_holds_both_back(lab: Lab) -> None:
+@pytest.mark.small
+def test_an_executor_holds_both_back(lab: Lab, planted: dict[str, object]) -> None:
     """executor is named where tasks wait for threads of an executor."""
     # Eight tasks are eight threads' work for one wait.
     planned = tiny(
         request={"path": "/fan-out", "query": {"tasks": "8", "duration": "400ms"}},
         load={"users": 2},
         windows={"warmup_users": 2, "warmup_load": "1s", "measure": "8s"},
-        settings=PLANTED,
-        needs=BESIDE,
+        **planted,
         ideal={"platform": 2.5, "virtual": 2.5},
     )
     lab.explains(planned, held_back_by("executor", 8, then="users"), held_back_by("executor", 8, then="users"))
 
 
-def test_what_no_metric_shows_is_unknown(lab: Lab) -> None:
+@pytest.mark.small
+def test_what_no_metric_shows_is_unknown(lab: Lab, planted: dict[str, object]) -> None:
     """unknown is named where requests wait for a semaphore that no metric shows."""
 
     def unexplained(m: Measured) -> None:
@@ -265,10 +275,11 @@ def test_what_no_metric_shows_is_unknown(lab: Lab) -> None:
         assert max(bound.utilisation for bound in found.bounds) < 0.5, "no bound is anywhere near"
 
     # Few enough that fewer than half of the threads wait.
-    planned = waiting("400ms", 22, 25, 25, "3200ms", "/semaphore", settings=PLANTED, needs=BESIDE)
+    planned = waiting("400ms", 22, 25, 25, "3200ms", "/semaphore", **planted)
     lab.explains(planned, unexplained, unexplained)
 
 
+@pytest.mark.small
 def test_connections_hold_both_back(lab: Lab) -> None:
     """connections is named where Tomcat accepts fewer connections than there are users."""
     # 10 users wait in Tomcat's accept queue (100). A connection serves one request, or the first 20 would keep theirs.
@@ -278,6 +289,7 @@ def test_connections_hold_both_back(lab: Lab) -> None:
     lab.explains(planned, connections, connections)
 
 
+@pytest.mark.small
 def test_the_cpu_holds_both_back(lab: Lab) -> None:
     """cpu is named where requests compute under a CPU limit."""
     planned = tiny(
@@ -292,6 +304,7 @@ def test_the_cpu_holds_both_back(lab: Lab) -> None:
     lab.explains(planned, held_back_by("cpu", 0.25), held_back_by("cpu", 0.25))
 
 
+@pytest.mark.small
 def test_carriers_hold_virtual_back_where_they_are_pinned(lab: Lab) -> None:
     """carriers is named, with the place in the code, where virtual threads of JDK 21 are pinned."""
     both: dict[str, object] = {name: {"threads": name, "java": 21} for name in ("platform", "virtual")}

@@ -1,0 +1,198 @@
+"""One block of the sample application in 10 s windows: whatever reads it has it whole."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import Browser
+
+from tests.support import real_block
+from tests.support.privileges import needs_root
+from tests.support.real_block import VARIANTS, Measured
+from vtlab import results, session
+from vtlab.analysis import verdict
+from vtlab.catalogue import rules
+from vtlab.catalogue.expressions import CHARTED, EXPRESSIONS
+from vtlab.host import cgroup
+from vtlab.host.cgroup import Limit
+from vtlab.planning import plan
+from vtlab.report import write as write_report
+
+sys.path.insert(0, str(session.REPOSITORY / "grafana-dashboards"))
+
+import substitute
+
+pytestmark = [pytest.mark.timeout(600), needs_root]
+
+#: What a careless user may have around the call.
+OUTER = {
+    "JAVA_TOOL_OPTIONS": "-XX:ActiveProcessorCount=7",
+    "SPRING_APPLICATION_JSON": '{"server.tomcat.threads.max": 3}',
+    "SERVER_PORT": "1",
+    "http_proxy": "http://127.0.0.1:1",
+    "K6_VUS": "1",
+}
+
+
+def of_resources(*names: str) -> set[str]:
+    return {f"{family}_{name}" for family in ("utilization", "capacity", "demand") for name in names}
+
+
+DASHBOARDS = sorted(path.stem for path in (session.REPOSITORY / "grafana-dashboards").glob("*.json"))
+#: Queries of panels without data here: (title, letter).
+KUBERNETES_ONLY = {("CPU of the load generator", "A"), ("Throttling of the load generator", "A")}
+KUBERNETES_ONLY |= {("CPU periods throttled", "B")}
+OPEN_LOAD_ONLY = {("Requests sent and arrivals asked for", "B")}
+DATABASE_ONLY = {("Queues inside the server", "C")}
+#: Samples that Prometheus may read for a query: it answers a dashboard of such queries at once.
+MOST_SAMPLES = 1_000_000
+#: Named expressions without a value here: there is no database, and Tomcat has no pool under virtual threads.
+_DATABASE = {"db_pool_active", "db_pool_pending"}
+_POOLS = {"tomcat_threads_busy", "tomcat_threads_max"}
+ABSENT = {
+    "platform": _DATABASE | of_resources("db-pool"),
+    "virtual": _DATABASE | _POOLS | of_resources("db-pool", "tomcat-threads"),
+}
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Measured]:
+    with contextlib.ExitStack() as end:
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in OUTER.items():
+                patch.setenv(name, value)
+            block = end.enter_context(real_block.measured(tmp_path_factory.mktemp("real"), "10s"))
+        yield block
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_limits_are_read_back(measured: Measured, variant: str) -> None:
+    """A JVM is under its CPU and memory limit, counts processors by it, and ignores the caller's environment."""
+    (instance,) = (instance for instance in measured.block.instances if instance.variant == variant)
+    pid = measured.run.pids[f"jvm {variant}"]
+    assert (instance.processors, instance.cpu_limit, instance.gc, instance.alive) == (1, 1.0, "Serial", True)
+    assert instance.identity.startswith(f"{pid}:")
+    assert instance.java.startswith(measured.target.java.version)
+    assert cgroup.limit_of(pid) == Limit(1.0, 768 * 1024**2)
+    assert cgroup.limit_of(os.getpid()).cpu is None
+    assert cgroup.limit_of(measured.run.pids["prometheus"]).cpu is None
+    pool = measured.trial(variant).server["tomcat_threads_max"]
+    assert pool == {"platform": 10, "virtual": None}[variant]
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_figures_are_those_of_what_was_scraped(measured: Measured, variant: str) -> None:
+    """The figures of a trial are those of the service's own meters in its window."""
+    trial, client = measured.trial(variant), measured.client
+    window = f"[{trial.end - trial.start}ms]"
+
+    def rate(counter: str) -> float:
+        series = f'http_server_requests_seconds_{counter}{{$server,uri="/thread"}}'
+        value = client.measured(variant, f"sum(rate({series}{window}))", trial.end)
+        assert value
+        return value
+
+    assert set(trial.server) == {*EXPRESSIONS, "in_flight_before"}
+    assert trial.server["cpu_limit"] == 1
+    assert (trial.server["cpu_cores"] or 0) > 0
+    assert trial.server["server_throughput"] == pytest.approx(rate("count"))
+    assert trial.server["service_time"] == pytest.approx(rate("sum") / rate("count"))
+    assert set(measured.series[variant]) == set(CHARTED)
+    assert max(value for _, value in measured.series[variant]["in_flight"]) > 9
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_what_is_recorded_is_what_a_trials_window_says(measured: Measured, variant: str) -> None:
+    """A recording rule and vtlab's own figure agree within 1 % over the same 15 s."""
+    trial = measured.trial(variant)
+    samples = measured.query(f'vtlab:cpu_cores:cores{{variant="{variant}"}}[10s]', trial.end)
+    (series,) = samples
+    at = max(round(1000 * float(when)) for when, _ in series["values"])
+    span = 1000 * int(rules.WINDOW.removesuffix("s"))
+    afterwards = measured.client.window(variant, at - span, at)
+
+    absent = set()
+    for name, each in EXPRESSIONS.items():
+        labels = "".join(f',{key}="{value}"' for key, value in each.labels.items())
+        recorded = measured.client.evaluate(f'{each.record}{{variant="{variant}"{labels}}}', at)
+        if recorded is None and afterwards[name] is None:
+            absent.add(name)
+            continue
+        assert recorded == pytest.approx(afterwards[name], rel=0.01, abs=1e-9), name
+    # A JVM that has not collected yet has no such meter.
+    assert absent - {"gc_share"} == ABSENT[variant]
+
+
+def test_every_rule_is_healthy_and_no_alert_fires(measured: Measured) -> None:
+    """Prometheus evaluates every rule of the lab, and no alert fires in a good run."""
+    groups = httpx.get(f"{measured.client.url}/api/v1/rules").json()["data"]["groups"]
+    assert [group["name"] for group in groups] == ["vtlab", "vtlab-runs", "vtlab-windows"]
+    for rule in (rule for group in groups for rule in group["rules"]):
+        assert rule["health"] == "ok", rule
+        assert not rule.get("alerts"), rule
+
+
+@pytest.mark.parametrize("name", DASHBOARDS)
+def test_every_query_of_every_panel_has_data_of_both_variants(measured: Measured, name: str) -> None:
+    """Every query of every dashboard has data of both variants, and reads few samples."""
+    folder = session.REPOSITORY / "grafana-dashboards"
+    document = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+    begin, end = min(t.begin for t in measured.block.warmup), max(t.drained for t in measured.block.trials)
+    # As a dashboard opens.
+    seconds = max(1800, (end - begin) // 1000 + 10)
+    values = {
+        "datasource": "prometheus",
+        "namespace": substitute.ALL,
+        "experiment": "tiny",
+        "run": measured.run_id,
+        "variants": list(VARIANTS),
+    }
+    empty, expensive, variants = set(), {}, dict[str, set[str]]()
+    with httpx.Client(base_url=measured.client.url, trust_env=False, timeout=30) as client:
+        for query in substitute.expanded(document, values, seconds):
+            where = (query.panel, query.ref)
+            times = {"time": f"{end / 1000 + 5:.3f}"}
+            if not query.instant:
+                times = {"start": f"{end / 1000 + 5 - seconds:.3f}", "end": times["time"], "step": "1s"}
+            path = "/api/v1/query" if query.instant else "/api/v1/query_range"
+            answer = client.post(path, data={"query": query.promql, "stats": "all", **times}).json()
+            assert answer["status"] == "success", (where, answer)
+            samples = answer["data"]["stats"]["samples"]["totalQueryableSamples"]
+            if samples > MOST_SAMPLES:
+                expensive[where] = samples
+            found = answer["data"]["result"]
+            if not found:
+                empty.add(where)
+            # The bands of the windows are behind every line. A repeated panel's title ends with its variant.
+            if query.ref != "W":
+                panel = re.sub(f"({'|'.join(VARIANTS)})$", "", query.panel)
+                of = variants.setdefault(panel, set())
+                of.update(series["metric"]["variant"] for series in found if "variant" in series["metric"])
+    assert empty <= KUBERNETES_ONLY | OPEN_LOAD_ONLY | DATABASE_ONLY
+    assert {panel: of for panel, of in variants.items() if of and of != set(VARIANTS)} == {}
+    assert expensive == {}
+
+
+def test_the_report_opens_in_a_browser(measured: Measured, browser: Browser, tmp_path: Path) -> None:
+    """The report of a real block opens in a browser and names both variants."""
+    planned = measured.planned
+    (plan_run,) = plan.runs([planned], [])
+    options = session.Options(blocks=1, seed=1, root=tmp_path, no_cpu_limit=False)
+    folder = session.begin([plan_run], options, "real")
+    results.append_block(folder, measured.block)
+    results.append_series(folder, measured.block, measured.series)
+    write_report(folder, [verdict.analyse(results.read(folder))])
+    page = browser.new_page()
+    page.goto((folder / "report.html").as_uri())
+    text = page.inner_text("body")
+    assert [variant for variant in VARIANTS if variant not in text] == []
+    assert page.locator("svg").count() > 0
+    page.close()

@@ -1,0 +1,110 @@
+"""One block of the sample application, for tests of what is read from it: by vtlab, rules, dashboards and reports."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.support.runs import RunFolder, tiny
+from tests.support.stalls import Stalls, undisturbed
+from vtlab.analysis import gates
+from vtlab.model.experiment import Experiment
+from vtlab.model.records import Block, Trial
+from vtlab.model.run import BlockSeries
+from vtlab.targets.local.target import LocalTarget
+from vtlab.targets.prometheus import Prometheus
+
+VARIANTS = ("platform", "virtual")
+#: A block here has little warm-up, and one trial for each variant.
+NOT_HERE = {"trials complete", "warm-up levelled off"}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """20 users wait 200 ms; platform has 10 threads, so it serves 50 requests a second, and virtual 100."""
+
+    run: RunFolder
+    target: LocalTarget
+    block: Block
+    series: BlockSeries
+    client: Prometheus
+
+    @property
+    def planned(self) -> Experiment:
+        return self.run.planned
+
+    @property
+    def run_id(self) -> str:
+        return self.target.run_id
+
+    def query(self, expr: str, at_ms: int) -> list[dict[str, Any]]:
+        """The result of an instant query, as Prometheus gives it."""
+        data = {"query": expr, "time": f"{at_ms / 1000:.3f}"}
+        answer = httpx.post(f"{self.client.url}/api/v1/query", data=data, trust_env=False)
+        result: list[dict[str, Any]] = answer.json()["data"]["result"]
+        return result
+
+    def trial(self, variant: str) -> Trial:
+        return next(trial for trial in self.block.trials if trial.variant == variant)
+
+
+@contextlib.contextmanager
+def measured(root: Path, window: str) -> Iterator[Measured]:
+    """A block that the gates accept and in which the machine did not stall; everything still runs."""
+    run = RunFolder(root, tiny(windows={"measure": window}, settings={"SERVER_TOMCAT_THREADS_MAX": "10"}))
+    with run.target() as target, contextlib.closing(Stalls()) as stalls:
+
+        def measure(attempt: int) -> Measured:
+            # A run each: what a rejected attempt measured is not this one's.
+            target.run_id = f"run-{attempt}"
+            started = target.start(run.planned, 1, attempt)
+            document = started.load(order=VARIANTS, warmup_cycles=3, single="4s")
+            block = Block(
+                block=1,
+                attempt=attempt,
+                order=list(VARIANTS),
+                agreed=document.agreed,
+                warmup=document.warmup,
+                single=document.single,
+                trials=document.trials,
+                instances=started.check_instances(),
+            )
+            series = started.series(block.trials[0].begin, block.trials[-1].drained)
+            return Measured(run, target, block, series, Prometheus(target.prometheus.url))
+
+        def reasons(measurement: Measured) -> list[str]:
+            block = measurement.block
+            rows = [row for row in gates.rows([block], run.planned) if row["name"] not in NOT_HERE]
+            return [f"{row['name']}: {row['worst']}" for row in rows if not row["passed"]]
+
+        def disturbances(measurement: Measured) -> list[str]:
+            block = measurement.block
+            return reasons(measurement) + stalls.disturbed([*block.single, *block.trials])
+
+        def check(measurement: Measured) -> None:
+            # As in a run, what the gates reject is measured again.
+            assert disturbances(measurement) == []
+
+        result = undisturbed(measure, check, disturbances)
+        run.look()
+        with result.client:
+            await_rules(result, max(trial.drained for trial in result.block.trials) + 2000)
+            yield result
+    run.nothing_left("jvm platform", "jvm virtual", "k6", "prometheus")
+
+
+def await_rules(measured: Measured, at_ms: int) -> None:
+    """Waits until the rules of the run have been evaluated at that time: what they see lies some seconds back."""
+    rule = f'vtlab:run_throughput:rate{{testid="{measured.run_id}"}}'
+    deadline = time.monotonic() + 60
+    while (seen := measured.query(f"min(timestamp({rule}))", round(1000 * time.time()))) == [] or (
+        1000 * float(seen[0]["value"][1]) < at_ms
+    ):
+        assert time.monotonic() < deadline, seen
+        time.sleep(0.5)
