@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from tests.support.lab_call import alive
+from tests.support.lab_call import TINY, alive
 from vtlab import session
 from vtlab.host.processes import FOLDER
 from vtlab.model import experiment
@@ -22,8 +22,6 @@ from vtlab.model.experiment import Experiment
 from vtlab.targets.local.target import LocalTarget, local_target
 
 SUPPORT = Path(__file__).parent
-#: The sample application with few users.
-TINY = SUPPORT / "tiny.json"
 #: A service that starts at once, and an experiment with it.
 STUB_SERVICE, STUB = SUPPORT / "stub.json", SUPPORT / "stub-block.json"
 #: Rounds of warm-up that k6 needs minutes for.

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support import golden_files
 from tests.support.cli_call import call
-from tests.support.runs import TINY
+from tests.support.lab_call import TINY
 from vtlab import cli
 from vtlab.errors import Interrupted
 

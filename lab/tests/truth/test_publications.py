@@ -1,0 +1,92 @@
+"""The shapes of the publications: one block of each experiment has the bottlenecks and the direction of the published
+runs. How large a difference is, and whether it is sure, takes more blocks: ``vtlab reproduce``."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from tests.support.lab_call import only, vtlab
+from tests.support.privileges import needs_root
+from vtlab import reproductions, results, session
+from vtlab.analysis import verdict
+from vtlab.model import experiment
+
+pytestmark = [pytest.mark.timeout(1200), needs_root]
+
+Direction = Literal["first", "faster", "slower", "alike"]
+#: Less than this factor is no difference of kind.
+ALIKE = 1.5
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What holds a variant back, and how its throughput compares with the first variant's."""
+
+    bottleneck: str
+    direction: Direction = "first"
+
+
+SHAPES: dict[str, dict[str, Shape]] = {
+    "blocking-5s": {"platform": Shape("tomcat-threads"), "virtual": Shape("users", "faster")},
+    "db-no-sleep": {"platform": Shape("users"), "virtual": Shape("users", "alike")},
+    "db-pool": {
+        "pool-10": Shape("db-pool"),
+        "pool-50": Shape("db-pool", "faster"),
+        "pool-250": Shape("db-pool", "faster"),
+    },
+    "db-slow-query": {
+        "platform-jdk21": Shape("db-pool"),
+        "virtual-jdk21": Shape("carriers", "slower"),
+        "virtual-driver9": Shape("db-pool", "alike"),
+        "virtual-jdk25": Shape("db-pool", "alike"),
+    },
+    "fan-out": {
+        "pool-8": Shape("executor"),
+        "pool-200": Shape("users", "faster"),
+        "virtual": Shape("users", "faster"),
+    },
+    "fan-out-hashes": {"pool-8": Shape("cpu"), "virtual": Shape("cpu", "alike")},
+    "locked-out": {"virtual-jdk21": Shape("users"), "virtual-jdk25": Shape("users", "faster")},
+    "one-thread": {"one-thread": Shape("tomcat-threads"), "one-carrier": Shape("users", "faster")},
+    "pinning": {
+        "lock-jdk21": Shape("users"),
+        "monitor-jdk21": Shape("carriers", "slower"),
+        "monitor-jdk25": Shape("users", "alike"),
+    },
+    "reactive": {"virtual": Shape("users"), "reactive": Shape("users", "alike")},
+    "run-cpu": {"bounded": Shape("cpu"), "unbounded": Shape("cpu", "alike")},
+    "run-io": {"bounded": Shape("cpu"), "unbounded": Shape("cpu", "alike")},
+}
+EVERY = session.resolve(experiment.names(session.EXPERIMENTS))
+PUBLISHED = [planned.name for of in reproductions.publications(EVERY).values() for planned in of]
+
+
+def direction(ratio: float | None) -> Direction:
+    assert ratio is not None
+    if ratio >= ALIKE:
+        return "faster"
+    return "slower" if ratio <= 1 / ALIKE else "alike"
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_an_experiment_has_the_shape_of_its_publication(name: str, tmp_path: Path) -> None:
+    """An experiment of a publication has the published direction, and the bottlenecks that explain it."""
+    document = json.loads((session.EXPERIMENTS / f"{name}.json").read_text(encoding="utf-8"))
+    document["windows"]["trials"] = 1
+    planned = tmp_path / f"{name}.json"
+    planned.write_text(json.dumps(document), encoding="utf-8")
+    root = tmp_path / "results"
+    done = vtlab("run", planned, "--blocks", "1", "--max-rejected", "3", "--results", root)
+    assert done.returncode == 0, done.stdout + done.stderr
+    result = verdict.analyse(results.read(only(root))).verdict
+    ratios = {c.of: c.ratio for c in result.comparisons if c.metric == "throughput"}
+    measured = {
+        variant: Shape(summary.constraint.resource, direction(ratios[variant]) if variant in ratios else "first")
+        for variant, summary in result.variants.items()
+    }
+    assert measured == SHAPES[name]
