@@ -36,7 +36,7 @@ type Json = Record<string, unknown>;
 
 // Every key an experiment may have; those after the bar are for vtlab, and k6 leaves them alone.
 const KEYS = {
-  '': 'name request load windows max_response ideal | $schema description publication primary limits variants properties settings needs',
+  '': 'name request load windows max_response ideal | $schema description publication service primary limits variants properties settings needs',
   request: 'method path query status',
   closed: 'model users think_time',
   open: 'model users rate',

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from tests.support.experiments import stub_file
 from tests.support.lab_call import Running, alive, blocks, leftovers, measuring, only, started, vtlab
 from tests.support.privileges import MakeDisk, needs_root
-from tests.support.runs import stub_file
 from vtlab import results as stored
 from vtlab.analysis import gates
 

@@ -11,14 +11,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.experiments import stub, stub_with
 from tests.support.lab_call import alive
 from tests.support.privileges import needs_root
-from tests.support.runs import LONG, Later, RunFolder, environment_of, kill_under_load, stub, stub_with
+from tests.support.runs import LONG, Later, RunFolder, environment_of, kill_under_load
+from vtlab.analysis import laws
 from vtlab.catalogue.expressions import CHARTED, EXPRESSIONS
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.host import cgroup, ports
 from vtlab.host.cgroup import Limit
-from vtlab.model.records import Trial
+from vtlab.model.records import Block, Trial
 from vtlab.targets.local.target import LocalBlock
 from vtlab.targets.prometheus import Prometheus
 
@@ -48,6 +50,7 @@ def test_a_whole_block_is_measured_and_leaves_nothing(tmp_path: Path, monkeypatc
         for instance in block.instances:
             pid = pids[f"service {instance.variant}"]
             assert (instance.cpu_limit, cgroup.limit_of(pid)) == (1.0, limit)
+            assert (instance.processors, instance.java, instance.gc) == (1, "25.0.0 stub", "Serial")
             assert instance.identity.startswith(f"{pid}:")
             environment = environment_of(pid)
             assert environment["SPRING_THREADS_VIRTUAL_ENABLED"] == str(instance.variant == "virtual").lower()
@@ -62,6 +65,10 @@ def test_a_whole_block_is_measured_and_leaves_nothing(tmp_path: Path, monkeypatc
         phases = (*document.warmup, *document.single, *document.trials)
         for trial in phases:
             assert (trial.failed, trial.failed_outside) == ({}, 0)
+            # By the kernel, as the stub does not tell: a fraction of a core, and the memory of a small Python.
+            assert trial.server["cpu_limit"] == 1
+            assert 0 <= (trial.server["cpu_cores"] or 0) < 1
+            assert 4 * 1024**2 < (trial.server["resident"] or 0) < 64 * 1024**2
             assert set(trial.server) == {*EXPRESSIONS, "in_flight_before"}
             assert trial.server["in_flight_before"] == 0
             assert trial.machine["generator_cpu"] is not None
@@ -113,6 +120,36 @@ def counted(client: Prometheus, variant: str, requests: int) -> float | None:
         count = client.measured(variant, 'sum(http_server_requests_seconds_count{$server,uri="/thread"})', client.now())
         if (count or 0) >= requests or time.monotonic() > end:
             return count
+
+
+def test_a_service_without_meters_of_the_cpu_has_a_cpu_bottleneck(tmp_path: Path) -> None:
+    """vtlab measures the CPU that it limits: cpu is the bottleneck also of a service without such meters."""
+    # 5 ms of CPU a request under a tenth of a core are 20 a second.
+    planned = stub(
+        request={"path": "/cpu", "query": {"duration": "5ms"}}, limits={"cpu": 0.1}, windows={"measure": "3s"}
+    )
+    run = RunFolder(tmp_path, planned)
+    with run.target() as target:
+        started = target.start(planned, 1, 1)
+        document = started.load(order=VARIANTS, warmup_cycles=1, single="1s")
+    block = Block(
+        block=1,
+        attempt=1,
+        order=document.order,
+        warmup=document.warmup,
+        single=document.single,
+        trials=document.trials,
+        instances=started.instances,
+    )
+    for variant in VARIANTS:
+        explained = laws.explain(laws.measured([block], planned, variant))
+        assert explained.constraint.resource == "cpu", explained
+        (bound,) = (bound for bound in explained.bounds if bound.resource == "cpu")
+        assert bound.capacity == 0.1
+        assert bound.demand >= 0.005, "what was planted, and the rest of a request"
+    for trial in document.trials:
+        assert trial.server["throttled_periods"] == pytest.approx(1, abs=0.3)
+        assert trial.server["utilization_cpu"] == pytest.approx(1, abs=0.15)
 
 
 def test_what_is_unanswered_in_a_variants_last_trial_ends_with_it(tmp_path: Path) -> None:

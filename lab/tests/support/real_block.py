@@ -11,7 +11,8 @@ from typing import Any
 
 import httpx
 
-from tests.support.runs import RunFolder, tiny
+from tests.support.experiments import tiny
+from tests.support.runs import RunFolder
 from tests.support.stalls import Stalls, undisturbed
 from vtlab.analysis import gates
 from vtlab.model.experiment import Experiment

@@ -1,4 +1,4 @@
-"""Short runs on this machine: their experiments, their folders, and what they start on the way."""
+"""Short runs on this machine: their folders, and what they start on the way."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import math
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -14,55 +13,14 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from tests.support.lab_call import TINY, alive
+from tests.support.lab_call import alive
 from vtlab import session
 from vtlab.host.processes import FOLDER
-from vtlab.model import experiment
 from vtlab.model.experiment import Experiment
 from vtlab.targets.local.target import LocalTarget, local_target
 
-SUPPORT = Path(__file__).parent
-#: A service that starts at once, and an experiment with it.
-STUB_SERVICE, STUB = SUPPORT / "stub.json", SUPPORT / "stub-block.json"
 #: Rounds of warm-up that k6 needs minutes for.
 LONG = 60
-
-
-def document(base: Path, **changes: object) -> dict[str, Any]:
-    """An experiment's document with some keys replaced, one level deep, and its service by an absolute path."""
-    data: dict[str, Any] = json.loads(base.read_text(encoding="utf-8"))
-    if base == STUB:
-        data["service"] = str(STUB_SERVICE)
-    for key, value in changes.items():
-        data[key] = {**data[key], **value} if isinstance(value, dict) and key in data else value
-    return data
-
-
-def tiny(**changes: object) -> Experiment:
-    """An experiment with the sample application."""
-    return experiment.parse(json.dumps(document(TINY, **changes)), str(TINY))
-
-
-def stub(**changes: object) -> Experiment:
-    """An experiment with the stub service."""
-    return experiment.parse(json.dumps(document(STUB, **changes)), str(STUB))
-
-
-def stub_file(folder: Path, **changes: object) -> Path:
-    """An experiment with the stub service as a file, for the command line."""
-    path = folder / "stub-block.json"
-    path.write_text(json.dumps(document(STUB, **changes)), encoding="utf-8")
-    return path
-
-
-def stub_with(folder: Path, **environment: str) -> str:
-    """The path of a stub service with variables that no variant overrides."""
-    data = json.loads(STUB_SERVICE.read_text(encoding="utf-8"))
-    settings = [f"{name}={value}" for name, value in environment.items()]
-    data["command"] = ["/usr/bin/env", *settings, sys.executable, "-IS", str(SUPPORT / "stub_service.py")]
-    path = folder / "service.json"
-    path.write_text(json.dumps(data), encoding="utf-8")
-    return str(path)
 
 
 class RunFolder:

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.experiments import tiny
 from tests.support.privileges import needs_root
-from tests.support.runs import RunFolder, tiny
+from tests.support.runs import RunFolder
 from tests.support.stalls import Stalls, undisturbed
 from vtlab import session
 from vtlab.analysis import gates, laws

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from tests.support.experiments import tiny
 from tests.support.lab_call import TINY, Running, alive, blocks, leftovers, measuring, only, started, vtlab
 from tests.support.privileges import needs_root
-from tests.support.runs import RunFolder, tiny
+from tests.support.runs import RunFolder
 from vtlab import results as stored
 from vtlab import runner, session
 from vtlab.analysis import gates

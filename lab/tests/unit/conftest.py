@@ -9,6 +9,7 @@ import pytest
 
 from vtlab.host import tools
 from vtlab.host.tools import Java, Tool
+from vtlab.services import sample
 
 JDK = Java(Path("/jdk/bin/java"), "25.0.1", "somebody")
 
@@ -38,5 +39,5 @@ def invented_tools(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setattr(tools, "find_java", java)
     monkeypatch.setattr(tools, "find_k6", lambda _: Tool(Path("/k6"), "1.8.1"))
     monkeypatch.setattr(tools, "find_prometheus", lambda _: Tool(Path("/prometheus"), "3.15.0"))
-    monkeypatch.setattr(tools, "find_app", lambda _: Tool(jar, "0.1.0"))
+    monkeypatch.setattr(sample, "JAR", jar)
     return jar

@@ -14,7 +14,6 @@ def test_the_users_own_is_taken_as_named(monkeypatch: pytest.MonkeyPatch) -> Non
     assert downstream.own() is None
     monkeypatch.setenv("VTLAB_DOWNSTREAM_URL", "http://other.example:8080")
     assert downstream.own() == "http://other.example:8080"
-    assert downstream.environment("http://other.example:8080") == {"LAB_DOWNSTREAM_URL": "http://other.example:8080"}
 
 
 @pytest.mark.parametrize("url", ["other.example:8080", "ftp://h", "http://", "http://h:port", "http://me:secret@h"])
