@@ -50,29 +50,37 @@ def test_a_whole_block_of_a_command(tmp_path: Path) -> None:
 
 
 def test_a_service_without_meters_of_the_cpu_has_a_cpu_bottleneck(tmp_path: Path) -> None:
-    """The harness measures what it enforces: 5 ms of CPU a request bound a service under a tenth of a core to 20/s."""
+    """The harness measures what it enforces: 5 ms of CPU a request bound a service under 0.2 cores to 40/s."""
     planned = stub.planned(
-        request={"path": "/cpu", "query": {"duration": "5ms"}}, limits={"cpu": 0.1}, windows={"measure": "3s"}
+        request={"path": "/cpu", "query": {"duration": "5ms"}}, limits={"cpu": 0.2}, windows={"measure": "3s"}
     )
     with stub.target(tmp_path, planned) as target:
         started = target.start(planned, 1, 1)
-        document = started.load(order=["virtual", "platform"], warmup_cycles=1, single="1s")
-        block = Block(
-            block=1,
-            attempt=1,
-            order=document.order,
-            warmup=document.warmup,
-            single=document.single,
-            trials=document.trials,
-            instances=started.instances,
-        )
-    for variant in planned.variants:
-        measured = laws.measured([block], planned, variant)
-        found = laws.explain(measured)
+        for attempt in range(1, 4):
+            document = started.renumbered(planned, 1, attempt).load(
+                order=planned.variants, warmup_cycles=1, single="1s"
+            )
+            block = Block(
+                block=1,
+                attempt=attempt,
+                order=document.order,
+                single=document.single,
+                trials=document.trials,
+                instances=started.instances,
+            )
+            explained = [laws.explain(laws.measured([block], planned, variant)) for variant in planned.variants]
+            # A machine that is busy elsewhere does not give a service its whole quota: then measure again.
+            if all(found.constraint.resource == "cpu" for found in explained):
+                break
+    for found, trial in zip(explained, document.trials, strict=True):
         assert found.constraint.resource == "cpu", found
         (bound,) = (bound for bound in found.bounds if bound.resource == "cpu")
-        assert bound.capacity == 0.1
+        assert bound.capacity == 0.2
         assert bound.demand >= 0.005, "what was planted, and the rest of a request"
-    for trial in document.trials:
-        assert trial.server["throttled_periods"] == pytest.approx(1, abs=0.3)
-        assert trial.server["utilization_cpu"] == pytest.approx(1, abs=0.15)
+        server = trial.server
+        assert server["throttled_periods"] is not None
+        assert server["throttled_periods"] > 0.5
+        assert server["throttled_seconds"] is not None
+        assert server["throttled_seconds"] > 0
+        assert server["utilization_cpu"] == pytest.approx(bound.utilisation)
+        assert server["demand_cpu"] == server["cpu_per_request"] == pytest.approx(bound.demand)
