@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -15,6 +16,7 @@ from tests.support.experiments import stub, stub_with
 from tests.support.lab_call import alive
 from tests.support.privileges import needs_root
 from tests.support.runs import LONG, Later, RunFolder, environment_of, kill_under_load
+from tests.support.stalls import Stalls, undisturbed
 from vtlab.analysis import laws
 from vtlab.catalogue.expressions import CHARTED, EXPRESSIONS
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
@@ -129,27 +131,41 @@ def test_a_service_without_meters_of_the_cpu_has_a_cpu_bottleneck(tmp_path: Path
         request={"path": "/cpu", "query": {"duration": "5ms"}}, limits={"cpu": 0.1}, windows={"measure": "3s"}
     )
     run = RunFolder(tmp_path, planned)
-    with run.target() as target:
-        started = target.start(planned, 1, 1)
-        document = started.load(order=VARIANTS, warmup_cycles=1, single="1s")
-    block = Block(
-        block=1,
-        attempt=1,
-        order=document.order,
-        warmup=document.warmup,
-        single=document.single,
-        trials=document.trials,
-        instances=started.instances,
-    )
-    for variant in VARIANTS:
-        explained = laws.explain(laws.measured([block], planned, variant))
-        assert explained.constraint.resource == "cpu", explained
-        (bound,) = (bound for bound in explained.bounds if bound.resource == "cpu")
-        assert bound.capacity == 0.1
-        assert bound.demand >= 0.005, "what was planted, and the rest of a request"
-    for trial in document.trials:
-        assert trial.server["throttled_periods"] == pytest.approx(1, abs=0.3)
-        assert trial.server["utilization_cpu"] == pytest.approx(1, abs=0.15)
+
+    with run.target() as target, contextlib.closing(Stalls()) as stalls:
+
+        def measure(attempt: int) -> Block:
+            started = target.start(planned, 1, attempt)
+            document = started.load(order=VARIANTS, warmup_cycles=1, single="1s")
+            return Block(
+                block=1,
+                attempt=attempt,
+                order=document.order,
+                warmup=document.warmup,
+                single=document.single,
+                trials=document.trials,
+                instances=started.instances,
+            )
+
+        def short_of_its_quota(block: Block) -> list[str]:
+            """Variants that others kept from the CPU that they were given: throttled in few of the periods."""
+            trials = [(trial.variant, trial.server["throttled_periods"] or 0) for trial in block.trials]
+            return [f"{name} was throttled in {share:.0%}" for name, share in trials if share < 0.7]
+
+        def check(block: Block) -> None:
+            for variant in VARIANTS:
+                explained = laws.explain(laws.measured([block], planned, variant))
+                assert explained.constraint.resource == "cpu", explained
+                (bound,) = (bound for bound in explained.bounds if bound.resource == "cpu")
+                assert bound.capacity == 0.1
+                assert bound.demand >= 0.005, "what was planted, and the rest of a request"
+            for trial in block.trials:
+                assert trial.server["throttled_periods"] == pytest.approx(1, abs=0.3)
+                assert trial.server["utilization_cpu"] == pytest.approx(1, abs=0.15)
+
+        undisturbed(
+            measure, check, lambda block: short_of_its_quota(block) + stalls.disturbed([*block.single, *block.trials])
+        )
 
 
 def test_what_is_unanswered_in_a_variants_last_trial_ends_with_it(tmp_path: Path) -> None:
@@ -186,8 +202,10 @@ def k6_was_stopped(run: RunFolder, kill: Later) -> None:
     assert not alive(run.look()["k6"])
 
 
-def test_whatever_dies_under_load_is_a_fault_with_its_name_and_the_next_block_is_whole(run: RunFolder) -> None:
+def test_whatever_dies_under_load_is_a_fault_with_its_name_and_the_next_block_is_whole(tmp_path: Path) -> None:
     """A service, k6 or Prometheus that is killed under load is named, k6 is stopped, and the next block is whole."""
+    # So long that the last trial has some scrapes.
+    run = RunFolder(tmp_path, stub(windows={"measure": "4s"}))
     with run.target() as target:
         block = target.start(run.planned, 1, 1)
         kill = kill_under_load(run, "service platform")

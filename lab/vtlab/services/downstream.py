@@ -86,8 +86,10 @@ class Downstream:
             [str(self._java.path), *flags, "-jar", str(jar)],
             role="jvm downstream",
             log=self._log,
-            # Its management is on the same port: nobody scrapes it.
-            environment=clean_environment(**variant.ENVIRONMENT["virtual"], **process.where(chosen[0], chosen[0])),
+            # Its management is on the same port, which Spring accepts only where none is named for it: nobody scrapes it.
+            environment=clean_environment(
+                **variant.ENVIRONMENT["virtual"], SERVER_ADDRESS=ports.HOST, SERVER_PORT=str(chosen[0])
+            ),
         )
 
     def _answers(self, chosen: Sequence[int]) -> bool:
