@@ -86,9 +86,12 @@ class Downstream:
             [str(self._java.path), *flags, "-jar", str(jar)],
             role="jvm downstream",
             log=self._log,
-            # Its management is on the same port, which Spring accepts only where none is named for it: nobody scrapes it.
             environment=clean_environment(
-                **variant.ENVIRONMENT["virtual"], SERVER_ADDRESS=ports.HOST, SERVER_PORT=str(chosen[0])
+                **variant.ENVIRONMENT["virtual"],
+                SERVER_ADDRESS=ports.HOST,
+                SERVER_PORT=str(chosen[0]),
+                # The same port, as nobody scrapes it. Spring refuses an address of its own for it then.
+                MANAGEMENT_SERVER_PORT=str(chosen[0]),
             ),
         )
 
