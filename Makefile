@@ -38,13 +38,13 @@ unit-python: check-generated
 	cd lab && ../$(PYTHON) -m pytest -q -n 2 tests/unit
 
 unit-java:
-	$(SETUP) java mvn -q -f app/pom.xml test
+	$(SETUP) java mvn -q -f app/pom.xml test -DexcludedGroups=context
 
 unit-k6:
 	cd k6 && export PATH="$(CURDIR)/.venv/bin:$$PATH" && npm run -s check && npm run -s test:pure
 
 unit-chart:
-	$(PYTHON) -m pytest -q -n 2 -c e2e/pytest.ini e2e/chart e2e/test_up.py
+	$(PYTHON) -m pytest -q -n 2 -c e2e/pytest.ini e2e --ignore e2e/on_cluster --ignore e2e/image --ignore e2e/kubernetes --ignore e2e/faults
 
 unit-types:
 	cd lab && ../$(PYTHON) -m ruff check -q $(PYTHON_CODE) && ../$(PYTHON) -m ruff format -q --check $(PYTHON_CODE) && ../$(PYTHON) -m mypy
@@ -54,6 +54,7 @@ test: setup-test ## unit, and every part against the real ones beside it (k6, Pr
 	@$(STALLED) $(MAKE) unit contract
 
 contract:
+	$(SETUP) java mvn -q -f app/pom.xml test -Dgroups=context
 	cd k6 && K6="$$(../$(PYTHON) -m vtlab.host.tools k6)" PATH="$(CURDIR)/.venv/bin:$$PATH" npm run -s test:blocks
 	cd lab && ../$(PYTHON) -m pytest -q tests/contract
 

@@ -1,7 +1,7 @@
 """What the tests above unit level claim: the table in ``docs/maintainers/tests.md``, made from the tests' sources.
 
 A claim is one sentence: the first of a Python test's docstring, the first of the Javadoc of a test class with
-``@Tag("contract")``, the title of a k6 test. Nothing is imported: reading the sources starts nothing.
+``@Tag("context")``, the title of a k6 test. Nothing is imported: reading the sources starts nothing.
 """
 
 from __future__ import annotations
@@ -64,11 +64,9 @@ def _cell(text: str) -> str:
 
 
 def _python(repository: Path) -> Iterator[Claim]:
-    for folder in ("lab/tests/contract", "lab/tests/truth", "e2e"):
+    for folder in ("lab/tests/contract", "lab/tests/truth", "e2e/on_cluster"):
         for path in sorted((repository / folder).rglob("test_*.py")):
             owner = path.relative_to(repository).as_posix()
-            if owner.startswith("e2e/chart/") or owner == "e2e/test_up.py":
-                continue
             module = ast.parse(path.read_text(encoding="utf-8"))
             marks = _marks(module.body)
             for names, function in _tests(module):
@@ -89,8 +87,9 @@ def _tests(module: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
 def _level(folder: str, marks: set[str]) -> str:
     if folder == "lab/tests/contract":
         return "contract"
-    level = "truth" if folder == "lab/tests/truth" else "e2e"
-    return level if "small" in marks else f"{level}-all"
+    if folder == "lab/tests/truth":
+        return "truth" if "small" in marks else "truth-all"
+    return "e2e-all" if "cluster_all" in marks else "e2e"
 
 
 def _marks(body: Sequence[ast.stmt]) -> set[str]:
@@ -114,7 +113,7 @@ def _java(repository: Path) -> Iterator[Claim]:
         owner = path.relative_to(repository).as_posix()
         documented = {match["name"]: _plain(match["text"]) for match in _JAVADOC.finditer(source)}
         for match in _JAVA_CLASS.finditer(source):
-            if '@Tag("contract")' in match["annotations"]:
+            if '@Tag("context")' in match["annotations"]:
                 yield Claim(_first_sentence(documented.get(match["name"], "")), owner, "contract")
 
 

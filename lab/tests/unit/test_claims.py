@@ -31,6 +31,14 @@ class TestThing:
 
 def test_three() -> None: ...
 '''
+CLUSTER = '''
+@pytest.mark.cluster_all
+def test_six() -> None:
+    """Six."""
+
+def test_seven() -> None:
+    """Seven."""
+'''
 JAVA = """
 /**
  * Starts with {@code x},
@@ -38,7 +46,7 @@ JAVA = """
  *
  * @author nobody
  */
-@Tag("contract")
+@Tag("context")
 @SpringBootTest
 class WholeTests {
 }
@@ -61,6 +69,7 @@ def repository(tmp_path: Path) -> Path:
         "lab/tests/truth/test_a.py": PYTHON,
         "lab/tests/contract/test_b.py": 'def test_four() -> None:\n    """Four."""\n',
         "e2e/chart/test_c.py": "def test_five() -> None: ...\n",
+        "e2e/on_cluster/test_d.py": CLUSTER,
         "app/src/test/java/WholeTests.java": JAVA,
         "app/src/test/java/SliceTests.java": "class SliceTests {\n}\n",
         "k6/tests/block.test.mjs": K6,
@@ -81,6 +90,8 @@ def test_claims_are_read_from_the_sources_of_every_language(repository: Path) ->
         Claim("It holds.", "lab/tests/truth/test_a.py::test_one", "truth"),
         Claim("That | holds for 1.5 s.", "lab/tests/truth/test_a.py::TestThing::test_two", "truth-all"),
         Claim("", "lab/tests/truth/test_a.py::test_three", "truth-all"),
+        Claim("Seven.", "e2e/on_cluster/test_d.py::test_seven", "e2e"),
+        Claim("Six.", "e2e/on_cluster/test_d.py::test_six", "e2e-all"),
     ]
 
 

@@ -24,11 +24,8 @@ class TestOneOfTheUsersOwn:
         access = database.own()
         assert access is not None
         assert access.address == ("db.example", 3307)
-        assert access.environment() == {
-            "SPRING_DATASOURCE_URL": "jdbc:mysql://db.example:3307/shop?useCompression=true",
-            "SPRING_DATASOURCE_USERNAME": "me",
-            "SPRING_DATASOURCE_PASSWORD": "hush",
-        }
+        assert access.url == "jdbc:mysql://db.example:3307/shop?useCompression=true"
+        assert (access.user, access.password) == ("me", "hush")
 
     def test_without_a_url_there_is_none(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("VTLAB_DATABASE_URL")
