@@ -110,7 +110,7 @@ def fill(disk: Path) -> Path:
 
 
 def test_a_kill_9_and_then_a_full_disk_lose_no_finished_block(make_disk: MakeDisk, tmp_path: Path) -> None:
-    """vtlab resume goes on after kill -9 and after a full disk: it ends orphans and keeps every finished block."""
+    """vtlab resume continues after kill -9 and after a full disk: it ends orphans and keeps every finished block."""
     disk = make_disk("100m")
     root = disk / "results"
     planned = stub_file(tmp_path, windows={"measure": "3s"})

@@ -26,7 +26,7 @@ def until(done: Callable[[], object], seconds: float = 10) -> None:
 
 
 def test_a_child_runs_detached_and_is_on_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A started process has a session and a clean environment of its own, is in the ledger first, and ends with it."""
+    """A process has its own session and a clean environment, is in the ledger before it runs, and ends with it."""
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Xleak")
     with Ledger(tmp_path) as ledger:
         child = ledger.start(
