@@ -9,7 +9,6 @@ second, as in a run.
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
 import threading
@@ -25,7 +24,7 @@ from vtlab import session
 from vtlab.analysis import statistics
 from vtlab.host import machine, tools
 from vtlab.host.processes import Ledger
-from vtlab.model import experiment
+from vtlab.model import experiment, normalised
 from vtlab.model.records import K6Document, Trial
 from vtlab.planning import plan
 from vtlab.services import jvm
@@ -79,13 +78,13 @@ def block(number: int, folder: Path, ledger: Ledger) -> dict[str, list[float]]:
     with httpx.Client(trust_env=False, timeout=5) as client:
         for each in running.values():
             jvm.await_ready(client, [each])
-    place = folder / "experiment.json"
-    place.write_text(json.dumps(small.document() | {"variants": [ON, OFF]}), encoding="utf-8")
+    planned = folder / "plan.json"
+    planned.write_text(normalised.text(small.model_copy(update={"variants": [ON, OFF]})), encoding="utf-8")
 
     def load(order: list[str], cycles: int) -> tuple[K6Document, machine.Sampler]:
         call = k6.Call(
             script=session.REPOSITORY / "k6" / "block.ts",
-            experiment=place,
+            experiment=planned,
             targets={name: each.url for name, each in running.items()},
             order=order,
             warmup_cycles=cycles,

@@ -17,7 +17,7 @@ from rich.table import Table
 
 from vtlab import doctor, jmh, reproductions, results, session
 from vtlab.errors import BadInput, Interrupted, InvalidRun, LabError
-from vtlab.model import experiment, units
+from vtlab.model import experiment, normalised, units
 from vtlab.model.experiment import ClosedLoad
 from vtlab.planning import plan
 from vtlab.targets.kubernetes import benchmark as benchmark_in_cluster
@@ -218,9 +218,16 @@ def list_() -> None:
         found = experiment.load(name, session.EXPERIMENTS)
         load = found.load
         amount = f"{load.users} users" if isinstance(load, ClosedLoad) else f"{load.rate:g}/s"
-        length = f"{plan.block_seconds(found):.0f} s"
+        seconds = session.block_seconds(session.REPOSITORY / normalised.FOLDER / f"{name}.json", found)
+        length = "-" if seconds is None else f"{seconds:.0f} s"
         table.add_row(name, amount, f"{found.limits.cpu:g} CPU", length, found.description)
     Console().print(table)
+
+
+@app.command()
+def normalise(name: Annotated[str, typer.Argument(metavar="FILE", help="An experiment's name or JSON file.")]) -> None:
+    """Print an experiment as k6 reads it: every default filled in, durations in milliseconds."""
+    print(normalised.text(experiment.load(name, session.EXPERIMENTS)), end="")
 
 
 @app.command("doctor")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from vtlab import results
 from vtlab.catalogue import rules
-from vtlab.model import experiment
+from vtlab.model import experiment, normalised
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -45,9 +45,16 @@ def _dashboards() -> dict[str, str]:
     return texts
 
 
+def _plans() -> dict[str, str]:
+    folder = REPOSITORY / "k6" / "experiments"
+    return {f"{name}.json": normalised.text(experiment.load(name, folder)) for name in experiment.names(folder)}
+
+
 TABLE: Sequence[File | Folder] = (
     File("helm/files/rules.json", rules.text),
     File("k6/experiments/experiment.schema.json", experiment.schema),
+    File("k6/lib/experiment.ts", normalised.typescript),
+    Folder(normalised.FOLDER, "*.json", _plans),
     File("lab/verdict.schema.json", results.verdict_schema),
     Folder("grafana-dashboards", "*.json", _dashboards),
 )

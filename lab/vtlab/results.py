@@ -25,18 +25,20 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from vtlab.errors import BadInput, PrerequisiteMissing
-from vtlab.model import experiment
+from vtlab.model import experiment, normalised
+from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Manifest, Verdict
 from vtlab.model.run import BlockSeries, Run
 
-MANIFEST, EXPERIMENT, TRIALS = "manifest.json", "experiment.json", "trials.jsonl"
+#: ``PLAN`` is the normalised experiment, which k6 reads.
+MANIFEST, EXPERIMENT, PLAN, TRIALS = "manifest.json", "experiment.json", "plan.json", "trials.jsonl"
 SERIES, VERDICT = "series.json.gz", "verdict.json"
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
 def create(folder: Path, manifest: Manifest) -> Path:
-    """A new results directory with its manifest, and its experiment as k6 reads it.
+    """A new results directory with its manifest, its experiment and what k6 reads of it.
 
     BadInput when one is there already, PrerequisiteMissing when it cannot be written.
     """
@@ -44,10 +46,16 @@ def create(folder: Path, manifest: Manifest) -> Path:
         raise BadInput(f"{folder} holds a run already", f"go on with it (vtlab resume {folder}) or wait a second")
     with _storing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    # Before the manifest, which makes it a run: whatever stops this, a run has both.
-    write_atomic(folder / EXPERIMENT, json.dumps(manifest.experiment, indent=2) + "\n")
+    # Before the manifest, which makes it a run: whatever stops this, a run has all three.
+    write_experiment(folder, Experiment.model_validate(manifest.experiment))
     write_atomic(folder / MANIFEST, manifest.model_dump_json(indent=2) + "\n")
     return folder
+
+
+def write_experiment(folder: Path, planned: Experiment) -> None:
+    """Writes the resolved experiment, and its normalised form, which k6 reads."""
+    write_atomic(folder / EXPERIMENT, json.dumps(planned.document(), indent=2) + "\n")
+    write_atomic(folder / PLAN, normalised.text(planned))
 
 
 def append_block(folder: Path, block: Block) -> None:

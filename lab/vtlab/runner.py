@@ -91,7 +91,7 @@ def attempt(
         level = _warm_up(target, experiment, block, progress, title)
         if level:
             progress.step(f"{title}: measuring in the order {', '.join(order)}")
-            single = plan.SINGLE if number == 1 else None
+            single = experiment.windows.single_user_phase if number == 1 else None
             for document in _trials(target, experiment, order, single):
                 block.single += document.single
                 block.trials += document.trials
@@ -129,7 +129,7 @@ def _warm_up(target: Target, experiment: Experiment, block: Block, progress: Pro
 def _trials(target: Target, experiment: Experiment, order: Sequence[str], single: str | None) -> Iterator[K6Document]:
     """The single-user phases and the trials: by one call of k6, or, where what is unanswered may be given up, by one
     for each trial."""
-    if experiment.windows.drain:
+    if experiment.windows.wait_for_answers:
         yield target.load(order=order, warmup_cycles=0, single=single)
         return
     if single:

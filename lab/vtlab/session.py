@@ -27,6 +27,7 @@ from vtlab.progress import Progress
 from vtlab.report import terminal
 from vtlab.report import write as write_report
 from vtlab.services import companions, jvm
+from vtlab.targets import k6
 from vtlab.targets.kubernetes import release
 from vtlab.targets.kubernetes.cluster import Where
 from vtlab.targets.kubernetes.target import KubernetesTarget
@@ -260,10 +261,21 @@ def resolve(names: Sequence[str]) -> list[Experiment]:
     return [load(name, EXPERIMENTS) for name in names]
 
 
-def _still(place: Path) -> list[float]:
+def _still(place: Path) -> list[float | None]:
+    """The estimated length of each block that the run lacks."""
     run = results.read(place)
     done = sum(not gates.reasons(block, run.experiment) for block in run.blocks)
-    return [plan.block_seconds(run.experiment)] * max(0, run.manifest.blocks - done)
+    return [block_seconds(place / results.PLAN, run.experiment)] * max(0, run.manifest.blocks - done)
+
+
+def block_seconds(plan_file: Path, experiment: Experiment) -> float | None:
+    """About how long a block takes, by the plan of k6; None where k6 is not set up here (a run in a cluster)."""
+    try:
+        tool = tools.find_k6(REPOSITORY)
+    except PrerequisiteMissing:
+        return None
+    seconds = k6.block_seconds(tool.path, REPOSITORY / "k6" / "block.ts", plan_file, experiment.variants)
+    return None if seconds is None else plan.START + seconds
 
 
 def _command() -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.lab_call import TINY, alive
-from vtlab import session
+from vtlab import results, session
 from vtlab.catalogue.expressions import CHARTED, EXPRESSIONS
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.host import cgroup, ports, tools
@@ -50,7 +50,7 @@ class Watched:
         self.folder = root / "run"
         self.folder.mkdir()
         self.planned = planned
-        (self.folder / "experiment.json").write_text(json.dumps(planned.document()), encoding="utf-8")
+        results.write_experiment(self.folder, planned)
         self.pids: dict[str, int] = {}
         self.cgroups: set[str] = set()
 

@@ -40,7 +40,7 @@ def experiment(name: str = "blocking", **changes: Any) -> Experiment:
         "max_response": "20s",
         "limits": {"cpu": 1.0, "memory": "512Mi", "heap": "256m"},
         "variants": ["platform", "virtual"],
-        "ideal": {"platform": 200.0, "virtual": 1000.0},
+        "expected": {"platform": 200.0, "virtual": 1000.0},
     }
     document.update(changes)
     return Experiment.model_validate({k: v for k, v in document.items() if v is not None})
@@ -54,7 +54,7 @@ def cpu(**changes: Any) -> Experiment:
             "description": "Every request computes for about a millisecond and waits for nothing.",
             "request": {"path": "/cpu"},
             "load": {"model": "closed", "users": 50},
-            "ideal": None,
+            "expected": None,
             **changes,
         }
     )
@@ -68,7 +68,7 @@ def arrivals(**changes: Any) -> Experiment:
             "description": "150 requests arrive every second whether or not the service keeps up.",
             "load": {"model": "open", "rate": 150, "users": 1500},
             "primary": "latency_p99",
-            "ideal": None,
+            "expected": None,
             **changes,
         }
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 import os
 import re
 import shutil
@@ -18,7 +17,7 @@ import pytest
 
 from tests.contract.test_target import tiny
 from tests.support.stalls import Stalls
-from vtlab import session
+from vtlab import results, session
 from vtlab.analysis import gates, laws
 from vtlab.analysis.laws import Measured
 from vtlab.catalogue import expressions, rules
@@ -51,11 +50,14 @@ def waiting(
     """
     return tiny(
         request={"path": path, "query": {"duration": wait}},
-        load={"users": users},
+        load={"users": users, "round": {"platform": in_ms(users / platform), "virtual": in_ms(users / virtual)}},
         windows={"warmup_users": 10, "warmup_load": "1s", "measure": measure},
-        ideal={"platform": platform, "virtual": virtual},
         **more,
     )
+
+
+def in_ms(seconds: float) -> str:
+    return f"{round(1000 * seconds)}ms"
 
 
 Judge = Callable[[Measured], None]
@@ -79,7 +81,7 @@ class Lab:
 
         Against vtlab counts only a block that its gates accept and in which the machine did not stall.
         """
-        (self.folder / "experiment.json").write_text(json.dumps(planned.document()), encoding="utf-8")
+        results.write_experiment(self.folder, planned)
         number = next(self.blocks)
         for attempt in range(1, 4):
             try:
@@ -236,11 +238,10 @@ def test_an_executor_holds_both_back(lab: Lab) -> None:
     # Eight tasks are eight threads' work for one wait.
     planned = tiny(
         request={"path": "/fan-out", "query": {"tasks": "8", "duration": "400ms"}},
-        load={"users": 2},
+        load={"users": 2, "round": {"platform": "800ms", "virtual": "800ms"}},
         windows={"warmup_users": 2, "warmup_load": "1s", "measure": "8s"},
         settings=PLANTED,
         needs=BESIDE,
-        ideal={"platform": 2.5, "virtual": 2.5},
     )
     lab.explains(planned, held_back_by("executor", 8, then="users"), held_back_by("executor", 8, then="users"))
 

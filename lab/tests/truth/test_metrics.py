@@ -17,7 +17,7 @@ import pytest
 
 from tests.support.lab_call import TINY
 from tests.support.stalls import Stalls
-from vtlab import session
+from vtlab import results, session
 from vtlab.analysis import gates, laws
 from vtlab.catalogue import rules
 from vtlab.catalogue.expressions import EXPRESSIONS
@@ -86,7 +86,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Measured]:
     planned = experiment.parse(json.dumps(document), str(TINY))
     folder = root / "run"
     folder.mkdir()
-    (folder / "experiment.json").write_text(json.dumps(planned.document()), encoding="utf-8")
+    results.write_experiment(folder, planned)
     with LocalTarget(folder, root, session.REPOSITORY) as target, contextlib.closing(Stalls()) as stalls:
         for attempt in range(1, 5):
             block = one_block(target, planned, attempt)

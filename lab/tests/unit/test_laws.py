@@ -149,7 +149,7 @@ def test_littles_law_never_puts_closed_load_above_its_users_bound(
     users: int, response: float, think: int, slower: float
 ) -> None:
     # N = X (R + Z): with R at or above R_min, X stays at or below N / (R_min + Z).
-    exp = builders.experiment(load={"model": "closed", "users": users, "think_time": f"{think}s"}, ideal=None)
+    exp = builders.experiment(load={"model": "closed", "users": users, "think_time": f"{think}s"}, expected=None)
     throughput = users / (response * slower + think)
     ok = 1_000_000_000  # windows are whole milliseconds: long ones, so that rounding does not show
     m = measured("virtual", (ok, ok / throughput, {"cpu_cores": 0.0}), exp=exp, alone=response)

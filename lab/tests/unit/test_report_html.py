@@ -40,7 +40,7 @@ RUNS: dict[str, Run] = {
     "cpu": builders.run(builders.cpu()),
     "inconclusive": builders.run(noise=0.15, ratio=1.1),
     "no-series": builders.run(with_series=False),
-    "aa": builders.run(builders.experiment(variants=["virtual-a", "virtual-b"], ideal=None)),
+    "aa": builders.run(builders.experiment(variants=["virtual-a", "virtual-b"], expected=None)),
     "unlimited": builders.run(cpu_limited=False),
 }
 

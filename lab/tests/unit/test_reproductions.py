@@ -72,7 +72,7 @@ def test_each_is_reported_also_by_pairs_of_its_variants(each: Experiment, tmp_pa
 @pytest.mark.parametrize("as_published", [False, True])
 def test_time_outs_are_at_least_twice_the_response_that_the_laws_expect(as_published: bool) -> None:
     for each in reproductions.chosen(EVERY, [], as_published):
-        for variant, rate in (each.ideal or {}).items():
+        for variant, rate in each.expected.items():
             assert isinstance(each.load, ClosedLoad)
             expected = each.load.users / rate
             assert units.seconds(each.max_response) >= 2 * expected, (each.name, variant)
@@ -105,7 +105,9 @@ def test_a_row_has_theirs_the_law_and_ours() -> None:
 
 
 def test_without_an_ideal_the_bound_that_was_found_stands_there() -> None:
-    (platform, _) = reproductions.rows([verdict.analyse(builders.run(reproduced().model_copy(update={"ideal": None})))])
+    (platform, _) = reproductions.rows(
+        [verdict.analyse(builders.run(reproduced().model_copy(update={"expected": {}})))]
+    )
     assert platform.ideal == pytest.approx(200, rel=0.01)
 
 
@@ -124,7 +126,7 @@ def test_requests_of_another_size_stand_beside_no_published_figure() -> None:
 
 def test_the_bound_of_a_lone_user_is_no_ideal() -> None:
     alone = {"model": "closed", "users": 1, "think_time": "0s"}
-    a = verdict.analyse(builders.run(reproduced().model_copy(update={"ideal": None})))
+    a = verdict.analyse(builders.run(reproduced().model_copy(update={"expected": {}})))
     held = a.verdict.variants["virtual"]
     held.constraint = held.constraint.model_copy(update={"resource": "users", "bound": 17.0})
     assert reproductions.rows([a])[1].ideal == 17
@@ -134,7 +136,7 @@ def test_the_bound_of_a_lone_user_is_no_ideal() -> None:
 
 @pytest.mark.parametrize("resource", ["cpu", "carriers", "db-pool"])
 def test_a_bound_that_comes_from_the_measurement_is_no_ideal(resource: str) -> None:
-    a = verdict.analyse(builders.run(reproduced().model_copy(update={"ideal": None})))
+    a = verdict.analyse(builders.run(reproduced().model_copy(update={"expected": {}})))
     held = a.verdict.variants["platform"]
     held.constraint = held.constraint.model_copy(update={"resource": resource})
     assert reproductions.rows([a])[0].ideal is None

@@ -18,7 +18,7 @@ from tests.support import builders
 from vtlab import results
 from vtlab.analysis import verdict
 from vtlab.errors import BadInput, PrerequisiteMissing
-from vtlab.model import experiment
+from vtlab.model import experiment, normalised
 from vtlab.model.run import Run
 
 LAB = Path(__file__).resolve().parents[2]
@@ -41,7 +41,8 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
     assert run.warnings == []
     assert run.name == "blocking", "the run's name, without its time"
     written = (tmp_path / "a" / "b" / "experiment.json").read_text(encoding="utf-8")
-    assert experiment.parse(written, "experiment.json") == RUN.experiment, "what k6 reads"
+    assert experiment.parse(written, "experiment.json") == RUN.experiment
+    assert (tmp_path / "a" / "b" / "plan.json").read_text(encoding="utf-8") == normalised.text(RUN.experiment)
     assert verdict.analyse(run).verdict == verdict.analyse(RUN).verdict
 
 

@@ -231,7 +231,7 @@ RUNS: dict[str, Any] = {
     "overloaded": lambda: builders.run(builders.arrivals(), builders.OVERLOADED),
     "zero": lambda: by_hand(*[(200.0, 200.0)] * 6),
     "rejected": lambda: builders.run(rejected={1: "fault", 2: "errors", 3: "generator", 4: "oom"}),
-    "aa": lambda: builders.run(builders.experiment(variants=["platform-a", "platform-b"], ideal=None)),
+    "aa": lambda: builders.run(builders.experiment(variants=["platform-a", "platform-b"], expected=None)),
 }
 
 

@@ -281,7 +281,7 @@ def _variant(m: laws.Measured) -> VariantResult:
         if m.trials
         else laws.Explanation(Constraint(resource="unknown", utilisation=None, bound=None), None, [])
     )
-    ideal = (m.experiment.ideal or {}).get(m.variant)
+    ideal = m.experiment.expected.get(m.variant)
     resident = [t.server.get("resident") for t in m.trials]
     known = [r for r in resident if r is not None]
     return VariantResult(

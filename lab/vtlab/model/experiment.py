@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -37,6 +38,13 @@ class ClosedLoad(_Strict):
     model: Literal["closed"]
     users: Annotated[int, Field(gt=0, le=20000)]
     think_time: Duration = "0s"
+    round: Annotated[
+        dict[str, Duration],
+        Field(
+            description="how long one round of a user (response and think time) takes a variant with so many users;"
+            " this paces the ramp-up and the beginning of the window. The shortest counts for a variant without it"
+        ),
+    ] = {}
 
 
 class OpenLoad(_Strict):
@@ -63,17 +71,20 @@ class Windows(_Strict):
         int, Field(ge=3, description="at least; the last two are judged against the best before")
     ] = 3
     max_cycles: Annotated[int, Field(ge=3, le=60)] = 8
-    spread: Annotated[Duration, Field(description="over which the users start, at least, where no ideal gives it")] = (
-        "1s"
-    )
+    single_user_phase: Annotated[
+        Duration, Field(description="for which one user alone gives the shortest response; 0s for none")
+    ] = "5s"
+    ramp_up: Annotated[
+        Duration, Field(description="over which the users start, at least, where load.round does not say it")
+    ] = "1s"
     measure: Duration
-    measure_of: Annotated[
+    measure_by_variant: Annotated[
         dict[str, Duration], Field(description="windows of variants that need others, as one that answers rarely")
     ] = {}
     trials: Annotated[
         Literal[1, 2], Field(description="of each variant in a block; 1, where they take minutes, is not mirrored")
     ] = 2
-    drain: Annotated[
+    wait_for_answers: Annotated[
         bool,
         Field(description="false: what is unanswered when a trial's window ends is given up; needs one trial of each"),
     ] = True
@@ -82,9 +93,9 @@ class Windows(_Strict):
 class Limits(_Strict):
     """What each variant may use, the same on every target."""
 
-    cpu: Annotated[float, Field(ge=units.LEAST_CORES, description="cores")]
-    memory: Annotated[str, Field(pattern=r"^\d+(Ki|Mi|Gi)$")]
-    heap: Annotated[str, Field(pattern=r"^\d+[kmg]$", description="as for -Xmx")]
+    cpu: Annotated[float, Field(ge=units.LEAST_CORES, description="cores")] = 1
+    memory: Annotated[str, Field(pattern=r"^\d+(Ki|Mi|Gi)$")] = "768Mi"
+    heap: Annotated[str, Field(pattern=r"^\d+[kmg]$", description="as for -Xmx")] = "384m"
 
 
 class Properties(_Strict):
@@ -132,10 +143,10 @@ class Experiment(_Strict):
     publication: Publication | None = None
     request: Request
     load: Load
-    primary: Literal["throughput", "latency_p99"]
+    primary: Literal["throughput", "latency_p99"] = "throughput"
     windows: Windows
     max_response: Duration
-    limits: Limits
+    limits: Limits = Limits()
     variants: Annotated[
         list[str], Field(min_length=2, max_length=8, description="each is compared with the first of them")
     ]
@@ -144,9 +155,10 @@ class Experiment(_Strict):
     ] = {}
     settings: Annotated[dict[str, str], Field(description="environment for every variant")] = {}
     needs: list[Need] = []
-    ideal: Annotated[
-        dict[str, float] | None, Field(description="requests per second by the operational laws, per variant")
-    ] = None
+    expected: Annotated[
+        dict[str, float],
+        Field(description="requests per second by the operational laws, per variant; for reports alone"),
+    ] = {}
 
     @field_validator("variants")
     @classmethod
@@ -164,8 +176,8 @@ class Experiment(_Strict):
             raise ValueError("latency needs open load: closed load hides it when the service slows down")
         if self.windows.max_cycles < self.windows.warmup_cycles:
             raise ValueError("windows.max_cycles is below windows.warmup_cycles")
-        if not self.windows.drain and (self.windows.trials > 1 or self.load.model == "open"):
-            raise ValueError("windows.drain: false needs windows.trials: 1 and closed load")
+        if not self.windows.wait_for_answers and (self.windows.trials > 1 or self.load.model == "open"):
+            raise ValueError("windows.wait_for_answers: false needs windows.trials: 1 and closed load")
         for name in self.variants:
             if name not in self.properties and variant.kind(name) not in variant.ENVIRONMENT:
                 raise ValueError(
@@ -173,29 +185,32 @@ class Experiment(_Strict):
                     " another one is"
                 )
         for name in self.properties:
-            if name not in self.variants:
-                raise ValueError(f"properties names '{name}', which is not among the variants")
             if name in variant.ENVIRONMENT and name != self.properties[name].threads:
                 raise ValueError(f"properties.{name}.threads must be '{name}', or another name is needed")
-        for name in self.publication.figures if self.publication else ():
-            if name not in self.variants:
-                raise ValueError(f"publication.figures names '{name}', which is not among the variants")
-        for name, rate in (self.ideal or {}).items():
-            if name not in self.variants:
-                raise ValueError(f"ideal names '{name}', which is not among the variants")
+        for name, rate in self.expected.items():
             if rate <= 0:
-                raise ValueError(f"ideal of '{name}' must be above 0")
-        for key in ("warmup_load", "spread", "measure"):
-            if units.seconds(getattr(self.windows, key)) <= 0:
-                raise ValueError(f"windows.{key} must be above 0")
-        for name, window in self.windows.measure_of.items():
-            if name not in self.variants:
-                raise ValueError(f"windows.measure_of names '{name}', which is not among the variants")
-            if units.seconds(window) <= 0:
-                raise ValueError(f"windows.measure_of.{name} must be above 0")
+                raise ValueError(f"expected.{name} must be above 0")
+        sizes = self.publication.sizes if self.publication else None
+        by_variant: dict[str, Iterable[str]] = {
+            "properties": self.properties,
+            "publication.figures": self.publication.figures if self.publication else (),
+            "expected": self.expected,
+            "windows.measure_by_variant": self.windows.measure_by_variant,
+            "load.round": _rounds(self.load),
+            "publication.sizes.load.round": _rounds(sizes.load) if sizes and sizes.load else (),
+        }
+        for key, names in by_variant.items():
+            for name in names:
+                if name not in self.variants:
+                    raise ValueError(f"{key} names '{name}', which is not among the variants")
+        durations = {f"windows.{key}": getattr(self.windows, key) for key in ("warmup_load", "ramp_up", "measure")}
+        durations |= {f"windows.measure_by_variant.{k}": v for k, v in self.windows.measure_by_variant.items()}
+        durations |= {f"load.round.{k}": v for k, v in _rounds(self.load).items()}
+        durations["max_response"] = self.max_response
+        for key, duration in durations.items():
+            if units.milliseconds(duration) <= 0:
+                raise ValueError(f"{key} must be above 0")
         longest = units.seconds(self.max_response)
-        if longest <= 0:
-            raise ValueError("max_response must be above 0")
         # Each user has an arrival every users/rate seconds, and one answer that takes longer costs it the next. With
         # fewer users a few slow answers would look like a service that does not keep up.
         if isinstance(self.load, OpenLoad) and self.load.users < self.load.rate * longest / 2:
@@ -205,7 +220,7 @@ class Experiment(_Strict):
         return self
 
     def document(self) -> dict[str, Any]:
-        """This experiment as the JSON that k6 reads."""
+        """This experiment as JSON, complete: what has a default is written out."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
     def as_published(self) -> Experiment:
@@ -226,7 +241,7 @@ class Experiment(_Strict):
 
     def window_of(self, name: str) -> str:
         """The length of this variant's windows."""
-        return self.windows.measure_of.get(name, self.windows.measure)
+        return self.windows.measure_by_variant.get(name, self.windows.measure)
 
     def properties_of(self, name: str) -> Properties:
         """What makes this variant. KeyError for one that is not of this experiment."""
@@ -246,18 +261,31 @@ class Experiment(_Strict):
         return "higher" if self.primary == "throughput" else "lower"
 
 
+def _rounds(load: ClosedLoad | OpenLoad) -> dict[str, str]:
+    return load.round if isinstance(load, ClosedLoad) else {}
+
+
+#: Old keys, each with what has taken its place.
+_RENAMED = {
+    "ideal": "expected, for reports; load.round, which paces the users",
+    "windows.spread": "windows.ramp_up",
+    "windows.measure_of": "windows.measure_by_variant",
+    "windows.drain": "windows.wait_for_answers",
+}
+
+
 def parse(text: str, where: str) -> Experiment:
     """The experiment in ``text``; BadInput names every wrong key and the file (``where``)."""
     try:
         data = json.loads(text)
     except json.JSONDecodeError as e:
-        raise BadInput(f"{where}: no valid JSON: {e.msg} at line {e.lineno}, column {e.colno}", "mend the file") from e
+        raise BadInput(f"{where}: not valid JSON: {e.msg} at line {e.lineno}, column {e.colno}", "fix the file") from e
     try:
         return Experiment.model_validate(data)
     except ValidationError as e:
         wrong = "; ".join(f"{_place(error['loc'])}: {_words(error)}" for error in e.errors())
         raise BadInput(
-            f"{where}: {wrong}", "the keys and their ranges stand in k6/experiments/experiment.schema.json"
+            f"{where}: {wrong}", "k6/experiments/experiment.schema.json has the keys and their ranges"
         ) from e
 
 
@@ -267,7 +295,9 @@ def _place(loc: tuple[int | str, ...]) -> str:
 
 def _words(error: Any) -> str:
     if error["type"] == "extra_forbidden":
-        return "unknown key"
+        names = [str(part) for part in error["loc"]]
+        new = _RENAMED.get(".".join(names[-2:])) or _RENAMED.get(".".join(names))
+        return f"its new name is {new}" if new else "unknown key"
     if error["type"] == "missing":
         return "missing"
     return str(error["msg"]).removeprefix("Value error, ")
@@ -281,7 +311,7 @@ def load(name: str, folder: Path) -> Experiment:
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise BadInput(f"{path}: no UTF-8 at byte {error.start}", "save it as UTF-8") from error
+        raise BadInput(f"{path}: not valid UTF-8 at byte {error.start}", "save it as UTF-8") from error
     except OSError as error:
         raise BadInput(f"cannot read {path}: {error.strerror or error}", "make it readable") from error
     found = parse(text, str(path))

@@ -387,7 +387,7 @@ def environment(analysis: Analysis) -> Table:
 
 def windows(exp: Experiment) -> str:
     """How long the measured windows are, of variants that have others, too."""
-    others = [f"{name} {window}" for name, window in exp.windows.measure_of.items() if name in exp.variants]
+    others = [f"{name} {window}" for name, window in exp.windows.measure_by_variant.items() if name in exp.variants]
     return ", ".join([exp.windows.measure, *others])
 
 

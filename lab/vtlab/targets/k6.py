@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ class Call:
     """What one call of ``k6/block.ts`` is to do; paths are absolute."""
 
     script: Path
+    #: The normalised experiment.
     experiment: Path
     #: variant -> base URL
     targets: Mapping[str, str]
@@ -34,7 +36,7 @@ class Call:
     #: The number of the first trial in its block.
     position: int = 1
     #: False: what is unanswered when the last window ends is given up.
-    drain: bool = True
+    wait_for_answers: bool = True
 
 
 def command(k6: Path, call: Call, push: bool = True) -> list[str]:
@@ -44,9 +46,9 @@ def command(k6: Path, call: Call, push: bool = True) -> list[str]:
         "TARGETS": json.dumps(dict(call.targets), separators=(",", ":")),
         "ORDER": ",".join(call.order),
         "WARMUP_CYCLES": str(call.warmup_cycles),
-        **({"SINGLE": call.single} if call.single else {}),
+        "SINGLE": call.single or "0s",
         "POSITION": str(call.position),
-        **({} if call.drain else {"DRAIN": "false"}),
+        "WAIT_FOR_ANSWERS": str(call.wait_for_answers).lower(),
         "RUN_ID": call.run_id,
         "BLOCK": str(call.block),
         "DOCUMENT": str(call.document),
@@ -56,6 +58,18 @@ def command(k6: Path, call: Call, push: bool = True) -> list[str]:
     quiet = ["--address=", "--no-color", "--quiet"]
     output = ["-o", "experimental-prometheus-rw"] if push else []
     return [str(k6), "run", *quiet, *output, *given, str(call.script)]
+
+
+def block_seconds(k6: Path, script: Path, experiment: Path, variants: Sequence[str]) -> float | None:
+    """How long k6 takes for one block of a normalised experiment, by its own plan; None where it does not say so."""
+    targets = json.dumps(dict.fromkeys(variants, "http://localhost"))
+    values = {"EXPERIMENT": str(experiment), "TARGETS": targets, "SINGLE": "0s"}
+    given = [word for name, value in values.items() for word in ("-e", f"{name}={value}")]
+    done = subprocess.run([str(k6), "inspect", *given, str(script)], capture_output=True, text=True)
+    try:
+        return float(json.loads(done.stdout)["scenarios"]["users"]["env"]["BLOCK_SECONDS"])
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def environment(remote_write: str, home: Path) -> dict[str, str]:

@@ -19,8 +19,10 @@ from vtlab.model.records import K6Document
 Json = dict[str, Any]
 
 CONTAINER = "k6"
-#: Where the experiment of the run lies in the pod.
-EXPERIMENT = "/experiment/experiment.json"
+#: The normalised experiment of the run, in its ConfigMap.
+PLAN = "plan.json"
+#: Where it lies in the pod.
+EXPERIMENT = f"/experiment/{PLAN}"
 #: Marks vtlab's own objects.
 MANAGED_BY = "app.kubernetes.io/managed-by"
 #: Names the vtlab that made it: machine, process and its start.

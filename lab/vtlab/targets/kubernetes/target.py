@@ -19,7 +19,7 @@ from vtlab.errors import BlockFault, LabError, PrerequisiteMissing
 from vtlab.host import processes
 from vtlab.host.machine import difference, reaching
 from vtlab.host.processes import Ledger
-from vtlab.model import units, variant
+from vtlab.model import normalised, units, variant
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Instance, K6Document, Trial
 from vtlab.model.run import BlockSeries
@@ -142,8 +142,7 @@ class KubernetesTarget:
 
         Fills ``server`` and ``machine`` of every record.
         """
-        # SINGLE over the chart's, which has one for blocks by hand.
-        return self._load({"ORDER": ",".join(order), "WARMUP_CYCLES": str(warmup_cycles), "SINGLE": single or ""})
+        return self._load({"ORDER": ",".join(order), "WARMUP_CYCLES": str(warmup_cycles), "SINGLE": single or "0s"})
 
     def _load(self, what: dict[str, str]) -> K6Document:
         client, experiment = self._client, self._experiment()
@@ -156,6 +155,8 @@ class KubernetesTarget:
         env = {
             "TARGETS": json.dumps(targets),
             **what,
+            # Also where the experiment gives up: vtlab may replace pods, not end one.
+            "WAIT_FOR_ANSWERS": "true",
             "RUN_ID": self._run_id,
             "BLOCK": str(block),
             "DOCUMENT": "stdout",
@@ -173,8 +174,8 @@ class KubernetesTarget:
         return found
 
     def last_trial(self, variant: str, position: int) -> K6Document:
-        """Runs k6 once, as a Job, and waits for every answer: vtlab may replace pods, not end one."""
-        return self._load({"ORDER": variant, "WARMUP_CYCLES": "0", "SINGLE": "", "POSITION": str(position)})
+        """Runs k6 once, as a Job, and waits for every answer."""
+        return self._load({"ORDER": variant, "WARMUP_CYCLES": "0", "SINGLE": "0s", "POSITION": str(position)})
 
     def finish(self) -> list[Instance]:
         """Whether the pods are those that started. They stay until the next block replaces them."""
@@ -288,7 +289,7 @@ class KubernetesTarget:
 
     def _put_experiment(self, experiment: Experiment, template: Json) -> None:
         if not self._config_map:
-            data = {"experiment.json": json.dumps(experiment.document())}
+            data = {job.PLAN: normalised.text(experiment)}
             metadata = {
                 "name": self._name,
                 "labels": job.labels(self._where.release),

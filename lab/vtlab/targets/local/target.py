@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from vtlab import __version__
+from vtlab import __version__, results
 from vtlab.catalogue import rules
 from vtlab.errors import BlockFault, LabError, PrerequisiteMissing
 from vtlab.host import machine, processes, tools
@@ -169,7 +169,7 @@ class LocalTarget:
 
     def last_trial(self, variant: str, position: int) -> K6Document:
         """Runs k6 once; it gives up what is unanswered when the window ends, and the JVM ends with it."""
-        document = self._load([variant], 0, None, position, drain=False)
+        document = self._load([variant], 0, None, position, wait_for_answers=False)
         instance = next(each for each in self._instances if each.variant == variant)
         self._retired[variant] = self._checked(instance)
         self._jvm(variant).process.stop(0)
@@ -178,7 +178,12 @@ class LocalTarget:
         return document
 
     def _load(
-        self, order: Sequence[str], warmup_cycles: int, single: str | None, position: int = 1, drain: bool = True
+        self,
+        order: Sequence[str],
+        warmup_cycles: int,
+        single: str | None,
+        position: int = 1,
+        wait_for_answers: bool = True,
     ) -> K6Document:
         with self._disk():
             server, client = self._prometheus_server(), self._prometheus_client()
@@ -189,7 +194,7 @@ class LocalTarget:
             place.mkdir(parents=True, exist_ok=True)
             call = k6.Call(
                 script=self._repository / "k6" / "block.ts",
-                experiment=self._folder / "experiment.json",
+                experiment=self._folder / results.PLAN,
                 targets={each.variant: each.url for each in self._jvms},
                 order=order,
                 warmup_cycles=warmup_cycles,
@@ -198,7 +203,7 @@ class LocalTarget:
                 block=block,
                 document=place / f"{name}.json",
                 position=position,
-                drain=drain,
+                wait_for_answers=wait_for_answers,
             )
             call.document.unlink(missing_ok=True)
             process = self._held().start(
