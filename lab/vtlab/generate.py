@@ -7,6 +7,7 @@ order, so a row may copy what an earlier one wrote.
 from __future__ import annotations
 
 import importlib
+import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from pathlib import Path
 from vtlab import results
 from vtlab.catalogue import rules
 from vtlab.model import experiment, normalised
+from vtlab.services import jvm
+from vtlab.targets import k6
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -50,6 +53,21 @@ def _plans() -> dict[str, str]:
     return {f"{name}.json": normalised.text(experiment.load(name, folder)) for name in experiment.names(folder)}
 
 
+def _chart_flags() -> str:
+    return json.dumps({"flags": jvm.JVM_FLAGS}, indent=2) + "\n"
+
+
+def _copies(folder: str, *patterns: str) -> Callable[[], dict[str, str]]:
+    """What a folder holds that matches one of the patterns. A chart has no files but its own."""
+
+    def texts() -> dict[str, str]:
+        top = REPOSITORY / folder
+        paths = (path for pattern in patterns for path in top.glob(pattern))
+        return {path.relative_to(top).as_posix(): path.read_text(encoding="utf-8") for path in paths}
+
+    return texts
+
+
 TABLE: Sequence[File | Folder] = (
     File("helm/files/rules.json", rules.text),
     File("k6/experiments/experiment.schema.json", experiment.schema),
@@ -57,6 +75,10 @@ TABLE: Sequence[File | Folder] = (
     Folder(normalised.FOLDER, "*.json", _plans),
     File("lab/verdict.schema.json", results.verdict_schema),
     Folder("grafana-dashboards", "*.json", _dashboards),
+    File("helm/files/jvm.json", _chart_flags),
+    File("helm/files/k6.json", k6.chart_file),
+    Folder("helm/files/k6", "**/*", _copies("k6", "*.ts", "lib/*.ts", "plans/*.json")),
+    Folder("helm/files/dashboards", "**/*", _copies("grafana-dashboards", "*.json")),
 )
 
 

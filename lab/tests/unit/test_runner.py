@@ -115,7 +115,7 @@ def test_an_attempt_that_ended_early_does_not_shorten_the_rest(monkeypatch: pyte
 
 def test_a_block_of_unknown_length_takes_as_long_as_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vtlab.progress.datetime", Noon)
-    monkeypatch.setattr("vtlab.progress.time.monotonic", iter([0.0, 1800.0, 5400.0]).__next__)
+    monkeypatch.setattr("vtlab.progress.time.monotonic", iter([0.0, 1800.0, 1800.0, 5400.0, 5400.0]).__next__)
     said, text = console()
     with Progress(said, [None, None, None]) as progress:
         progress.step("block 1 of 3")

@@ -17,6 +17,27 @@ from vtlab.model.records import K6Document
 DONE = (0, 99)
 
 
+#: Of every call. Without its own HTTP interface, which would claim a port.
+OPTIONS = ("--address=", "--no-color", "--quiet")
+ENVIRONMENT = {"K6_NO_USAGE_REPORT": "true", "K6_WEB_DASHBOARD": "false"}
+#: Of a call that sends every sample to Prometheus, as often as the variants are scraped.
+PUSH_OPTIONS = ("-o", "experimental-prometheus-rw")
+PUSH_ENVIRONMENT = {
+    "K6_PROMETHEUS_RW_PUSH_INTERVAL": "1s",
+    "K6_PROMETHEUS_RW_TREND_AS_NATIVE_HISTOGRAM": "true",
+}
+
+
+def chart_file() -> str:
+    """The same for the chart, ``helm/files/k6.json``."""
+    document = {
+        "options": OPTIONS,
+        "environment": ENVIRONMENT,
+        "push": {"options": PUSH_OPTIONS, "environment": PUSH_ENVIRONMENT},
+    }
+    return json.dumps(document, indent=2) + "\n"
+
+
 @dataclass(frozen=True)
 class Call:
     """What one call of ``k6/block.ts`` is to do; paths are absolute."""
@@ -54,10 +75,7 @@ def command(k6: Path, call: Call, push: bool = True) -> list[str]:
         "DOCUMENT": str(call.document),
     }
     given = [word for name, value in values.items() for word in ("-e", f"{name}={value}")]
-    # Without its own HTTP interface, which would claim a port.
-    quiet = ["--address=", "--no-color", "--quiet"]
-    output = ["-o", "experimental-prometheus-rw"] if push else []
-    return [str(k6), "run", *quiet, *output, *given, str(call.script)]
+    return [str(k6), "run", *OPTIONS, *(PUSH_OPTIONS if push else ()), *given, str(call.script)]
 
 
 def block_seconds(k6: Path, script: Path, experiment: Path, variants: Sequence[str]) -> float | None:
@@ -77,11 +95,8 @@ def environment(remote_write: str, home: Path) -> dict[str, str]:
     return {
         "HOME": str(home),
         "K6_PROMETHEUS_RW_SERVER_URL": remote_write,
-        # As often as the variants are scraped.
-        "K6_PROMETHEUS_RW_PUSH_INTERVAL": "1s",
-        "K6_PROMETHEUS_RW_TREND_AS_NATIVE_HISTOGRAM": "true",
-        "K6_NO_USAGE_REPORT": "true",
-        "K6_WEB_DASHBOARD": "false",
+        **PUSH_ENVIRONMENT,
+        **ENVIRONMENT,
     }
 
 

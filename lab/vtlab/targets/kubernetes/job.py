@@ -53,11 +53,11 @@ exec "$@"
 _LINE = re.compile(r"(\S+) (@@(?:vtlab|node) .*)")
 
 
-def template(cron_jobs: Sequence[Json], experiment: str, own: bool = False) -> Json | None:
-    """The CronJob of that experiment; unless it must be its ``own``, any other where the chart has none of it (an
-    experiment of the user's): they differ only in what ``manifest`` replaces. None where there is none."""
+def template(cron_jobs: Sequence[Json], experiment: str) -> Json | None:
+    """The CronJob of that experiment, or any other where the chart has none of it: they differ only in what
+    ``manifest`` replaces. None where there is none."""
     named = [each for each in cron_jobs if each["metadata"].get("labels", {}).get("experiment") == experiment]
-    return next(iter(named if own else [*named, *cron_jobs]), None)
+    return next(iter([*named, *cron_jobs]), None)
 
 
 def manifest(cron_job: Json, name: str, labels: Mapping[str, str], env: Mapping[str, str], config_map: str) -> Json:

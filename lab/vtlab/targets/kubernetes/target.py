@@ -15,7 +15,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from vtlab.errors import BlockFault, LabError, PrerequisiteMissing
+from vtlab.errors import BadInput, BlockFault, LabError, PrerequisiteMissing
 from vtlab.host import processes
 from vtlab.host.machine import difference, reaching
 from vtlab.host.processes import Ledger
@@ -235,6 +235,7 @@ class KubernetesTarget:
         pool = client.measured(name, "max(tomcat_threads_config_max_threads{$server})", now)
         variant.refuse_other_threads(name, threads, pool)
         info = client.labels(name, "jvm_info{$server}", now)
+        self._refuse_other_java(experiment, name, info.get("version", "unknown"))
         return Instance(
             variant=name,
             identity=pods.uid(pod),
@@ -244,6 +245,15 @@ class KubernetesTarget:
             cpu_limit=limit,
             started_in=pods.started_in(pod),
         )
+
+    def _refuse_other_java(self, experiment: Experiment, name: str, version: str) -> None:
+        """BadInput when a variant that is made by its JDK runs on another."""
+        wanted = experiment.properties_of(name).java
+        if wanted is not None and re.split(r"\D", version)[0] != str(wanted):
+            raise BadInput(
+                f"{name}: it runs on Java {version}, the experiment says {wanted}",
+                "name an image with that JDK: " + self._where.helm_upgrade(f"--set variants.{name}.image.tag=…"),
+            )
 
     def _prometheus(self, experiment: Experiment) -> Prometheus:
         if self._client is None:

@@ -2,13 +2,14 @@
 // EXPECTED  JSON: base URL -> whether the thread is virtual
 import { check } from 'k6';
 import http from 'k6/http';
+import type { Options } from 'k6/options';
 
-export const options = {
+export const options: Options = {
   // Every check, or the test has failed.
   thresholds: { checks: ['rate==1'] },
 };
 
-const expected = JSON.parse(__ENV.EXPECTED);
+const expected: Record<string, boolean> = JSON.parse(__ENV.EXPECTED as string);
 
 export default function () {
   for (const [url, isVirtual] of Object.entries(expected)) {
