@@ -18,7 +18,7 @@ from rich.table import Table
 from vtlab import doctor, jmh, reproductions, results, session
 from vtlab.errors import BadInput, Interrupted, InvalidRun, LabError
 from vtlab.model import experiment, normalised, units
-from vtlab.model.experiment import ClosedLoad
+from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.planning import plan
 from vtlab.targets.kubernetes import benchmark as benchmark_in_cluster
 from vtlab.targets.kubernetes import doctor as kubernetes
@@ -240,8 +240,12 @@ def doctor_(
 ) -> None:
     """Show each prerequisite, found or missing, with the command that mends it."""
     where = _where(target, context, namespace, release)
-    found = kubernetes.findings(where) if where else doctor.findings(root, session.REPOSITORY)
+    found = kubernetes.findings(where, _shipped()) if where else doctor.findings(root, session.REPOSITORY)
     doctor.examine(found, console)
+
+
+def _shipped() -> list[Experiment]:
+    return [experiment.load(name, session.EXPERIMENTS) for name in experiment.names(session.EXPERIMENTS)]
 
 
 def _where(target: str, context: str | None, namespace: str, release: str) -> Where | None:

@@ -5,9 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.test_kubernetes_target import WHERE, FakeCluster
+from vtlab import session
 from vtlab.doctor import Finding
+from vtlab.model.experiment import load
 from vtlab.targets.kubernetes import doctor, forward
 from vtlab.targets.kubernetes.cluster import MONITORING_RIGHTS, RIGHTS, Right
+
+#: The last wants another CPU limit than the release has.
+EXPERIMENTS = [load(name, session.EXPERIMENTS) for name in ("blocking", "cpu", "blocking-100ms")]
 
 
 class Allowing(FakeCluster):
@@ -26,13 +31,16 @@ class Allowing(FakeCluster):
 def findings(monkeypatch: pytest.MonkeyPatch, refused: set[tuple[Right, str]]) -> dict[str, Finding]:
     monkeypatch.setattr(doctor, "Cluster", lambda _: Allowing(refused))
     monkeypatch.setattr(forward, "kubectl", lambda: "/bin/kubectl")
-    return {each.name: each for each in doctor.findings(WHERE)}
+    return {each.name: each for each in doctor.findings(WHERE, EXPERIMENTS)}
 
 
 def test_nothing_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     found = findings(monkeypatch, set())
-    assert list(found) == ["kubectl", "cluster", "rights", "the lab", "Prometheus (p:9090)"]
+    assert list(found) == ["kubectl", "cluster", "rights", "the lab", "experiments", "Prometheus (p:9090)"]
     assert [each.name for each in found.values() if each.fix] == []
+    assert found["experiments"].said == (
+        "the release is set up for blocking, cpu; for any other vtlab run says what to set"
+    )
     assert "namespace m" in found["Prometheus (p:9090)"].said
 
 
