@@ -9,7 +9,7 @@ VTLAB := .venv/bin/vtlab
 PYTHON := .venv/bin/python
 SETUP := lab/setup
 
-.PHONY: help compare jmh up down test e2e e2e-faults generate check-generated vtlab setup setup-test lint lock clean
+.PHONY: help compare jmh up down test e2e e2e-faults generate check-generated vtlab setup setup-test prose lint lock clean
 
 help: ## Show what there is to make
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,7 +57,11 @@ setup: ## What a comparison on this machine needs: virtual environment, app, Mar
 setup-test: setup ## What the tests need on top: node modules, Helm, Chromium
 	@$(SETUP) test
 
-lock: ## Write lab/requirements.txt anew from requirements.in (newest versions)
+prose: ## The language of README, CHANGELOG, CONTRIBUTING and docs, by Vale (built once, by Go and a C compiler)
+	@$(SETUP) prose
+	PATH="$(CURDIR)/.tools/bin:$$PATH" vale --glob='*.md' README.md CHANGELOG.md CONTRIBUTING.md docs
+
+lock: ## Write the Python lock files anew (newest versions)
 	@$(SETUP) lock
 
 clean: ## Remove everything that make built; results stay

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.versions import VERSIONS
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 NEEDED = ("bash", "cat", "dirname", "grep", "id", "mkdir", "od", "rm", "sed", "tr")
 #: Answers of stand-ins: what was made before is there.
@@ -23,6 +25,7 @@ case "$*" in
 esac
 """
 IMAGE = "registry.example/lab:1"
+LAB = f"virtual-threads-lab:{VERSIONS['LAB_VERSION']}"
 
 
 @pytest.fixture
@@ -137,13 +140,13 @@ def test_kind_step_by_step(checkout: Path) -> None:
     stand_ins(checkout)
     build = [
         "kubectl config use-context kind-vtlab",
-        "docker build -q -t virtual-threads-lab:0.1.0 .",
-        "kind load docker-image --name vtlab virtual-threads-lab:0.1.0",
+        f"docker build -q -t {LAB} .",
+        f"kind load docker-image --name vtlab {LAB}",
     ]
     label = "kubectl label --overwrite namespace lab pod-security.kubernetes.io/enforce=restricted"
     chart = (
         "helm upgrade --install lab helm --namespace lab --set image.repository=virtual-threads-lab"
-        " --set-string image.tag=0.1.0 --wait --timeout 5m"
+        f" --set-string image.tag={VERSIONS['LAB_VERSION']} --wait --timeout 5m"
     )
 
     done = up(checkout, "kind")
@@ -161,7 +164,7 @@ def test_kind_step_by_step(checkout: Path) -> None:
     assert (checkout / ".tools/up").read_text(encoding="utf-8").splitlines() == [
         "target kind",
         "made cluster",
-        "image virtual-threads-lab:0.1.0",
+        f"image {LAB}",
         "context kind-vtlab",
         "made monitoring",
         "made lab",

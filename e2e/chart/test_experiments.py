@@ -12,6 +12,7 @@ from e2e.chart.rendering import (
     containers,
     env,
 )
+from tests.support.versions import VERSIONS
 from vtlab.targets import k6 as vtlab_k6
 
 Render = Callable[..., Rendered]
@@ -47,7 +48,7 @@ def test_one_suspended_cronjob_for_each_experiment_of_the_values(default: Render
         assert pod["restartPolicy"] == "Never"
         assert pod["securityContext"]["runAsUser"] == 12345
         assert k6["name"] == "k6"
-        assert k6["image"] == "docker.io/grafana/k6:1.8.1"
+        assert k6["image"] == f"docker.io/grafana/k6:{VERSIONS['K6_VERSION']}"
         assert k6["command"] == [
             *("k6", "run", "--address=", "--no-color", "--quiet"),
             *("-o", "experimental-prometheus-rw", "/k6/block.ts"),

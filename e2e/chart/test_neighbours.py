@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from e2e.chart.rendering import CHART, KUBERNETES, Json, Rendered, containers, env, helm
+from tests.support.versions import VERSIONS
 from vtlab.targets.kubernetes import release
 
 Render = Callable[..., Rendered]
@@ -68,7 +69,7 @@ def test_the_database_is_made_with_the_account_that_the_variants_use(render: Ren
 
     assert spec["replicas"] == 1
     assert spec["serviceName"] == "lab-database"
-    assert database["image"] == "docker.io/library/mariadb:11.8"
+    assert database["image"] == f"docker.io/library/mariadb:{VERSIONS['MARIADB_IMAGE_VERSION']}"
     assert env(database) == {
         "MARIADB_DATABASE": "shop",
         "MARIADB_USER": "clerk",
@@ -210,7 +211,7 @@ def test_the_downstream_service_is_the_same_image_and_no_variant(render: Render)
     (downstream,) = containers(deployment["spec"]["template"])
     labels = deployment["spec"]["template"]["metadata"]["labels"]
 
-    assert downstream["image"] == "lab:0.1.0"
+    assert downstream["image"] == f"lab:{VERSIONS['LAB_VERSION']}"
     assert env(downstream) == {
         "JAVA_TOOL_OPTIONS": "-XX:+UseSerialGC -XX:+ExitOnOutOfMemoryError -Xms384m -Xmx384m",
         "SPRING_THREADS_VIRTUAL_ENABLED": "true",

@@ -15,6 +15,7 @@ from e2e.chart.rendering import (
     containers,
     helm,
 )
+from tests.support.versions import VERSIONS
 
 Render = Callable[..., Rendered]
 
@@ -40,8 +41,8 @@ def test_every_object_belongs_to_the_release(render: Render, any_values: Path) -
         assert labels["app.kubernetes.io/name"] == "virtual-threads-lab"
         assert labels["app.kubernetes.io/instance"] == "lab"
         assert labels["app.kubernetes.io/managed-by"] == "Helm"
-        assert labels["app.kubernetes.io/version"] == "0.1.0"
-        assert labels["helm.sh/chart"] == "virtual-threads-lab-0.1.0"
+        assert labels["app.kubernetes.io/version"] == VERSIONS["LAB_VERSION"]
+        assert labels["helm.sh/chart"] == f"virtual-threads-lab-{VERSIONS['LAB_VERSION']}"
 
 
 def test_every_pod_keeps_to_pod_security_restricted(render: Render, any_values: Path) -> None:

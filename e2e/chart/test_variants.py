@@ -12,6 +12,7 @@ from e2e.chart.rendering import (
     containers,
     env,
 )
+from tests.support.versions import VERSIONS
 from vtlab.model.variant import ENVIRONMENT
 
 Render = Callable[..., Rendered]
@@ -40,7 +41,7 @@ def test_a_variant_by_default(default: Rendered) -> None:
     assert spec["strategy"] == {"type": "Recreate"}
     assert pod["terminationGracePeriodSeconds"] == 70
     assert app["name"] == "app"
-    assert app["image"] == "virtual-threads-lab:0.1.0"
+    assert app["image"] == f"virtual-threads-lab:{VERSIONS['LAB_VERSION']}"
     assert env(app) == {
         "SPRING_THREADS_VIRTUAL_ENABLED": "true",
         "JAVA_TOOL_OPTIONS": "-XX:+UseSerialGC -XX:+ExitOnOutOfMemoryError -Xms384m -Xmx384m",

@@ -18,6 +18,7 @@ import yaml
 from e2e import lab
 from e2e.kubernetes import dashboards
 from tests.support.lab_call import blocks, only
+from tests.support.versions import VERSIONS
 from vtlab import jmh
 from vtlab.targets.kubernetes.cluster import RIGHTS
 
@@ -59,7 +60,7 @@ def test_a_variant_answers_from_the_database(variant: str) -> None:
 def test_the_database_is_restricted() -> None:
     pod = lab.get("pod", "lab-database-0")
     (status,) = pod["status"]["containerStatuses"]
-    assert status["image"].endswith("library/mariadb:11.8")
+    assert status["image"].endswith(f"library/mariadb:{VERSIONS['MARIADB_IMAGE_VERSION']}")
     assert "kube-api-access" not in json.dumps(pod["spec"]), "no token"
 
     def inside(command: str) -> str:

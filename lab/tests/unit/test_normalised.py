@@ -16,8 +16,6 @@ LEAST: dict[str, Any] = {
     "description": "With nothing but what has no default.",
     "request": {"path": "/thread", "query": {"duration": "1s"}},
     "load": {"model": "closed", "users": 10},
-    "windows": {"warmup_users": 5, "warmup_load": "1.5s", "measure": "2m"},
-    "max_response": "500ms",
     "variants": ["platform", "virtual"],
 }
 
@@ -29,28 +27,30 @@ def test_defaults_are_filled_in_and_durations_are_milliseconds() -> None:
         "request": {"method": "GET", "path": "/thread", "query": {"duration": "1s"}, "status": 200},
         "load": {"model": "closed", "users": 10, "think_time": 0, "round": {}},
         "windows": {
-            "warmup_users": 5,
+            "warmup_users": 50,
             "warmup_query": {"duration": "1s"},
-            "warmup_load": 1500,
+            "warmup_load": 2000,
             "warmup_cycles": 3,
             "single_user_phase": 5000,
             "ramp_up": 1000,
-            "measure": 120_000,
+            "measure": 5000,
             "measure_by_variant": {},
             "trials": 2,
             "wait_for_answers": True,
         },
-        "max_response": 500,
+        "max_response": 30_000,
         "variants": ["platform", "virtual"],
     }
 
 
 def test_an_open_load_has_its_rate_and_an_empty_warm_up_query_stays_empty() -> None:
-    changed = LEAST | {"load": {"model": "open", "rate": 2.5, "users": 10}}
-    changed |= {"windows": LEAST["windows"] | {"warmup_query": {}}}
+    changed = LEAST | {"load": {"model": "open", "rate": 2.5, "users": 40}}
+    changed |= {"windows": {"warmup_query": {}, "warmup_load": "1.5s", "measure": "2m"}, "max_response": "500ms"}
     document = json.loads(normalised.text(Experiment.model_validate(changed)))
-    assert document["load"] == {"model": "open", "users": 10, "rate": 2.5}
-    assert document["windows"]["warmup_query"] == {}
+    assert document["load"] == {"model": "open", "users": 40, "rate": 2.5}
+    windows = document["windows"]
+    assert (windows["warmup_query"], windows["warmup_load"], windows["measure"]) == ({}, 1500, 120_000)
+    assert document["max_response"] == 500
 
 
 def test_what_is_expected_of_a_variant_does_not_change_what_k6_does() -> None:

@@ -61,12 +61,12 @@ Load = Annotated[ClosedLoad | OpenLoad, Field(discriminator="model")]
 class Windows(_Strict):
     """How long things take within a block."""
 
-    warmup_users: Annotated[int, Field(gt=0)]
+    warmup_users: Annotated[int, Field(gt=0)] = 50
     warmup_query: Annotated[
         dict[str, str] | None,
         Field(description="replaces the request's query in the warm-up: cheaper requests, so that the JIT sees many"),
     ] = None
-    warmup_load: Duration
+    warmup_load: Duration = "2s"
     warmup_cycles: Annotated[
         int, Field(ge=3, description="at least; the last two are judged against the best before")
     ] = 3
@@ -77,7 +77,7 @@ class Windows(_Strict):
     ramp_up: Annotated[
         Duration, Field(description="over which the users start, at least, where load.round does not say it")
     ] = "1s"
-    measure: Duration
+    measure: Duration = "5s"
     measure_by_variant: Annotated[
         dict[str, Duration], Field(description="windows of variants that need others, as one that answers rarely")
     ] = {}
@@ -144,8 +144,8 @@ class Experiment(_Strict):
     request: Request
     load: Load
     primary: Literal["throughput", "latency_p99"] = "throughput"
-    windows: Windows
-    max_response: Duration
+    windows: Windows = Windows()
+    max_response: Duration = "30s"
     limits: Limits = Limits()
     variants: Annotated[
         list[str], Field(min_length=2, max_length=8, description="each is compared with the first of them")

@@ -1,0 +1,153 @@
+"""lab/setup: its errors where something is missing, what it skips, and its lock files. A short PATH stands in for a
+bare machine."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.support.versions import REPOSITORY, VERSIONS
+
+BASICS = ("cat", "dirname", "find", "grep", "head", "id", "mkdir", "rm", "sort", "touch", "uname")
+INPUTS = ("versions.env", "lab/setup", "lab/requirements.txt", "lab/uv.txt", "lab/pyproject.toml", "app/pom.xml")
+BASH = shutil.which("bash") or "/bin/bash"
+STAMPS = (".venv/.stamp", "app/target/.stamp", "k6/node_modules/.stamp")
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """Enough of a checkout for lab/setup, with a PATH in bin/ that has nothing but the basics."""
+    for name in INPUTS:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(REPOSITORY / name, tmp_path / name)
+    (tmp_path / "app/src/main").mkdir(parents=True)
+    (tmp_path / "k6").mkdir()
+    (tmp_path / "k6/package-lock.json").write_text("{}", encoding="utf-8")
+    (tmp_path / "bin").mkdir()
+    for name in BASICS:
+        path = shutil.which(name)
+        assert path, name
+        (tmp_path / "bin" / name).symlink_to(path)
+    return tmp_path
+
+
+def test_every_step_has_a_name(checkout: Path) -> None:
+    result = setup(checkout, "everything")
+    assert result.returncode == 2
+    assert result.stderr.startswith("usage: lab/setup vtlab|run|test|prose|lock")
+
+
+def test_no_uv_and_no_python(checkout: Path) -> None:
+    refused(setup(checkout, "vtlab"), "no uv, and no Python 3 with its venv module", "apt-get install python3")
+
+
+def test_uv_finds_no_python_that_is_new_enough(checkout: Path) -> None:
+    program(checkout / "bin/uv", "exit 2")
+    refused(setup(checkout, "vtlab"), "no Python 3.11 or newer", "UV_PYTHON=/path/to/python3")
+
+
+def test_an_environment_that_is_not_complete_is_made_again(checkout: Path) -> None:
+    program(checkout / "bin/uv", '[ "$1 $2" != "pip sync" ] && mkdir -p .venv')
+    for _ in range(2):
+        refused(setup(checkout, "vtlab"), "the locked requirements were not installed", "UV_DEFAULT_INDEX")
+
+
+def test_the_environment_is_made_once_by_the_locked_requirements_alone(checkout: Path) -> None:
+    program(checkout / "bin/uv", 'echo "$*" >>calls; mkdir -p .venv')
+    for _ in range(2):
+        assert setup(checkout, "vtlab").returncode == 0
+    assert (checkout / "calls").read_text(encoding="utf-8").splitlines() == [
+        "venv -q --clear --no-python-downloads --python >=3.11 .venv",
+        "pip sync -q --python .venv --require-hashes lab/requirements.txt",
+        "pip install -q --python .venv --offline --no-deps --no-build-isolation --editable lab",
+    ]
+
+
+def test_no_maven(checkout: Path) -> None:
+    finish(checkout)
+    (checkout / "app/target/.stamp").unlink()
+    refused(setup(checkout, "run"), "no Maven", "apt-get install maven")
+
+
+@pytest.mark.parametrize(("go", "version"), [("", "none"), ("echo go1.20.14", "1.20")])
+def test_no_k6_and_no_go_to_build_it(checkout: Path, go: str, version: str) -> None:
+    finish(checkout, tools="3")
+    if go:
+        program(checkout / "bin/go", go)
+    refused(
+        setup(checkout, "run"), f"no k6 that is new enough, and no Go 1.21 to build it (found: {version})", "Go 1.21"
+    )
+
+
+def test_no_vale_and_no_c_compiler_to_build_it(checkout: Path) -> None:
+    refused(setup(checkout, "prose"), "no Vale, and no C compiler (gcc)", "apt-get install gcc")
+
+
+@pytest.mark.parametrize("step", ["vtlab", "run", "test", "prose"])
+def test_a_step_that_is_done_does_nothing(checkout: Path, step: str) -> None:
+    finish(checkout)
+    for name in ("helm", "vale", "chromium"):
+        program(checkout / "bin" / name, "exit 1")
+    result = setup(checkout, step)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("file", ["requirements.txt", "uv.txt"])
+def test_a_lock_file_has_versions_and_hashes_and_no_host(file: str) -> None:
+    lines = (REPOSITORY / "lab" / file).read_text(encoding="utf-8").splitlines()
+    assert not [line for line in lines if "://" in line or re.match(r"\s*-(?!-hash=sha256:)", line)]
+    packages = [number for number, line in enumerate(lines) if re.match(r"\w", line)]
+    assert packages
+    for number in packages:
+        assert re.match(r"[\w.-]+==\S+ (?:; .+ )?\\$", lines[number]), lines[number]
+        assert "--hash=sha256:" in lines[number + 1], lines[number]
+
+
+def test_what_the_package_needs_is_locked() -> None:
+    """Also what builds it: it is installed without an index."""
+    project = tomllib.loads((REPOSITORY / "lab/pyproject.toml").read_text(encoding="utf-8"))
+    needed = {*project["project"]["dependencies"], *project["build-system"]["requires"]}
+    for file in ("requirements.in", "requirements.txt"):
+        text = (REPOSITORY / "lab" / file).read_text(encoding="utf-8")
+        names = set(re.findall(r"(?m)^[\w.-]+", text))
+        assert {re.split(r"[<>=]", need)[0] for need in needed} <= names, file
+
+
+def program(path: Path, script: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!{BASH}\n{script}\n", encoding="utf-8")
+    path.chmod(0o755)
+
+
+def finish(checkout: Path, tools: str = "0") -> None:
+    """Marks every step as done. ``tools``: the exit code of vtlab where it is asked for k6 and Prometheus."""
+    program(checkout / ".venv/bin/python", f"exit {tools}")
+    (checkout / ".tools/mariadb").mkdir(parents=True)
+    (checkout / ".tools/mariadb/version").write_text(VERSIONS["MARIADB_VERSION"], encoding="utf-8")
+    later = time.time() + 60
+    for name in STAMPS:
+        (checkout / name).parent.mkdir(parents=True, exist_ok=True)
+        (checkout / name).touch()
+        os.utime(checkout / name, (later, later))
+
+
+def setup(checkout: Path, step: str) -> subprocess.CompletedProcess[str]:
+    environment = {"PATH": str(checkout / "bin"), "HOME": str(checkout)}
+    return subprocess.run(
+        [BASH, "lab/setup", step], cwd=checkout, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def refused(result: subprocess.CompletedProcess[str], message: str, fix: str) -> None:
+    assert result.returncode == 3, result.stderr
+    *_, last, remedy = result.stderr.splitlines()
+    assert message in last
+    assert remedy.startswith("setup:   fix: ")
+    assert fix in remedy
