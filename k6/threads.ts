@@ -4,6 +4,9 @@ import { check } from 'k6';
 import http from 'k6/http';
 import type { Options } from 'k6/options';
 
+/** k6's own, which its types leave out. */
+declare const console: { log(text: string): void };
+
 export const options: Options = {
   // Every check, or the test has failed.
   thresholds: { checks: ['rate==1'] },
