@@ -187,13 +187,22 @@ class Experiment(_Strict):
         for name in self.properties:
             if name in variant.ENVIRONMENT and name != self.properties[name].threads:
                 raise ValueError(f"properties.{name}.threads must be '{name}', or another name is needed")
-        for name, rate in self.expected.items():
-            if rate <= 0:
-                raise ValueError(f"expected.{name} must be above 0")
-        sizes = self.publication.sizes if self.publication else None
+        longest = units.seconds(self.max_response)
+        # Each user has an arrival every users/rate seconds, and one answer that takes longer costs it the next. With
+        # fewer users a few slow answers would look like a service that does not keep up.
+        if isinstance(self.load, OpenLoad) and self.load.users < self.load.rate * longest / 2:
+            raise ValueError(
+                f"load.users must be at least {math.ceil(self.load.rate * longest / 2)}: rate x max_response / 2"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _names_its_variants(self) -> Experiment:
+        publication = self.publication
+        sizes = publication.sizes if publication else None
         by_variant: dict[str, Iterable[str]] = {
             "properties": self.properties,
-            "publication.figures": self.publication.figures if self.publication else (),
+            "publication.figures": publication.figures if publication else (),
             "expected": self.expected,
             "windows.measure_by_variant": self.windows.measure_by_variant,
             "load.round": _rounds(self.load),
@@ -203,20 +212,25 @@ class Experiment(_Strict):
             for name in names:
                 if name not in self.variants:
                     raise ValueError(f"{key} names '{name}', which is not among the variants")
-        durations = {f"windows.{key}": getattr(self.windows, key) for key in ("warmup_load", "ramp_up", "measure")}
-        durations |= {f"windows.measure_by_variant.{k}": v for k, v in self.windows.measure_by_variant.items()}
-        durations |= {f"load.round.{k}": v for k, v in _rounds(self.load).items()}
-        durations["max_response"] = self.max_response
-        for key, duration in durations.items():
-            if units.milliseconds(duration) <= 0:
+        return self
+
+    @model_validator(mode="after")
+    def _takes_time(self) -> Experiment:
+        windows = self.windows
+        durations = {
+            "windows.warmup_load": windows.warmup_load,
+            "windows.ramp_up": windows.ramp_up,
+            "windows.measure": windows.measure,
+            **{f"windows.measure_by_variant.{name}": text for name, text in windows.measure_by_variant.items()},
+            **{f"load.round.{name}": text for name, text in _rounds(self.load).items()},
+            "max_response": self.max_response,
+        }
+        for key, text in durations.items():
+            if units.milliseconds(text) <= 0:
                 raise ValueError(f"{key} must be above 0")
-        longest = units.seconds(self.max_response)
-        # Each user has an arrival every users/rate seconds, and one answer that takes longer costs it the next. With
-        # fewer users a few slow answers would look like a service that does not keep up.
-        if isinstance(self.load, OpenLoad) and self.load.users < self.load.rate * longest / 2:
-            raise ValueError(
-                f"load.users must be at least {math.ceil(self.load.rate * longest / 2)}: rate x max_response / 2"
-            )
+        for name, rate in self.expected.items():
+            if rate <= 0:
+                raise ValueError(f"expected.{name} must be above 0")
         return self
 
     def document(self) -> dict[str, Any]:
