@@ -58,7 +58,7 @@ class Container:
         """Seconds from its start until it says that it is ready. RuntimeError when it ends or takes too long."""
         with httpx.Client(trust_env=False, timeout=5) as client:
             while (passed := time.monotonic() - self.begun) < READY_WITHIN:
-                if how := self.process.ended():
+                if how := self.process.exit_description():
                     raise RuntimeError(f"ended with {how}: {self.process.last_lines()}")
                 try:
                     answer = client.get(f"http://{ports.HOST}:{self.management}/actuator/health/readiness")

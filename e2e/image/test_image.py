@@ -133,7 +133,7 @@ class TestHowItRuns:
     def test_its_user_cannot_change_the_app_even_where_the_root_is_writable(self, image: Image) -> None:
         container = image.start("write", entry=["sh", "-c", ": >/tmp/ok && : >/app/new"], writable=True)
         deadline = time.monotonic() + 60
-        while container.process.ended() is None and time.monotonic() < deadline:
+        while container.process.exit_description() is None and time.monotonic() < deadline:
             time.sleep(0.05)
         container.stop()
         said = container.process.last_lines()

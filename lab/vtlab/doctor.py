@@ -13,7 +13,7 @@ from rich.console import Console
 
 from vtlab.errors import LabError, PrerequisiteMissing
 from vtlab.host import cgroup, processes, tools
-from vtlab.services import companions
+from vtlab.services import companions, sample
 
 #: Bytes that a full run of one experiment may write.
 _ROOM = 500 * 1024**2
@@ -36,7 +36,7 @@ def findings(root: Path, repository: Path) -> list[Finding]:
         asked("JDK", lambda: _tool(tools.find_java())),
         asked("k6", lambda: _tool(tools.find_k6(repository))),
         asked("Prometheus", lambda: _tool(tools.find_prometheus(repository))),
-        asked("the app", lambda: _tool(tools.find_app(repository))),
+        asked("the app", lambda: _tool(sample.find(repository))),
         limits(cgroup.Host()),
         _cores(),
         _room(root),

@@ -16,7 +16,7 @@ from pathlib import Path
 from vtlab import results
 from vtlab.catalogue import rules
 from vtlab.model import experiment, normalised
-from vtlab.services import jvm
+from vtlab.services import sample
 from vtlab.targets import k6
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -54,7 +54,7 @@ def _plans() -> dict[str, str]:
 
 
 def _chart_flags() -> str:
-    return json.dumps({"flags": jvm.JVM_FLAGS}, indent=2) + "\n"
+    return json.dumps({"flags": sample.JVM_FLAGS}, indent=2) + "\n"
 
 
 def _copies(folder: str, *patterns: str) -> Callable[[], dict[str, str]]:

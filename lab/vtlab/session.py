@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from vtlab import __version__, results, runner
+from vtlab import __version__, results, runner, services
 from vtlab.analysis import asserts, gates, statistics, verdict
 from vtlab.errors import BadInput, BlockFault, Interrupted, InvalidRun, LabError, PrerequisiteMissing
 from vtlab.host import machine, processes, tools
@@ -26,13 +26,13 @@ from vtlab.planning import plan
 from vtlab.progress import Progress
 from vtlab.report import terminal
 from vtlab.report import write as write_report
-from vtlab.services import companions, jvm
+from vtlab.services import companions, process, sample
 from vtlab.targets import k6
 from vtlab.targets.kubernetes import release
 from vtlab.targets.kubernetes.cluster import Where
 from vtlab.targets.kubernetes.target import KubernetesTarget
 from vtlab.targets.local.prometheus_server import PrometheusServer
-from vtlab.targets.local.target import KEPT, LocalTarget
+from vtlab.targets.local.target import KEPT, local_target
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 EXPERIMENTS = REPOSITORY / "k6" / "experiments"
@@ -65,6 +65,8 @@ def begin(planned: Sequence[plan.PlannedRun], options: Options, label: str) -> P
     asserts.refuse_unknown(demands, [run.experiment for run in planned])
     _refuse_other_systems()
     cluster = options.cluster.named() if options.cluster else None
+    for run in planned if cluster else ():
+        _refuse_other_services(run.experiment)
     found = [release.facts(cluster, run.experiment) if cluster else _facts(run.experiment) for run in planned]
     now = datetime.now(UTC)
     seed = options.seed if options.seed is not None else int(now.strftime("%Y%m%d"))
@@ -99,6 +101,14 @@ def _refuse_other_systems() -> None:
         )
 
 
+def _refuse_other_services(experiment: Experiment) -> None:
+    if experiment.service not in (None, sample.NAME):
+        raise BadInput(
+            f"{experiment.name}: in a cluster only the service of the release is measured, not {experiment.service}",
+            "leave out the key service, or measure it with --target local",
+        )
+
+
 def _facts(experiment: Experiment) -> Facts:
     """What this machine runs the experiment with; PrerequisiteMissing or BadInput where it cannot."""
     cores = os.cpu_count() or 1
@@ -107,15 +117,22 @@ def _facts(experiment: Experiment) -> Facts:
             f"{experiment.name}: a CPU limit of {experiment.limits.cpu:g} is above this machine's {cores} cores",
             f"choose --cpu of at most {cores}; leave a core for the load generator",
         )
-    cache = tools.find_aot_cache(tools.find_app(REPOSITORY), tools.find_java())
+    service = services.of(experiment, REPOSITORY)
     return Facts(
-        versions=_versions(experiment), jvm_flags=list(jvm.flags(experiment, cache)), machine=machine.describe()
+        versions=_versions(experiment),
+        jvm_flags=process.jvm_flags_of(service, experiment, tools.find_java()),
+        machine=machine.describe(),
     )
 
 
 def _versions(experiment: Experiment) -> dict[str, str]:
     """Of everything that runs the experiment here; PrerequisiteMissing or BadInput where something cannot be had."""
-    return {"vtlab": __version__, **tools.versions(REPOSITORY), **companions.versions(experiment.needs, REPOSITORY)}
+    return {
+        "vtlab": __version__,
+        **tools.versions(REPOSITORY),
+        "app": services.version(services.of(experiment, REPOSITORY), REPOSITORY),
+        **companions.versions(experiment.needs, REPOSITORY),
+    }
 
 
 def root_of(folder: Path) -> Path:
@@ -199,7 +216,7 @@ def report(folder: Path, console: Console) -> list[Analysis]:
 def _target(place: Path, root: Path, manifest: Manifest) -> AbstractContextManager[runner.Target]:
     if manifest.target == "kubernetes":
         return KubernetesTarget(place, root, Where.of(manifest.cluster), manifest.run_id)
-    return LocalTarget(
+    return local_target(
         place,
         root,
         REPOSITORY,
@@ -219,15 +236,15 @@ def serve(folder: Path, port: int, console: Console) -> None:
         )
     # Of a run that goes on the data have a server already, and two would break them; so would two of these.
     processes.refuse_if_busy(root_of(folder))
-    with processes.claim(kept) as ledger:
+    with processes.open_exclusive_ledger(kept) as ledger:
         server = PrometheusServer(
             tools.find_prometheus(REPOSITORY), kept, ledger, folder / "logs" / "prometheus.log", port
         )
-        server.scrape({})
+        server.scrape({}, "/")
         console.print(f"{server.url} serves the data of {folder.name}; Ctrl-C ends it", highlight=False)
-        while server.ended() is None:
+        while server.exit_description() is None:
             time.sleep(0.2)
-        raise BlockFault(f"Prometheus ended with {server.ended()}: {server.process.last_lines()}")
+        raise BlockFault(f"{server.exit_description()}: {server.process.last_lines()}")
 
 
 def _refuse_other_parts(run: Run) -> None:

@@ -67,7 +67,7 @@ def answer(folder: Path, access: Access, statement: str) -> list[str]:
 
 
 def pid_of(made: Database) -> int:
-    pid = ports.holder(made.access.address[1])
+    pid = ports.listening_pid(made.access.address[1])
     assert pid is not None
     return pid
 
@@ -118,12 +118,12 @@ class TestOneThatVtlabStarts:
             answer(tmp_path, first, "CREATE TABLE lab.t (n INT)")
             made.start()
             assert pid_of(made) == pid, "it runs already"
-            assert made.ended() is None
+            assert made.exit_description() is None
             os.kill(pid, signal.SIGKILL)
             os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-            assert made.ended() == "the database ended with exit code 137 (killed)"
+            assert made.exit_description() == "the database ended with exit code 137 (killed)"
             made.start()
-            assert made.ended() is None
+            assert made.exit_description() is None
             assert pid_of(made) != pid
             assert made.access.password != first.password
             assert answer(tmp_path, made.access, "SHOW TABLES FROM lab") == []
@@ -179,7 +179,7 @@ from pathlib import Path
 from tests.contract.test_database import started
 from vtlab.host import processes
 root = Path({str(tmp_path)!r})
-ledger = processes.claim(root)
+ledger = processes.open_exclusive_ledger(root)
 def kill(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 if {when == "made"}:

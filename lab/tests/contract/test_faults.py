@@ -20,7 +20,7 @@ from vtlab.analysis import gates
 from vtlab.host.cgroup import Cgroup
 from vtlab.planning import plan
 from vtlab.progress import Progress
-from vtlab.targets.local.target import LocalTarget
+from vtlab.targets.local.target import local_target
 
 pytestmark = pytest.mark.real
 
@@ -121,7 +121,7 @@ def test_a_squeezed_k6_is_called_saturated(tmp_path: Path) -> None:
     folder = session.begin([planned], session.Options(1, 1, root, no_cpu_limit=False), "tiny")
     squeeze = Cgroup.create(f"test-{os.getpid()}-squeeze", 0.2, 2 * 1024**3)
     try:
-        with LocalTarget(folder, root, session.REPOSITORY, k6_prefix=squeeze.prefix) as target:
+        with local_target(folder, root, session.REPOSITORY, k6_prefix=squeeze.prefix) as target:
             found = stored.read(folder)
             block, _ = runner.attempt(
                 target, found.manifest, found.experiment, 1, 1, Progress(Console(quiet=True), [60]), "tiny"

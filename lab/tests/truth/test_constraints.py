@@ -22,11 +22,11 @@ from vtlab.analysis import gates, laws
 from vtlab.analysis.laws import Measured
 from vtlab.catalogue import expressions, rules
 from vtlab.errors import BlockFault
-from vtlab.host.tools import Tool
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, Instance
-from vtlab.targets.local.target import LocalTarget
+from vtlab.model.records import Block
+from vtlab.services import sample
+from vtlab.targets.local.target import LocalBlock, LocalTarget, local_target
 from vtlab.targets.prometheus import Prometheus
 
 pytestmark = [
@@ -70,10 +70,10 @@ class Lab:
         self.folder = folder
         self.target = target
         self.stalls = stalls
-        self.apps = {"real": target._app, "with the semaphore": with_the_semaphore(folder.parent, target._app)}
+        self.hidden = with_the_semaphore(folder.parent)
         self.blocks = itertools.count(1)
         #: What runs, and what it was started with.
-        self.instances: list[Instance] = []
+        self.started: LocalBlock | None = None
         self.started_with: object = None
 
     def explains(self, planned: Experiment, platform: Judge, virtual: Judge) -> None:
@@ -115,12 +115,12 @@ class Lab:
             client=f'{matchers},block="{block.block}"',
             range=f"{(end - begin) // 1000 + 1}s",
         )
-        with Prometheus(self.target._prometheus_server().url) as client:
+        with Prometheus(self.target.prometheus.url) as client:
             return client.labels(variant, expr, end).get("resource")
 
     def _block(self, planned: Experiment, number: int, attempt: int) -> Block:
-        self._run(planned, number, attempt)
-        document = self.target.load(order=planned.variants, warmup_cycles=2, single="3s")
+        started = self._run(planned, number, attempt)
+        document = started.load(order=planned.variants, warmup_cycles=2, single="3s")
         return Block(
             block=number,
             attempt=attempt,
@@ -129,20 +129,20 @@ class Lab:
             warmup=document.warmup,
             single=document.single,
             trials=document.trials,
-            instances=self.instances,
+            instances=started.instances,
         )
 
-    def _run(self, planned: Experiment, number: int, attempt: int) -> None:
+    def _run(self, planned: Experiment, number: int, attempt: int) -> LocalBlock:
         """What is planted in different resources is planted in the same JVMs: they need not start for each."""
         wanted = (planned.settings, planned.properties, planned.limits, planned.needs)
-        if wanted == self.started_with:
-            self.target._block = (number, attempt)
-            return
+        if self.started and wanted == self.started_with:
+            return self.started.renumbered(planned, number, attempt)
         self.started_with = None
-        hidden = "LAB_SEMAPHORE_PERMITS" in planned.settings
-        self.target._app = self.apps["with the semaphore" if hidden else "real"]
-        self.instances = self.target.start(planned, number, attempt)
+        if "LAB_SEMAPHORE_PERMITS" in planned.settings:
+            planned = planned.model_copy(update={"service": str(self.hidden)})
+        self.started = self.target.start(planned, number, attempt)
         self.started_with = wanted
+        return self.started
 
     def _rejected(self, block: Block, planned: Experiment) -> list[str]:
         # The bounds hang on the single-user phases as much as on the trials.
@@ -151,20 +151,24 @@ class Lab:
         return [f"{row['name']}: {row['worst']}" for row in rows]
 
 
-def with_the_semaphore(folder: Path, app: Tool) -> Tool:
-    """A copy of the app that has the test's semaphore, too."""
+def with_the_semaphore(folder: Path) -> Path:
+    """The sample application as a service that has the test's semaphore, too."""
     target, sources = APP / "target" / "test-classes", APP / "src" / "test" / "java"
     compiled, source = target / f"{SEMAPHORE}.class", sources / f"{SEMAPHORE}.java"
     if not compiled.exists() or compiled.stat().st_mtime < source.stat().st_mtime:
         maven = ["java", "mvn", "-q", "-f", APP / "pom.xml", "test-compile"]
         subprocess.run([session.REPOSITORY / "lab" / "setup", *maven], check=True)
-    jar = Path(shutil.copy(app.path, folder))
+    app = sample.find(session.REPOSITORY).path
+    jar = Path(shutil.copy(app, folder))
     # Where the jar's manifest looks for its class path, and the app for its drivers.
     for beside in ("lib", "drivers"):
-        (folder / beside).symlink_to(app.path.parent / beside)
+        (folder / beside).symlink_to(app.parent / beside)
     with zipfile.ZipFile(jar, "a") as archive:
         archive.write(compiled, compiled.relative_to(target))
-    return Tool(jar, app.version)
+    service = sample.service(session.REPOSITORY).model_copy(update={"jar": jar.name, "directory": "."})
+    described = folder / "service.json"
+    described.write_text(service.model_dump_json(exclude_none=True), encoding="utf-8")
+    return described
 
 
 @pytest.fixture(scope="module")
@@ -172,7 +176,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     root = tmp_path_factory.mktemp("constraints")
     folder = root / "run"
     folder.mkdir()
-    with LocalTarget(folder, root, session.REPOSITORY) as target, contextlib.closing(Stalls()) as stalls:
+    with local_target(folder, root, session.REPOSITORY) as target, contextlib.closing(Stalls()) as stalls:
         yield Lab(folder, target, stalls)
 
 

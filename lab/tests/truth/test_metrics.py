@@ -24,7 +24,7 @@ from vtlab.catalogue.expressions import EXPRESSIONS
 from vtlab.model import experiment
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Trial
-from vtlab.targets.local.target import LocalTarget
+from vtlab.targets.local.target import LocalTarget, local_target
 from vtlab.targets.prometheus import Prometheus
 
 sys.path.insert(0, str(session.REPOSITORY / "grafana-dashboards"))
@@ -87,7 +87,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Measured]:
     folder = root / "run"
     folder.mkdir()
     results.write_experiment(folder, planned)
-    with LocalTarget(folder, root, session.REPOSITORY) as target, contextlib.closing(Stalls()) as stalls:
+    with local_target(folder, root, session.REPOSITORY) as target, contextlib.closing(Stalls()) as stalls:
         for attempt in range(1, 5):
             block = one_block(target, planned, attempt)
             # As in a run, what the gates reject is measured again; two trials are too few for a run, and enough here.
@@ -95,7 +95,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Measured]:
             if not rows and not stalls.disturbed([*block.single, *block.trials]):
                 break
         assert not rows
-        with Prometheus(target._prometheus_server().url) as client:
+        with Prometheus(target.prometheus.url) as client:
             found = Measured(planned, block, client)
             await_rules(found, max(trial.drained for trial in block.trials) + 2000)
             yield found
@@ -118,9 +118,9 @@ def run_id(attempt: int) -> str:
 
 def one_block(target: LocalTarget, planned: Experiment, attempt: int) -> Block:
     # A run each: what a rejected attempt measured is not this one's.
-    target._run_id = run_id(attempt)
-    instances = target.start(planned, 1, attempt)
-    found = target.load(order=VARIANTS, warmup_cycles=3, single="4s")
+    target.run_id = run_id(attempt)
+    started = target.start(planned, 1, attempt)
+    found = started.load(order=VARIANTS, warmup_cycles=3, single="4s")
     return Block(
         block=1,
         attempt=attempt,
@@ -129,7 +129,7 @@ def one_block(target: LocalTarget, planned: Experiment, attempt: int) -> Block:
         warmup=found.warmup,
         single=found.single,
         trials=found.trials,
-        instances=instances,
+        instances=started.instances,
     )
 
 

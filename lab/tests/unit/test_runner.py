@@ -34,13 +34,17 @@ def as_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Played:
-    """A target that measures the blocks of a run that was."""
+    """A target, and its blocks: those of a run that was."""
 
     def __init__(self, blocks: Sequence[Block]) -> None:
         self.blocks = list(blocks)
 
-    def start(self, experiment: Experiment, block: int, attempt: int) -> list[Instance]:
+    def start(self, experiment: Experiment, block: int, attempt: int) -> Played:
         self.now = self.blocks.pop(0)
+        return self
+
+    @property
+    def instances(self) -> list[Instance]:
         return self.now.instances
 
     def load(self, *, order: Sequence[str], warmup_cycles: int, single: str | None) -> K6Document:
@@ -49,10 +53,10 @@ class Played:
             parts = {"warmup": self.now.warmup, "single": [], "trials": []}
         return K6Document(version=1, experiment="blocking", run_id="r", block=1, order=[], agreed=True, **parts)
 
-    def last_trial(self, variant: str, position: int) -> K6Document:
+    def trial_without_drain(self, variant: str, position: int) -> K6Document:
         raise AssertionError("all trials are of one call")
 
-    def finish(self) -> list[Instance]:
+    def check_instances(self) -> list[Instance]:
         return self.now.instances
 
     def series(self, begin_ms: int, end_ms: int) -> BlockSeries:
@@ -141,7 +145,7 @@ class InTurn(Played):
         document = super().load(order=order, warmup_cycles=warmup_cycles, single=single)
         return document.model_copy(update={"trials": [t for t in document.trials if t.variant in order]})
 
-    def last_trial(self, variant: str, position: int) -> K6Document:
+    def trial_without_drain(self, variant: str, position: int) -> K6Document:
         self.said.append(f"trial {position} of {variant}")
         document = super().load(order=[variant], warmup_cycles=0, single=None)
         trial = next(t for t in document.trials if t.variant == variant)

@@ -31,14 +31,14 @@ def require_free(port: int, what: str) -> None:
         try:
             tried.bind((HOST, port))
         except OSError:
-            pid = holder(port)
+            pid = listening_pid(port)
             by = f" by the process {pid}" if pid else ""
             raise PrerequisiteMissing(
                 f"port {port}, asked for by {what}, is taken{by}", "choose another port, or end that process"
             ) from None
 
 
-def holder(port: int, proc: Path = Path("/proc")) -> int | None:
+def listening_pid(port: int, proc: Path = Path("/proc")) -> int | None:
     """The pid of the process that listens on the port; None when that cannot be seen."""
     inodes = set()
     for table in ("tcp", "tcp6"):

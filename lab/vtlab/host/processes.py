@@ -82,7 +82,7 @@ class Process:
     def pid(self) -> int:
         return self.identity.pid
 
-    def ended(self) -> str | None:
+    def exit_description(self) -> str | None:
         """How it ended, in words (``exit code 137 (killed)``); None while it runs."""
         code = self._child.poll()
         if code is None:
@@ -99,7 +99,7 @@ class Process:
         """The exit code, negative for a signal; None while it runs."""
         return self._child.poll()
 
-    def ask_to_end(self) -> None:
+    def terminate(self) -> None:
         """SIGTERM; does not wait."""
         self._child.terminate()
 
@@ -197,7 +197,7 @@ class Ledger:
         """Stops every process and removes every group that it started. Idempotent."""
         living = [process for process in self._processes if process.returncode() is None]
         for process in living:
-            process.ask_to_end()
+            process.terminate()
         end = time.monotonic() + grace
         for process in living:
             process.stop(max(0.0, end - time.monotonic()))
@@ -241,7 +241,7 @@ def refuse_if_busy(root: Path) -> None:
             )
 
 
-def claim(root: Path) -> Ledger:
+def open_exclusive_ledger(root: Path) -> Ledger:
     """The ledger of this vtlab in ``root``; PrerequisiteMissing when another measures into it."""
     refuse_if_busy(root)
     ledger = Ledger(root)

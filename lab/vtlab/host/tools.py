@@ -1,4 +1,4 @@
-"""The programs that a local run needs, found on this machine: a JDK, k6, Prometheus, the app.
+"""The programs that a local run needs, found on this machine: a JDK, k6, Prometheus, a database.
 
 Every ``find_…`` returns where the program is and its version, or raises PrerequisiteMissing, which says what
 is missing, where it was looked for, and what to do. ``python -m vtlab.host.tools NAME`` prints
@@ -7,7 +7,6 @@ one path or version (NAME: java-home, java-version, k6, prometheus).
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import os
 import platform
@@ -37,7 +36,7 @@ _SDKMAN = ".sdkman/candidates/java/*"
 
 @dataclass(frozen=True)
 class Tool:
-    """A program: the file to start (for the app: the jar) and its version."""
+    """A program: the file to start (of the sample application: the jar) and its version."""
 
     path: Path
     version: str
@@ -80,7 +79,7 @@ def clean_environment(**more: str) -> dict[str, str]:
 def find_java(wanted: str | None = None, places: Sequence[Path] | None = None, compiler: bool = False) -> Java:
     """The newest Java of at least 21; or the ``wanted`` one: a major version (``21``), a JDK's directory or
     its ``java``. VTLAB_JAVA_HOME counts as wanted. ``places`` replaces the directories that are searched.
-    With ``compiler`` it must be a whole JDK: to run the app a runtime is enough, to build it it is not.
+    With ``compiler`` it must be a whole JDK: a runtime starts a service, but does not build one.
 
     BadInput when ``wanted`` is neither; PrerequisiteMissing when there is none.
     """
@@ -151,21 +150,9 @@ def find_mariadb(repository: Path) -> Tool:
     return Tool(path, match[1])
 
 
-def find_app(repository: Path) -> Tool:
-    """The extracted jar of the app."""
-    jar = repository / "app" / "target" / "extracted" / "app.jar"
-    if not jar.is_file():
-        raise PrerequisiteMissing(f"the app is not built: {jar} does not exist", SETUP)
-    version = re.search(
-        r"<artifactId>[\w-]+</artifactId>\s*<version>([^<$]+)</version>",
-        re.sub(r"(?s)<parent>.*?</parent>", "", _text(repository / "app" / "pom.xml")),
-    )
-    return Tool(jar, version[1].strip() if version else "unknown")
-
-
-def find_aot_cache(app: Tool, java: Java) -> Path | None:
-    """The ahead-of-time cache beside the app, where it was trained on this very JDK; None where there is none."""
-    cache = app.path.with_suffix(".aot")
+def find_aot_cache(jar: Path, java: Java) -> Path | None:
+    """The ahead-of-time cache beside a jar, where it was trained on this very JDK; None where there is none."""
+    cache = jar.with_suffix(".aot")
     return cache if cache.is_file() and _text(cache.with_suffix(".aot.jdk")).strip() == java.version else None
 
 
@@ -176,13 +163,7 @@ def versions(repository: Path, java: str | None = None) -> dict[str, str]:
         "java": jdk.named,
         "k6": find_k6(repository).version,
         "prometheus": find_prometheus(repository).version,
-        "app": _built(find_app(repository)),
     }
-
-
-def _built(app: Tool) -> str:
-    """The app's version and which build of it, by the jar's SHA-256."""
-    return f"{app.version} ({hashlib.sha256(app.path.read_bytes()).hexdigest()[:12]})"
 
 
 def _find(name: str, ask: list[str], pattern: str, least: tuple[int, ...], repository: Path) -> Tool:

@@ -141,6 +141,9 @@ class Experiment(_Strict):
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
     description: Annotated[str, Field(min_length=1)]
     publication: Publication | None = None
+    service: Annotated[
+        str | None, Field(description="a JSON file that describes the service; none: the lab's sample application")
+    ] = None
     request: Request
     load: Load
     primary: Literal["throughput", "latency_p99"] = "throughput"
@@ -331,6 +334,8 @@ def load(name: str, folder: Path) -> Experiment:
     found = parse(text, str(path))
     if found.name != path.stem:
         raise BadInput(f"{path}: name is '{found.name}', the file's is '{path.stem}'", "let them agree")
+    if found.service and found.service.endswith(".json"):
+        return found.model_copy(update={"service": str((path.parent / found.service).resolve())})
     return found
 
 

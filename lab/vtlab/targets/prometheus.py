@@ -6,7 +6,6 @@ Used by every target. Times are epoch milliseconds.
 from __future__ import annotations
 
 import math
-import time
 from types import TracebackType
 from typing import Any
 
@@ -14,6 +13,7 @@ import httpx
 
 from vtlab.catalogue.expressions import CHARTED, EXPRESSIONS, fill
 from vtlab.errors import BlockFault, PrerequisiteMissing
+from vtlab.host.wait import wait_until
 from vtlab.model.records import K6Document, Trial
 
 #: The series exists from the first request on; a service that was scraped without it has none in flight.
@@ -146,29 +146,28 @@ class Prometheus:
         result = self._get("/api/v1/query", query)["result"]
         return dict(result[0]["metric"]) if result else {}
 
-    def await_scrape(self, variant: str, after_ms: int, within: float = SCRAPED_WITHIN) -> None:
-        """Waits until a successful scrape of the variant later than ``after_ms`` is in. BlockFault after
-        ``within`` seconds."""
+    def await_scrape(self, variant: str, after_ms: int, within: float = SCRAPED_WITHIN) -> int:
+        """Waits until a successful scrape of the variant later than ``after_ms`` is in; returns its time. BlockFault
+        after ``within`` seconds."""
         up = f"up{{{self._selector(variant)}}}"
         # Only of a plain selector does timestamp() tell the sample's time.
         newest = f"max(timestamp({up}) and {up} == 1) * 1000"
-        end = time.monotonic() + within
-        while True:
+
+        def scraped() -> int | None:
             at = self.evaluate(newest, None)
-            if at is not None and at > after_ms:
-                return
-            if time.monotonic() > end:
-                raise BlockFault(f"{variant}: Prometheus has not scraped it for {within:.0f} s")
-            time.sleep(0.1)
+            return round(at) if at is not None and at > after_ms else None
+
+        return wait_until(f"{variant}: Prometheus has not scraped it", scraped, within, every=0.1)
 
     def await_gone(self, variant: str, within: float) -> None:
         """Waits until a scrape of the variant has failed: then nothing that it said counts as present any more.
         BlockFault after ``within`` seconds."""
-        end = time.monotonic() + within
-        while self.measured(variant, "max(up{$server})", self.now()):
-            if time.monotonic() > end:
-                raise BlockFault(f"{variant}: Prometheus still scrapes it after {within:.0f} s")
-            time.sleep(0.1)
+        wait_until(
+            f"{variant}: Prometheus still scrapes it",
+            lambda: not self.measured(variant, "max(up{$server})", self.now()),
+            within,
+            every=0.1,
+        )
 
     def scrape_interval(self, variant: str) -> str | None:
         """How often the variant is scraped, as Prometheus writes it (``1s``, ``1m30s``); None where it does not say."""

@@ -31,7 +31,7 @@ def run(folder: Path, root: Path, where: Where, options: Sequence[str]) -> Path:
     name = f"{where.release}-jmh-{os.urandom(2).hex()}"
     cluster = Cluster(where)
     # Ctrl-C and a closed terminal end it in order.
-    with processes.claim(root), contextlib.closing(cluster):
+    with processes.open_exclusive_ledger(root), contextlib.closing(cluster):
         templates = cluster.cron_jobs(where.selector(COMPONENT))
         if not templates:
             raise PrerequisiteMissing(

@@ -23,10 +23,11 @@ from vtlab.model import normalised, units, variant
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Instance, K6Document, Trial
 from vtlab.model.run import BlockSeries
+from vtlab.targets.annotation import annotate
 from vtlab.targets.kubernetes import job, pods, release, watch
 from vtlab.targets.kubernetes.cluster import Cluster, Json, Where
 from vtlab.targets.kubernetes.forward import Forward
-from vtlab.targets.prometheus import Prometheus, fill_in_flight_before
+from vtlab.targets.prometheus import Prometheus
 
 #: Seconds until a fresh pod must have been scraped: after an installation the operator's configuration reaches
 #: Prometheus through a Secret that the kubelet renews within two minutes.
@@ -70,7 +71,7 @@ class KubernetesTarget:
     def __enter__(self) -> KubernetesTarget:
         try:
             processes.end_orphans(self._root)
-            self._ledger = processes.claim(self._root)
+            self._ledger = processes.open_exclusive_ledger(self._root)
             self._cluster = Cluster(self._where)
             self._end_orphans()
         except BaseException:
@@ -104,7 +105,7 @@ class KubernetesTarget:
                     self._ledger.close()
                     self._ledger = None
 
-    def start(self, experiment: Experiment, block: int, attempt: int) -> list[Instance]:
+    def start(self, experiment: Experiment, block: int, attempt: int) -> KubernetesTarget:
         """Fresh pods of all variants, ready, limits verified, scraped at least once.
 
         BlockFault when one does not start; BadInput where a Deployment is not what the experiment says;
@@ -135,6 +136,11 @@ class KubernetesTarget:
             client.await_scrape(name, now, within=_SCRAPED_WITHIN)
             self._refuse_rare_scrapes(client, name)
         self._instances = [self._instance(client, experiment, name) for name in experiment.variants]
+        return self
+
+    @property
+    def instances(self) -> list[Instance]:
+        """The pods of the block that was started last."""
         return list(self._instances)
 
     def load(self, *, order: Sequence[str], warmup_cycles: int, single: str | None) -> K6Document:
@@ -165,19 +171,17 @@ class KubernetesTarget:
         found = job.document(log)
         samples = job.samples(log)
         records = (*found.warmup, *found.single, *found.trials)
-        for trial in records:
-            trial.server = client.window(trial.variant, trial.start, trial.end)
-            trial.pinned = client.pinned(trial.variant, trial.start, trial.end)
-            trial.machine = difference(samples, trial.start, reaching(samples, trial.end, _UNSEEN))
-        fill_in_flight_before(found, client, self._before)
+        annotate(
+            found, client, lambda start, end: difference(samples, start, reaching(samples, end, _UNSEEN)), self._before
+        )
         self._refuse_pressure(client, records[0].begin, records[-1].drained)
         return found
 
-    def last_trial(self, variant: str, position: int) -> K6Document:
+    def trial_without_drain(self, variant: str, position: int) -> K6Document:
         """Runs k6 once, as a Job, and waits for every answer."""
         return self._load({"ORDER": variant, "WARMUP_CYCLES": "0", "SINGLE": "0s", "POSITION": str(position)})
 
-    def finish(self) -> list[Instance]:
+    def check_instances(self) -> list[Instance]:
         """Whether the pods are those that started. They stay until the next block replaces them."""
         checked = []
         now = {pods.uid(pod): pod for pod in self._held().pods(self._where.selector("variant"))}
@@ -186,7 +190,6 @@ class KubernetesTarget:
             alive = pod is not None and pods.trouble(pod) is None
             kills = pods.oom_kills(pod) if pod else 0
             checked.append(instance.model_copy(update={"alive": alive, "oom_kills": kills}))
-        self._instances = []
         return checked
 
     def series(self, begin_ms: int, end_ms: int) -> BlockSeries:

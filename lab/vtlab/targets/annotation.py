@@ -1,0 +1,56 @@
+"""Adds to the records of a call of k6 what the server side and the machine say of their windows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+
+from vtlab.host.cgroup import Limit
+from vtlab.model.records import K6Document, Trial
+from vtlab.model.service import Meters
+from vtlab.targets.prometheus import Prometheus, fill_in_flight_before
+
+#: Figures between two times (epoch ms).
+Window = Callable[[int, int], dict[str, float | None]]
+
+
+#: What the harness measures itself, by the meters that would tell it otherwise.
+_FIGURES: dict[Meters, tuple[str, ...]] = {
+    "process": ("cpu_cores", "resident"),
+    "cgroup": ("throttled_periods", "throttled_seconds"),
+}
+
+
+def fill_gaps(trial: Trial, usage: Mapping[str, float | None], limits: Limit, meters: Collection[Meters]) -> None:
+    """Fills in what a service has no meters for: ``usage`` as measured from outside, ``limits`` as enforced.
+
+    A service that has meters but was not scraped keeps its gap: the checks must see it.
+    """
+    missing = [group for group in _FIGURES if group not in meters]
+    if not missing:
+        return
+    server = trial.server
+    server.update({name: usage.get(name) for group in missing for name in _FIGURES[group]})
+    if "cgroup" in missing:
+        server.update(cpu_limit=limits.cpu, memory_limit=limits.memory)
+    used = server.get("cpu_cores")
+    per_request = None if used is None or not trial.ok else used * trial.window / trial.ok
+    server.update(
+        cpu_per_request=per_request,
+        resident_share=_share(server.get("resident"), server.get("memory_limit")),
+        utilization_cpu=_share(used, server.get("cpu_limit")),
+        capacity_cpu=server.get("cpu_limit"),
+        demand_cpu=per_request,
+    )
+
+
+def _share(part: float | None, whole: float | None) -> float | None:
+    return None if part is None or not whole else part / whole
+
+
+def annotate(document: K6Document, client: Prometheus, machine: Window, before: dict[str, Trial]) -> None:
+    """Fills ``server``, ``pinned`` and ``machine`` of every record. ``before`` as of ``fill_in_flight_before``."""
+    for trial in (*document.warmup, *document.single, *document.trials):
+        trial.server = client.window(trial.variant, trial.start, trial.end)
+        trial.pinned = client.pinned(trial.variant, trial.start, trial.end)
+        trial.machine = machine(trial.start, trial.end)
+    fill_in_flight_before(document, client, before)
