@@ -6,14 +6,14 @@ order, so a row may copy what an earlier one wrote.
 
 from __future__ import annotations
 
-import importlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from vtlab import results
-from vtlab.catalogue import rules
+from vtlab.catalogue import metrics, rules
+from vtlab.catalogue.dashboards import documents
 from vtlab.model import experiment
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -37,19 +37,12 @@ class Folder:
     texts: Callable[[], Mapping[str, str]]
 
 
-def _dashboards() -> dict[str, str]:
-    folder = str(REPOSITORY / "grafana-dashboards")
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
-    texts: dict[str, str] = importlib.import_module("generate").files()
-    return texts
-
-
 TABLE: Sequence[File | Folder] = (
     File("helm/files/rules.json", rules.text),
+    File("lab/vtlab/catalogue/names.py", metrics.names),
     File("k6/experiments/experiment.schema.json", experiment.schema),
     File("lab/verdict.schema.json", results.verdict_schema),
-    Folder("grafana-dashboards", "*.json", _dashboards),
+    Folder("grafana-dashboards", "*.json", documents.files),
 )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,16 +12,11 @@ from typing import Any
 import pytest
 
 from vtlab import session
-from vtlab.catalogue import expressions, rules
+from vtlab.catalogue import rules
+from vtlab.catalogue.dashboards import frame, style, substitute
 from vtlab.host import tools
 
 FOLDER = session.REPOSITORY / "grafana-dashboards"
-sys.path.insert(0, str(FOLDER))
-
-import frame  # noqa: E402
-import style  # noqa: E402
-import substitute  # noqa: E402
-
 DOCUMENTS = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
 VARIABLES = ["datasource", "namespace", "experiment", "run", "variants"]
 VALUES: substitute.Values = {
@@ -78,7 +72,7 @@ def overrides(panel: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
 # --- the files ---------------------------------------------------------------
 
 
-def test_are_the_four() -> None:
+def test_the_four_dashboards_exist() -> None:
     assert {name: document["uid"] for name, document in DOCUMENTS.items()} == {
         "comparison": "vtlab-comparison",
         "jvm": "vtlab-jvm",
@@ -96,7 +90,7 @@ def test_says_that_it_is_generated(name: str) -> None:
 
 
 @each_dashboard
-def test_is_no_other_grafanas(name: str) -> None:
+def test_no_grafana_ids_are_exported(name: str) -> None:
     """No numeric id, no version: a Grafana gives these itself."""
     document = DOCUMENTS[name]
     assert document.get("id") is None
@@ -241,7 +235,6 @@ def test_colours_differ() -> None:
     assert len(set(style.VARIANTS.values())) == len(style.VARIANTS)
     for names in (style.RESOURCES, style.STATES):
         assert len(set(names.values())) == len(names)
-    assert style.RESOURCES.keys() == expressions.UTILIZATION.keys()
 
 
 @each_panel

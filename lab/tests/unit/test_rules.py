@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from vtlab import session
-from vtlab.catalogue import expressions, rules
-from vtlab.catalogue.expressions import EXPRESSIONS, RUN
+from vtlab.catalogue import metrics, resources, rules
 from vtlab.host import tools
 
 CASES = Path(__file__).parent / "rules"
@@ -26,7 +25,7 @@ def promtool(*words: str | Path) -> str:
 
 
 def test_prometheus_takes_the_rules() -> None:
-    count = len(EXPRESSIONS) + len(rules.RECORDED) + len(rules.ALERTS) + len(expressions.SAMPLED)
+    count = len(list(rules.recorded())) + len(rules.ALERTS)
     assert f"{count} rules found" in promtool("check", "rules", FILE)
 
 
@@ -60,12 +59,6 @@ def test_every_expression_concerns_the_labs_own_series_only() -> None:
             else:
                 assert "variant" in matchers, (name, rule["expr"])
                 assert not name.startswith("k6_") or "testid" in matchers, (name, rule["expr"])
-
-
-def test_a_placeholder_that_is_not_given_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"^\$range is not given"):
-        expressions.fill(RUN["run_throughput"].promql, server="a", client="b", window="15s")
-    assert "$" not in expressions.fill(RUN["run_throughput"].promql, server="a", client="b", range="1h")
 
 
 def histogram(count: float, seconds: float, bucket: int) -> str:
@@ -110,9 +103,10 @@ def test_a_runs_figures_are_over_all_its_blocks(tmp_path: Path) -> None:
             },
         ]
 
-    def filled(promql: str) -> str:
-        own = 'variant=~"platform|virtual"'
-        return expressions.fill(promql, server=own, client=f'{own},testid="r"', range="100s")
+    def rendered(query: str) -> str:
+        variants = 'variant=~"platform|virtual"'
+        values = {"server": variants, "client": f'{variants},testid="r"', "range": "100s"}
+        return metrics.render(query, **values, least="0.95", most="1.05")
 
     def expect(promql: str, **samples: float) -> dict[str, object]:
         found = [
@@ -127,11 +121,11 @@ def test_a_runs_figures_are_over_all_its_blocks(tmp_path: Path) -> None:
     run = 'testid="r",experiment="e"'
     tests = [
         expect(
-            f"round(1000 * {filled(expressions.RUN_CONSTRAINT)})",
+            f"round(1000 * {rendered('$run_bottleneck')})",
             **{of("platform", "tomcat-threads"): 990, of("virtual", "users"): 990},
         ),
         expect(
-            f"round(1000 * ({filled(expressions.run_utilization('connections', 'cpu'))}))",
+            f"round(1000 * ({rendered(resources.run_utilization(['connections', 'cpu']))}))",
             **{
                 of("platform", "cpu"): 100,
                 of("virtual", "cpu"): 400,
@@ -139,10 +133,10 @@ def test_a_runs_figures_are_over_all_its_blocks(tmp_path: Path) -> None:
                 of("virtual", "connections"): 99,
             },
         ),
-        expect(filled(RUN["run_throughput"].promql), **{f"{run},{of('platform')}": 198, f"{run},{of('virtual')}": 990}),
-        expect(filled(expressions.ahead(0.05)), **{f'{run},ahead="virtual",metric="throughput"': 5}),
+        expect(rendered("$run_throughput"), **{f"{run},{of('platform')}": 198, f"{run},{of('virtual')}": 990}),
+        expect(rendered("$run_ahead"), **{f'{run},ahead="virtual",metric="throughput"': 5}),
         expect(
-            f"round(1e6 * {filled(expressions.DRAWN['run_cpu_per_request'].promql)})",
+            f"round(1e6 * {rendered('$run_cpu_per_request')})",
             **{of("platform"): 505, of("virtual"): 404},
         ),
     ]

@@ -11,8 +11,7 @@ from grafana_foundation_sdk.models import common as kinds
 from grafana_foundation_sdk.models import dashboard as models
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
-import queries
-import style
+from vtlab.catalogue.dashboards import queries, style
 
 DATASOURCE = models.DataSourceRef(type_val="prometheus", uid="${datasource}")
 #: Where the time axis has more points than this, each point stands for more than a second.
@@ -138,7 +137,7 @@ def constraint(*, width: int) -> stat.Panel:
         "The resource whose bound throughput reaches (90 % or more), and how closely. To be faster a variant needs more"
         " of it; 'unknown' means that nothing measured explains the throughput.",
         "percentunit",
-        [Line(queries.CONSTRAINT, "{{variant}}: {{resource}}")],
+        [Line(queries.metric("bottleneck", "run"), "{{variant}}: {{resource}}")],
         width=width,
         height=5,
         decimals=0,
@@ -166,7 +165,7 @@ def compared(
         title,
         description,
         unit,
-        [Line(queries.named(name)), last],
+        [Line(queries.metric(name, "run")), last],
         width=width,
         height=height,
         decimals=decimals,
