@@ -25,21 +25,22 @@ def test_every_query_of_a_metric_can_be_put_together(name: str) -> None:
 @pytest.mark.parametrize(
     ("row", "error"),
     [
-        ({"windw": "up"}, "metrics.toml: m: unknown key windw"),
-        ({}, "metrics.toml: m: no query, unit or help"),
+        ({"windw": "up"}, "metrics.toml: m: the key windw is unknown"),
+        ({}, "metrics.toml: m: a query, the unit or the help is missing"),
         ({"rule": "up"}, "metrics.toml: m: 'rule' needs 'record', and 'window' excludes 'now'"),
         ({"window": "up", "now": "up"}, "metrics.toml: m: 'rule' needs 'record', and 'window' excludes 'now'"),
     ],
 )
 def test_a_wrong_metric_is_refused(row: dict[str, Any], error: str) -> None:
     with pytest.raises(QueryError) as refused:
-        metrics._row("m", {"unit": "ratio", "help": "h", **row})
+        metrics.from_row("m", {"unit": "ratio", "help": "h", **row})
     assert str(refused.value) == error
 
 
 @pytest.mark.parametrize(
     ("row", "error"),
     [
+        ({"demnd": "cpu"}, "resources.toml: r: the key demnd is unknown"),
         ({"demand": "cup"}, "resources.toml: r: the demand 'cup' is not one of cpu, request, round, in use, load"),
         ({"demand": "in use"}, "resources.toml: r: 'utilization' or 'holds' does not go with the demand 'in use'"),
         (
@@ -50,7 +51,7 @@ def test_a_wrong_metric_is_refused(row: dict[str, Any], error: str) -> None:
 )
 def test_a_wrong_resource_is_refused(row: dict[str, Any], error: str) -> None:
     with pytest.raises(QueryError) as refused:
-        resources._row("r", {"words": "w", "colour": "#000000", "capacity": "1", **row})
+        resources.from_row("r", {"words": "w", "colour": "#000000", "capacity": "1", **row})
     assert str(refused.value) == error
 
 
@@ -90,9 +91,8 @@ def test_every_resource_has_its_metrics_and_words() -> None:
 def test_a_new_resource_is_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its metrics, and a bound in the analysis, follow from the row alone."""
     row = {"words": "its locks", "colour": "#000000", "capacity": "1", "demand": "in use", "holds": ["cpu"]}
-    locks = resources._row("locks", {**row, "utilization": "$cpu_cores / 2"})
-    monkeypatch.setattr(metrics, "RESOURCES", {"locks": locks})
-    assert [metric.name for metric in metrics._of_resources()] == [
+    locks = resources.from_row("locks", {**row, "utilization": "$cpu_cores / 2"})
+    assert [metric.name for metric in metrics.of_resources([locks])] == [
         "utilization_locks",
         "capacity_locks",
         "demand_locks",

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -54,23 +54,24 @@ _RESOURCE_METRICS: Mapping[resources.Series, tuple[str, str, Callable[[Resource]
 }
 
 
-def _row(name: str, row: Mapping[str, Any]) -> Metric:
+def from_row(name: str, row: Mapping[str, Any]) -> Metric:
+    """The metric that a row of ``metrics.toml`` describes. Raises QueryError."""
     queries: dict[Scope, str] = {scope: row[scope] for scope in _WRITTEN if scope in row}
     unknown = row.keys() - queries.keys() - {"unit", "help", "by_run", "record"}
-    if unknown or not queries or not row.get("unit") or not row.get("help"):
-        raise QueryError(
-            f"{FILE.name}: {name}: {f'unknown key {min(unknown)}' if unknown else 'no query, unit or help'}"
-        )
+    if unknown:
+        raise QueryError(f"{FILE.name}: {name}: the key {min(unknown)} is unknown")
+    if not queries or not row.get("unit") or not row.get("help"):
+        raise QueryError(f"{FILE.name}: {name}: a query, the unit or the help is missing")
     if ("rule" in queries) != ("record" in row) or ("window" in queries and "now" in queries):
         raise QueryError(f"{FILE.name}: {name}: 'rule' needs 'record', and 'window' excludes 'now'")
     return Metric(name, row["unit"], row["help"], queries, row.get("by_run", False), row.get("record", ""))
 
 
-def _of_resources() -> list[Metric]:
+def of_resources(rows: Iterable[Resource]) -> list[Metric]:
     """For each resource its utilisation, capacity and demand, told apart by the label ``resource``."""
     metrics = []
     for series, (unit, help, query) in _RESOURCE_METRICS.items():
-        for resource in RESOURCES.values():
+        for resource in rows:
             queries: dict[Scope, str] = {"window": query(resource)}
             if resource.is_sampled(series):
                 queries["sampled"] = resources.in_open_window(resource.metric(series))
@@ -90,7 +91,11 @@ def _of_all_resources() -> list[Metric]:
 
 def _metrics(rows: Mapping[str, Any]) -> dict[str, Metric]:
     metrics: dict[str, Metric] = {}
-    for metric in (*(_row(name, row) for name, row in rows.items()), *_of_resources(), *_of_all_resources()):
+    for metric in (
+        *(from_row(name, row) for name, row in rows.items()),
+        *of_resources(RESOURCES.values()),
+        *_of_all_resources(),
+    ):
         if metric.name in metrics:
             raise QueryError(f"{FILE.name}: {metric.name} is there twice")
         metrics[metric.name] = metric

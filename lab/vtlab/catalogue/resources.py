@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
@@ -60,7 +60,13 @@ class Resource:
         return series == "capacity" or self.demand not in _HELD_FOR
 
 
-def _row(name: str, row: Mapping[str, Any]) -> Resource:
+def from_row(name: str, row: Mapping[str, Any]) -> Resource:
+    """The resource that a row describes. Raises QueryError."""
+    unknown = row.keys() - {field.name for field in fields(Resource) if field.name != "name"}
+    missing = {"words", "colour", "capacity"} - row.keys()
+    if unknown or missing:
+        problem = f"the key {min(unknown)} is unknown" if unknown else f"the key {min(missing)} is missing"
+        raise QueryError(f"{FILE.name}: {name}: {problem}")
     demand = str(row.get("demand"))
     if demand not in get_args(Demand):
         raise QueryError(f"{FILE.name}: {name}: the demand {demand!r} is not one of {', '.join(get_args(Demand))}")
@@ -71,7 +77,7 @@ def _row(name: str, row: Mapping[str, Any]) -> Resource:
 
 
 def _rows() -> dict[str, Resource]:
-    rows = {name: _row(name, row) for name, row in tomllib.loads(FILE.read_text(encoding="utf-8")).items()}
+    rows = {name: from_row(name, row) for name, row in tomllib.loads(FILE.read_text(encoding="utf-8")).items()}
     for row in rows.values():
         unknown = set(row.holds) - rows.keys()
         if unknown:
