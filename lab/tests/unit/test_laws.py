@@ -37,8 +37,8 @@ def measured(
     """``trials``: OK requests, seconds, server values. ``alone``: R_min, also the thread's time."""
     exp = exp or builders.experiment()
     single = window(variant, 5, 5.0, exp, "single", mean=alone, service_time=alone)
-    made = [window(variant, ok, seconds, exp, **server) for ok, seconds, server in trials]
-    return Measured(exp, variant, made, [single], [builders.instance(variant, exp=exp)])
+    loaded = [window(variant, ok, seconds, exp, **server) for ok, seconds, server in trials]
+    return Measured(exp, variant, loaded, [single], [builders.instance(variant, exp=exp)])
 
 
 def names(explanation: laws.Explanation) -> list[str]:

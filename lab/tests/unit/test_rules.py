@@ -66,16 +66,16 @@ def histogram(count: float, seconds: float, bucket: int) -> str:
     return f"{{{{schema:0 sum:{seconds} count:{count} offset:{bucket} buckets:[{count}]}}}}"
 
 
-def trial(variant: str, block: int, start: int, each: int, latency: float, bucket: int) -> list[dict[str, str]]:
-    """A window of 10 s in which ``each`` requests complete per second."""
+def trial(variant: str, block: int, start: int, rate: int, latency: float, bucket: int) -> list[dict[str, str]]:
+    """A window of 10 s in which ``rate`` requests complete per second."""
     labels = f'variant="{variant}",testid="r",experiment="e",block="{block}",trial="1",phase="measure"'
     before = f"_x{start}"
-    grows = " ".join(histogram(each * n, each * n * latency, bucket) for n in range(1, 11))
-    told = {"window_start": 1000 * start, "window_end": 1000 * (start + 10), "users": 1000, "think_time": 0}
+    grows = " ".join(histogram(rate * n, rate * n * latency, bucket) for n in range(1, 11))
+    gauges = {"window_start": 1000 * start, "window_end": 1000 * (start + 10), "users": 1000, "think_time": 0}
     return [
         *(
             {"series": f"k6_trial_{name}{{{labels}}}", "values": f"{before} {value} _x200"}
-            for name, value in told.items()
+            for name, value in gauges.items()
         ),
         {"series": f"k6_trial_latency_seconds{{{labels}}}", "values": f"{before} _ {grows} _x200"},
     ]
@@ -84,10 +84,10 @@ def trial(variant: str, block: int, start: int, each: int, latency: float, bucke
 def test_a_runs_figures_are_over_all_its_blocks(tmp_path: Path) -> None:
     """What the dashboards' first screen asks for: two blocks, of which the first alone has a single-user phase."""
     series = [
-        each
+        one_series
         for variant, of in {"platform": (198, 5.0, 3), "virtual": (990, 1.0, 0)}.items()
         for block, start in ((1, 20), (2, 60))
-        for each in trial(variant, block, start, *of)
+        for one_series in trial(variant, block, start, *of)
     ]
     for variant, cpu, threads in (("platform", 1e8, 200), ("virtual", 4e8, -1)):
         single = f'variant="{variant}",testid="r",experiment="e",block="1",trial="s1",phase="single"'
@@ -109,11 +109,11 @@ def test_a_runs_figures_are_over_all_its_blocks(tmp_path: Path) -> None:
         return metrics.render(query, **values, least="0.95", most="1.05")
 
     def expect(promql: str, **samples: float) -> dict[str, object]:
-        found = [
+        expected = [
             {"labels": "{" + ",".join(part for part in (labels,) if part) + "}", "value": value}
             for labels, value in samples.items()
         ]
-        return {"expr": promql, "eval_time": "90s", "exp_samples": found}
+        return {"expr": promql, "eval_time": "90s", "exp_samples": expected}
 
     def of(variant: str, resource: str = "") -> str:
         return f'variant="{variant}"' + (f',resource="{resource}"' if resource else "")

@@ -25,7 +25,7 @@ Part = cog.Builder[models.Panel] | tuple[str, Sequence[cog.Builder[models.Panel]
 
 def build(name: str, title: str, description: str, parts: Sequence[Part]) -> dict[str, Any]:
     """The dashboard vtlab-``name``. Of ``parts`` a string is the title of a row that is open."""
-    made = (
+    board = (
         dashboard.Dashboard(f"Virtual Threads Lab / {title}")
         .uid(f"vtlab-{name}")
         .description(f"{description} {GENERATED}")
@@ -40,24 +40,24 @@ def build(name: str, title: str, description: str, parts: Sequence[Part]) -> dic
     )
     for part in parts:
         if isinstance(part, str):
-            made.with_row(dashboard.Row(part))
+            board.with_row(dashboard.Row(part))
         elif isinstance(part, tuple):
             row = dashboard.Row(part[0]).collapsed(True)
             for panel in part[1]:
                 row.with_panel(panel)
-            made.with_row(row)
+            board.with_row(row)
         else:
-            made.with_panel(part)
-    whole = made.build()
-    _number(whole)
-    document: dict[str, Any] = json.loads(json.dumps(whole, cls=JSONEncoder))
+            board.with_panel(part)
+    built = board.build()
+    _number(built)
+    document: dict[str, Any] = json.loads(json.dumps(built, cls=JSONEncoder))
     document["annotations"] = {"list": [json.loads(json.dumps(_trials(), cls=JSONEncoder))]}
     return document
 
 
-def _number(whole: models.Dashboard) -> None:
+def _number(built: models.Dashboard) -> None:
     numbers = iter(range(1, 1000))
-    for panel in whole.panels or []:
+    for panel in built.panels or []:
         panel.id_val = next(numbers)
         if isinstance(panel, models.RowPanel):
             for inner in panel.panels:

@@ -65,7 +65,7 @@ def _instant(promql: str, ref: str, legend: str) -> prometheus.Dataquery:
     )
 
 
-def _each(line: Line) -> tuple[str, ...]:
+def _queries(line: Line) -> tuple[str, ...]:
     return queries.ordered(line.promql) if line.legend.startswith("{{variant}}") else (line.promql,)
 
 
@@ -120,7 +120,7 @@ def figures(
     text_size = common.VizTextDisplayOptions().title_size(names)
     panel.text(text_size if size is None else text_size.value_size(size))
     # Of each variant's, platform's come first.
-    queried = [(promql, line.legend) for line in lines for promql in _each(line)]
+    queried = [(promql, line.legend) for line in lines for promql in _queries(line)]
     for index, (promql, legend) in enumerate(queried):
         panel.with_target(_instant(promql, _ref(index), legend))
     for variant, colour in style.VARIANTS.items():
