@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import substitute
 import yaml
 
 from e2e import lab
@@ -20,6 +19,7 @@ from e2e.kubernetes import dashboards
 from tests.support.lab_call import blocks, only
 from tests.support.versions import VERSIONS
 from vtlab import jmh
+from vtlab.catalogue.dashboards import substitute
 from vtlab.targets.kubernetes.cluster import RIGHTS
 
 VARIANTS = ("platform", "virtual")

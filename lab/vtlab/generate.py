@@ -6,7 +6,6 @@ order, so a row may copy what an earlier one wrote.
 
 from __future__ import annotations
 
-import importlib
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vtlab import results
-from vtlab.catalogue import rules
+from vtlab.catalogue import metrics, rules
+from vtlab.catalogue.dashboards import documents
 from vtlab.model import experiment, normalised
 from vtlab.services import sample
 from vtlab.targets import k6
@@ -40,14 +40,6 @@ class Folder:
     texts: Callable[[], Mapping[str, str]]
 
 
-def _dashboards() -> dict[str, str]:
-    folder = str(REPOSITORY / "grafana-dashboards")
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
-    texts: dict[str, str] = importlib.import_module("generate").files()
-    return texts
-
-
 def _plans() -> dict[str, str]:
     folder = REPOSITORY / "k6" / "experiments"
     return {f"{name}.json": normalised.text(experiment.load(name, folder)) for name in experiment.names(folder)}
@@ -70,11 +62,12 @@ def _copies(folder: str, *patterns: str) -> Callable[[], dict[str, str]]:
 
 TABLE: Sequence[File | Folder] = (
     File("helm/files/rules.json", rules.text),
+    File("lab/vtlab/catalogue/names.py", metrics.names),
     File("k6/experiments/experiment.schema.json", experiment.schema),
     File("k6/lib/experiment.ts", normalised.typescript),
     Folder(normalised.FOLDER, "*.json", _plans),
     File("lab/verdict.schema.json", results.verdict_schema),
-    Folder("grafana-dashboards", "*.json", _dashboards),
+    Folder("grafana-dashboards", "*.json", documents.files),
     File("helm/files/jvm.json", _chart_flags),
     File("helm/files/k6.json", k6.chart_file),
     Folder("helm/files/k6", "**/*", _copies("k6", "*.ts", "lib/*.ts", "plans/*.json")),

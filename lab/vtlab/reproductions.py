@@ -17,7 +17,8 @@ from rich.table import Table
 from rich.text import Text
 
 from vtlab.analysis import statistics
-from vtlab.analysis.laws import HELD_INSIDE, lone
+from vtlab.analysis.laws import is_single_user
+from vtlab.catalogue.resources import RESOURCES
 from vtlab.errors import BadInput
 from vtlab.jmh import Score
 from vtlab.model.experiment import Experiment, Publication
@@ -92,7 +93,9 @@ def _row(analysis: Analysis, publication: Publication, variant: str) -> Row:
         if (own := [t.throughput for t in block.trials if t.variant == variant])
     ]
     experiment = analysis.run.experiment
-    measured = result.constraint.resource in ("cpu", *HELD_INSIDE, *(["users"] if lone(experiment) else []))
+    limiting = RESOURCES.get(result.constraint.resource)
+    under_load = ("cpu", "in use", *(["load"] if is_single_user(experiment) else []))
+    measured = limiting is not None and limiting.demand in under_load
     comparable = experiment.of_published_size()
     of = analysis.run.manifest.machine
     bound = None if measured else result.constraint.bound

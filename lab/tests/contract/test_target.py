@@ -18,7 +18,7 @@ import pytest
 
 from tests.support.lab_call import TINY, alive
 from vtlab import results, session
-from vtlab.catalogue.expressions import CHARTED, EXPRESSIONS
+from vtlab.catalogue.metrics import REPORT_SERIES, WINDOW_METRICS
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.host import cgroup, ports, tools
 from vtlab.host.cgroup import Limit
@@ -201,7 +201,7 @@ def test_a_whole_block_then_faults_then_a_block_again(tmp_path: Path) -> None:
         assert len(document.warmup) == len(document.single) == 2
         phases = (*document.warmup, *document.single, *document.trials)
         for trial in phases:
-            assert set(trial.server) == {*EXPRESSIONS, "in_flight_before"}
+            assert set(trial.server) == {*WINDOW_METRICS, "in_flight_before"}
             assert trial.server["in_flight_before"] == 0
             assert set(trial.machine) >= {
                 "idle_cores",
@@ -213,7 +213,7 @@ def test_a_whole_block_then_faults_then_a_block_again(tmp_path: Path) -> None:
             assert trial.machine["generator_throttled"] is None
         series = block.series(document.trials[0].begin, document.trials[-1].drained)
         assert set(series) == {"platform", "virtual"}
-        assert all(set(metrics) == set(CHARTED) for metrics in series.values())
+        assert all(set(metrics) == set(REPORT_SERIES) for metrics in series.values())
         assert max(value for _, value in series["virtual"]["in_flight"]) > 10
         with Prometheus(target.prometheus.url) as client:
             for trial in phases:

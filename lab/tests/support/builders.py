@@ -21,7 +21,7 @@ from typing import Any
 
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, InFlight, Instance, Latency, Manifest, Trial
+from vtlab.model.records import Block, InFlight, Instance, Latency, Manifest, ServerFigure, Trial
 from vtlab.model.run import BlockSeries, Run
 
 EPOCH = 1_793_000_000_000  # 2026-10-26, epoch ms
@@ -162,6 +162,8 @@ def trial(
         "tomcat_threads_max": float(service.threads or 0) if platform else -1.0,
         "connections": float(users),
         "connections_max": 8192.0,
+        "capacity_tomcat-threads": float(service.threads or 0) if platform else None,
+        "capacity_connections": 8192.0,
         "threads": float((service.threads or 0) + 24),
         "carriers": None if platform else float(math.ceil(limit)),
         "virtual_mounted": None if platform else cpu_cores,
@@ -338,7 +340,7 @@ def series(of: Block, exp: Experiment, rng: random.Random) -> BlockSeries:
             active = next((t for t in own if t.begin <= now < t.drained), None)
             grown = (now - begin) / (end - begin)
 
-            def value(name: str, idle: float, active: Trial | None = active) -> float:
+            def value(name: ServerFigure, idle: float, active: Trial | None = active) -> float:
                 found = active.server.get(name) if active else None
                 return round((idle if found is None else found) * rng.uniform(0.97, 1.03), 6)
 

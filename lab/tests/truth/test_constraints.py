@@ -20,7 +20,8 @@ from tests.support.stalls import Stalls
 from vtlab import results, session
 from vtlab.analysis import gates, laws
 from vtlab.analysis.laws import Measured
-from vtlab.catalogue import expressions, rules
+from vtlab.catalogue import metrics, rules
+from vtlab.catalogue.resources import HOLDS
 from vtlab.errors import BlockFault
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
@@ -109,14 +110,15 @@ class Lab:
         # The rules look a few seconds back.
         time.sleep(max(0.0, end / 1000 + units.seconds(rules.OFFSET) + 1 - time.time()))
         matchers = f'variant="{variant}"'
-        expr = expressions.fill(
-            expressions.RUN_CONSTRAINT,
+        query = metrics.metric(
+            "bottleneck",
+            "run",
             server=matchers,
             client=f'{matchers},block="{block.block}"',
             range=f"{(end - begin) // 1000 + 1}s",
         )
         with Prometheus(self.target.prometheus.url) as client:
-            return client.labels(variant, expr, end).get("resource")
+            return client.labels(variant, query, end).get("resource")
 
     def _block(self, planned: Experiment, number: int, attempt: int) -> Block:
         started = self._run(planned, number, attempt)
@@ -199,7 +201,7 @@ def held_back_by(resource: str, capacity: float, then: str | None = None) -> Jud
         assert found.next is not None
         larger = [each for each in found.bounds if each.bound >= found.constraint.bound and each.resource != resource]
         # What is held while it waits for the constraint only looks busy.
-        larger = [each for each in larger if resource not in laws.HELD_INSIDE.get(each.resource, ())]
+        larger = [each for each in larger if resource not in HOLDS.get(each.resource, ())]
         assert (found.next.resource, found.next.bound) == (larger[0].resource, larger[0].bound)
         planted = [each.resource for each in larger if each.resource != "cpu"]
         assert then in (None, *planted[:1]), larger

@@ -1,4 +1,4 @@
-"""The named expressions, the rules made of them and the dashboards that draw them, on the data of a short real run."""
+"""The catalogue's metrics, the rules made of them and the dashboards, on the data of a short real run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import json
 import os
 import re
 import statistics
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,16 +19,13 @@ from tests.support.stalls import Stalls
 from vtlab import results, session
 from vtlab.analysis import gates, laws
 from vtlab.catalogue import rules
-from vtlab.catalogue.expressions import EXPRESSIONS
+from vtlab.catalogue.dashboards import substitute
+from vtlab.catalogue.metrics import WINDOW_METRICS
 from vtlab.model import experiment
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Trial
 from vtlab.targets.local.target import LocalTarget, local_target
 from vtlab.targets.prometheus import Prometheus
-
-sys.path.insert(0, str(session.REPOSITORY / "grafana-dashboards"))
-
-import substitute
 
 pytestmark = [
     pytest.mark.real,
@@ -149,9 +145,9 @@ def test_what_is_recorded_is_what_a_trials_window_says(measured: Measured, varia
     afterwards = measured.client.window(variant, at - span, at)
 
     absent = set()
-    for name, each in EXPRESSIONS.items():
-        labels = "".join(f',{key}="{value}"' for key, value in each.labels.items())
-        recorded = measured.client.evaluate(f'{each.record}{{variant="{variant}"{labels}}}', at)
+    for name, metric in WINDOW_METRICS.items():
+        labels = "".join(f',{key}="{value}"' for key, value in metric.labels.items())
+        recorded = measured.client.evaluate(f'{metric.recorded_as("window")}{{variant="{variant}"{labels}}}', at)
         if recorded is None and afterwards[name] is None:
             absent.add(name)
             continue

@@ -37,8 +37,8 @@ def measured(
     """``trials``: OK requests, seconds, server values. ``alone``: R_min, also the thread's time."""
     exp = exp or builders.experiment()
     single = window(variant, 5, 5.0, exp, "single", mean=alone, service_time=alone)
-    made = [window(variant, ok, seconds, exp, **server) for ok, seconds, server in trials]
-    return Measured(exp, variant, made, [single], [builders.instance(variant, exp=exp)])
+    loaded = [window(variant, ok, seconds, exp, **server) for ok, seconds, server in trials]
+    return Measured(exp, variant, loaded, [single], [builders.instance(variant, exp=exp)])
 
 
 def names(explanation: laws.Explanation) -> list[str]:
@@ -47,7 +47,7 @@ def names(explanation: laws.Explanation) -> list[str]:
 
 def test_blocking_platform_threads() -> None:
     # 200 threads / 1 s = 200/s; cpu 1 core / (0.068 core x 30 s / 5998) = 2,940/s; users 1000 / 1 s = 1000/s.
-    e = laws.explain(measured("platform", (5998, 30, {"cpu_cores": 0.068, "tomcat_threads_max": 200.0})))
+    e = laws.explain(measured("platform", (5998, 30, {"cpu_cores": 0.068, "capacity_tomcat-threads": 200.0})))
     assert e.constraint.resource == "tomcat-threads"
     assert e.constraint.bound == pytest.approx(200)
     assert e.constraint.utilisation == pytest.approx(5998 / 30 / 200)
@@ -59,7 +59,7 @@ def test_blocking_platform_threads() -> None:
 
 
 def test_blocking_virtual_threads_have_no_tomcat_bound() -> None:
-    server = {"cpu_cores": 0.3, "tomcat_threads_max": -1.0, "tomcat_threads_busy": -1.0}
+    server = {"cpu_cores": 0.3, "capacity_tomcat-threads": None, "tomcat_threads_busy": -1.0}
     e = laws.explain(measured("virtual", (29_970, 30, server)))
     assert (e.constraint.resource, e.constraint.bound) == ("users", pytest.approx(1000))
     assert e.next is not None
@@ -69,7 +69,7 @@ def test_blocking_virtual_threads_have_no_tomcat_bound() -> None:
 
 def test_a_cpu_bound_service_is_not_blamed_on_threads_that_wait_for_the_cpu() -> None:
     # All 200 threads are busy, but alone a request holds its thread for 1 ms: 200,000/s.
-    server = {"cpu_cores": 0.98, "tomcat_threads_busy": 200.0, "tomcat_threads_max": 200.0}
+    server = {"cpu_cores": 0.98, "tomcat_threads_busy": 200.0, "capacity_tomcat-threads": 200.0}
     e = laws.explain(measured("platform", (29_400, 30, server), alone=0.001))
     assert e.constraint.resource == "cpu"
     assert e.constraint.bound == pytest.approx(1000)
@@ -91,7 +91,7 @@ def test_open_load_is_bounded_by_its_arrivals() -> None:
 
 
 def test_what_nothing_explains_is_unknown_with_the_nearest_bound_next() -> None:
-    e = laws.explain(measured("virtual", (9000, 30, {"cpu_cores": 0.1, "tomcat_threads_max": -1.0})))
+    e = laws.explain(measured("virtual", (9000, 30, {"cpu_cores": 0.1, "capacity_tomcat-threads": None})))
     assert e.constraint.resource == "unknown"
     assert (e.constraint.bound, e.constraint.utilisation) == (None, None)
     assert e.next is not None
@@ -119,12 +119,14 @@ def test_a_lone_user_is_the_constraint_only_where_nothing_else_is_short(users: i
 def test_demands_are_ratios_of_sums() -> None:
     # 0.5 x 10 + 0.1 x 30 = 8 CPU seconds over 1000 + 3000 requests: 2 ms; a mean of ratios would say 3 ms.
     m = measured("virtual", (1000, 10, {"cpu_cores": 0.5}), (3000, 30, {"cpu_cores": 0.1}))
-    assert laws.served(m.trials, "cpu_cores") == pytest.approx(0.002)
+    assert laws.demand_per_ok(m.trials, "cpu_cores") == pytest.approx(0.002)
     assert m.throughput == pytest.approx(100)
 
 
 def test_what_was_not_measured_gives_no_bound() -> None:
-    m = measured("platform", (6000, 30, {"cpu_cores": None, "tomcat_threads_max": None, "connections_max": None}))
+    m = measured(
+        "platform", (6000, 30, dict.fromkeys(("cpu_cores", "capacity_tomcat-threads", "capacity_connections")))
+    )
     assert names(laws.explain(m)) == ["users"]
     alone = Measured(m.experiment, "platform", m.trials, [], [])
     assert laws.explain(alone).bounds == []
@@ -184,5 +186,10 @@ def test_a_full_executor_counts_where_its_tasks_do_not_wait_for_a_pool(inner: di
 
 
 def test_an_idle_resource_is_no_bound() -> None:
-    server = {"capacity_carriers": 1.0, "utilization_carriers": 0.0, "cpu_cores": 0.068, "tomcat_threads_max": 200.0}
+    server = {
+        "capacity_carriers": 1.0,
+        "utilization_carriers": 0.0,
+        "cpu_cores": 0.068,
+        "capacity_tomcat-threads": 200.0,
+    }
     assert "carriers" not in names(laws.explain(measured("platform", (5998, 30, server))))

@@ -22,7 +22,7 @@ from vtlab.model.records import Block, Instance, K6Document
 from vtlab.model.run import BlockSeries
 from vtlab.planning import plan
 from vtlab.progress import Progress
-from vtlab.targets.prometheus import fill_in_flight_before
+from vtlab.targets.in_flight import fill_in_flight_before
 
 RUN = builders.run(blocks=2)
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vtlab.analysis.laws import cpu_capacity as cpu_capacity
-from vtlab.analysis.laws import served
+from vtlab.analysis.laws import demand_per_ok
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Instance, Trial
 from vtlab.model.units import percent
@@ -89,10 +89,10 @@ def levelled(cycles: Sequence[Trial], cpu_limit: float) -> LevelResult:
         return LevelResult(False, [])
     best = max(t.throughput for t in before)
     # A JVM that starts may be too busy to be scraped: the best before is the best of those measured.
-    least = min((d for d in (served([t], "cpu_cores") for t in before) if d is not None), default=None)
+    least = min((d for d in (demand_per_ok([t], "cpu_cores") for t in before) if d is not None), default=None)
     gains = []
     for trial in last:
-        d = served([trial], "cpu_cores")
+        d = demand_per_ok([trial], "cpu_cores")
         cpu = None if d is None or least is None else (least - d) * trial.throughput / cpu_limit
         gains.append(Gain(trial.throughput / best - 1 if best > 0 and trial.throughput > 0 else None, cpu))
     used = [u for u in (t.server.get("cpu_cores") for t in last) if u is not None]

@@ -44,7 +44,7 @@ METRICS: dict[str, Metric] = {
     "latency_mean": Metric("lower", lambda t: t.latency.mean, lambda t: t.latency.count),
     "latency_p50": Metric("lower", _percentile("p50")),
     "latency_p99": Metric("lower", _percentile("p99")),
-    "cpu_per_request": Metric("lower", lambda t: laws.served([t], "cpu_cores"), lambda t: t.ok),
+    "cpu_per_request": Metric("lower", lambda t: laws.demand_per_ok([t], "cpu_cores"), lambda t: t.ok),
     "memory": Metric("lower", lambda t: t.server.get("resident")),
     "service_time": Metric("lower", lambda t: t.server.get("service_time"), lambda t: t.ok),
 }
@@ -289,7 +289,7 @@ def _variant(m: laws.Measured) -> VariantResult:
         latency=latency,
         error_ratio=failed / (ok + failed) if ok + failed else 0.0,
         dropped_ratio=laws.ratio((t.dropped, t.started + t.dropped) for t in m.trials) or 0.0,
-        cpu_per_request=laws.served(m.trials, "cpu_cores"),
+        cpu_per_request=laws.demand_per_ok(m.trials, "cpu_cores"),
         memory=max(known, default=None),
         service_time=service,
         # Two clocks: what is below zero is no queue.

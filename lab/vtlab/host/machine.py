@@ -14,6 +14,7 @@ from types import TracebackType
 
 from vtlab.host import cgroup
 from vtlab.host.usage import ServiceUsage
+from vtlab.model.records import MachineFigure, ServerFigure
 
 #: Seconds between samples.
 INTERVAL = 0.25
@@ -66,7 +67,7 @@ class Delays:
         return waited / 1e9, slices
 
 
-def difference(samples: list[Sample], start_ms: int, end_ms: int) -> dict[str, float | None]:
+def difference(samples: list[Sample], start_ms: int, end_ms: int) -> dict[MachineFigure, float | None]:
     """What happened between two times, from the samples around them (linear in between).
 
     - ``idle_cores``: share of all cores that was idle; ``steal``: share that the hypervisor took
@@ -96,7 +97,9 @@ def difference(samples: list[Sample], start_ms: int, end_ms: int) -> dict[str, f
     }
 
 
-def service_difference(samples: Sequence[Sample], variant: str, start_ms: int, end_ms: int) -> dict[str, float | None]:
+def service_difference(
+    samples: Sequence[Sample], variant: str, start_ms: int, end_ms: int
+) -> dict[ServerFigure, float | None]:
     """What a variant used between two times, under the names of the figures of a trial's ``server``.
 
     - ``cpu_cores``: cores that it used; ``resident``: the most memory that it occupied, in bytes
@@ -187,12 +190,12 @@ class Sampler:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="machine", daemon=True)
 
-    def window(self, start_ms: int, end_ms: int) -> dict[str, float | None]:
+    def window(self, start_ms: int, end_ms: int) -> dict[MachineFigure, float | None]:
         """See ``difference`` and ``reaching``."""
         samples = list(self._samples)
         return difference(samples, start_ms, reaching(samples, end_ms, 2000 * INTERVAL))
 
-    def service_window(self, variant: str, start_ms: int, end_ms: int) -> dict[str, float | None]:
+    def service_window(self, variant: str, start_ms: int, end_ms: int) -> dict[ServerFigure, float | None]:
         """See ``service_difference``."""
         return service_difference(list(self._samples), variant, start_ms, end_ms)
 

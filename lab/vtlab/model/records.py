@@ -9,6 +9,22 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from vtlab.catalogue.names import MetricName
+
+#: What the server's side of a trial is made of.
+ServerFigure = MetricName | Literal["in_flight_before"]
+#: What the machine's and the load generator's side is made of.
+MachineFigure = Literal[
+    "idle_cores",
+    "steal",
+    "generator_cpu",
+    "generator_delay",
+    "generator_wait",
+    "generator_throttled",
+    "prometheus_cpu",
+    "prometheus_delay",
+]
+
 
 class Record(BaseModel):
     """Base of all records: unknown keys are errors, so that a typo never passes for a value."""
@@ -63,12 +79,12 @@ class Trial(Record):
     dropped: int
     late_max: float
     in_flight: InFlight
-    #: The named expressions (``vtlab.catalogue.expressions``) over exactly this window; None where nothing was scraped.
-    server: dict[str, float | None] = {}
+    #: The metrics of the catalogue over exactly this window; None where nothing was scraped.
+    server: dict[ServerFigure, float | None] = {}
     #: Pinnings of virtual threads in this window by the place that had them wait, ``class:line``; most first.
     pinned: dict[str, float] = {}
     #: The machine and the load generator in this window (``vtlab.host.machine``).
-    machine: dict[str, float | None] = {}
+    machine: dict[MachineFigure, float | None] = {}
 
     @property
     def window(self) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Manifest, Rejection, Verdict
 
-#: One block's samples: variant -> metric (``expressions.CHARTED``) -> [[epoch ms, value], …].
+#: One block's samples: variant -> metric (``metrics.REPORT_SERIES``) -> [[epoch ms, value], …].
 BlockSeries = dict[str, dict[str, list[list[float]]]]
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import statistics as middle
 
 from vtlab.analysis.verdict import FULL_RUN
+from vtlab.catalogue import resources
+from vtlab.catalogue.resources import RESOURCES
 from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.model.records import Block, Comparison, VariantResult
 from vtlab.model.run import Analysis
@@ -23,13 +25,6 @@ _NOUNS: dict[str, tuple[str, str, str]] = {
     "cpu_per_request": ("CPU per request", "more", "less"),
     "memory": ("memory", "more", "less"),
     "service_time": ("service time", "longer", "shorter"),
-}
-
-_SHORT = {
-    "cpu": "the CPU",
-    "tomcat-threads": "its Tomcat threads",
-    "connections": "its connections",
-    "users": "the load itself",
 }
 
 
@@ -180,7 +175,7 @@ def constraint(variant: str, result: VariantResult, experiment: Experiment) -> s
     if held.bound is None:
         text = f"{variant}: nothing measured explains its {measured}"
         if result.next and result.next.bound is not None:
-            text += f"; the nearest bound is {_short(result.next.resource)} at {rate(result.next.bound)}"
+            text += f"; the nearest bound is {resources.words(result.next.resource)} at {rate(result.next.bound)}"
         return text + "."
     # Measured demands have noise: throughput can come out a little above its own bound.
     beside = "of at most" if result.throughput <= held.bound else "at its bound of"
@@ -190,25 +185,13 @@ def constraint(variant: str, result: VariantResult, experiment: Experiment) -> s
     if held.utilisation is not None:
         text += f", utilisation {100 * held.utilisation:.0f} %"
     if result.next and result.next.bound is not None:
-        text += f"; next would be {_short(result.next.resource)} at {rate(result.next.bound)}"
+        text += f"; next would be {resources.words(result.next.resource)} at {rate(result.next.bound)}"
     return text + "."
 
 
-def _short(resource: str) -> str:
-    return _SHORT.get(resource, resource)
-
-
 def _resource(resource: str, capacity: float, experiment: Experiment) -> str:
-    if resource == "cpu":
-        return f"the CPU ({capacity:g} core{'' if capacity == 1 else 's'})"
-    if resource == "tomcat-threads":
-        return f"its {capacity:,.0f} Tomcat threads"
-    if resource == "connections":
-        return f"its {capacity:,.0f} connections"
-    if resource == "users":
-        unit = "users" if isinstance(experiment.load, ClosedLoad) else "arrivals per second"
-        return f"the load itself ({capacity:,.10g} {unit})"
-    return resource
+    load_unit = "users" if isinstance(experiment.load, ClosedLoad) else "arrivals per second"
+    return RESOURCES[resource].described(capacity, load_unit) if resource in RESOURCES else resource
 
 
 def rate(value: float) -> str:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import frame
-import queries
-import style
-from panels import Line, figures, over_time
+from vtlab.catalogue.dashboards import frame, queries, style
+from vtlab.catalogue.dashboards.panels import Line, figures, over_time
 
 _NO_CADVISOR = (
     "no data because no cAdvisor was scraped: outside Kubernetes vtlab itself judges the load generator, by the"
@@ -35,7 +33,7 @@ def dashboard() -> dict[str, Any]:
                 "Share of all arrivals in trials that k6 could not send because its users still waited. Beyond 0.1 %,"
                 " with a healthy generator, the variant is overloaded. Closed load drops none.",
                 "percentunit",
-                [Line(queries.named("run_dropped_ratio"))],
+                [Line(queries.metric("dropped_ratio", "run"))],
                 size=32,
             ),
             figures(
@@ -43,7 +41,7 @@ def dashboard() -> dict[str, Any]:
                 "How much later than due k6 sent a request, about the most in all trials. Tens of milliseconds are"
                 " usual; beyond that the generator is short of CPU.",
                 "s",
-                [Line(queries.named("run_late"))],
+                [Line(queries.metric("late", "run"))],
                 size=32,
             ),
             figures(
@@ -51,7 +49,7 @@ def dashboard() -> dict[str, Any]:
                 "Client latency − service time (means): what clients wait before a thread has their request, and no"
                 " metric of the server shows.",
                 "s",
-                [Line(queries.named("run_queue_time"))],
+                [Line(queries.metric("queue_time", "run"))],
                 size=32,
             ),
             "Load",
@@ -60,7 +58,7 @@ def dashboard() -> dict[str, Any]:
                 "Users of the phase that is under way: few in warm-ups and single-user phases, the experiment's in"
                 " trials.",
                 "none",
-                [Line(queries.named("users"))],
+                [Line(queries.metric("users", "now"))],
                 decimals=0,
             ),
             over_time(
@@ -69,8 +67,8 @@ def dashboard() -> dict[str, Any]:
                 " there is no such rate, and they follow the answers.",
                 "reqps",
                 [
-                    Line(queries.named("started"), "{{variant}} sent"),
-                    Line(queries.named("arrivals"), "{{variant}} asked for", dashed=True),
+                    Line(queries.metric("started"), "{{variant}} sent"),
+                    Line(queries.metric("arrivals", "now"), "{{variant}} asked for", dashed=True),
                 ],
             ),
             over_time(
@@ -78,7 +76,7 @@ def dashboard() -> dict[str, Any]:
                 "Counted at the end of a phase, and shown for 5 minutes. Any at all: the variant did not keep up, or"
                 " the generator did not.",
                 "none",
-                [Line(queries.named("dropped"))],
+                [Line(queries.metric("dropped", "now"))],
                 maximum=1,
                 decimals=0,
             ),
@@ -87,7 +85,7 @@ def dashboard() -> dict[str, Any]:
                 "How much later than due a phase's requests were sent, told at its end. If it grows with the load, k6"
                 " is short of CPU.",
                 "s",
-                [Line(queries.named("late"))],
+                [Line(queries.metric("late", "now"))],
                 bars=True,
             ),
             "Latency",
@@ -97,8 +95,8 @@ def dashboard() -> dict[str, Any]:
                 " request: what lies between is the queue time.",
                 "s",
                 [
-                    Line(queries.named("latency_mean"), "{{variant}} client"),
-                    Line(queries.named("service_time"), "{{variant}} service", dashed=True),
+                    Line(queries.metric("latency_mean"), "{{variant}} client"),
+                    Line(queries.metric("service_time"), "{{variant}} service", dashed=True),
                 ],
             ),
             over_time(
@@ -107,8 +105,8 @@ def dashboard() -> dict[str, Any]:
                 " mean that connections are opened anew or not accepted.",
                 "s",
                 [
-                    Line(queries.named("blocked"), "{{variant}} in all"),
-                    Line(queries.named("connecting"), "{{variant}} handshakes", dashed=True),
+                    Line(queries.metric("blocked", "now"), "{{variant}} in all"),
+                    Line(queries.metric("connecting", "now"), "{{variant}} handshakes", dashed=True),
                 ],
             ),
             (

@@ -5,6 +5,8 @@ M. Okabe, K. Ito: Color Universal Design, 2008.
 
 from __future__ import annotations
 
+from vtlab.catalogue import resources
+
 ORANGE, SKY, GREEN, YELLOW = "#E69F00", "#56B4E9", "#009E73", "#F0E442"
 BLUE, VERMILLION, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#8E8E8E"
 #: Their blue is too dark for text on Grafana's dark theme: the same hue, lighter.
@@ -18,14 +20,5 @@ NEUTRAL = GREY
 REACHED = VERMILLION
 
 #: Within one variant's panel.
-RESOURCES = {
-    "cpu": VERMILLION,
-    "tomcat-threads": GREEN,
-    "connections": SKY,
-    "db-pool": YELLOW,
-    "carriers": PURPLE,
-    "downstream": ORANGE,
-    "executor": GREY,
-    "users": BLUE,
-}
+RESOURCES = {name: resource.colour for name, resource in resources.RESOURCES.items()}
 STATES = {"runnable": GREEN, "blocked": VERMILLION, "waiting": GREY, "timed-waiting": SKY}

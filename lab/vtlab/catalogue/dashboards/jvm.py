@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import frame
-import queries
-import style
-from panels import NAME_ONLY, Line, figures, over_time
-
-_JAVA = queries.fill("max by (variant, version) (last_over_time(jvm_info{$server}[$range]))")
+from vtlab.catalogue.dashboards import frame, queries, style
+from vtlab.catalogue.dashboards.panels import NAME_ONLY, Line, figures, over_time
 
 
 def dashboard() -> dict[str, Any]:
@@ -22,7 +18,7 @@ def dashboard() -> dict[str, Any]:
                 "Java",
                 "The variants should differ in their threads only: another Java is another comparison.",
                 "none",
-                [Line(_JAVA, "{{variant}} {{version}}")],
+                [Line(queries.metric("java", "run"), "{{variant}} {{version}}")],
                 text=NAME_ONLY,
                 size=24,
                 vertical=True,
@@ -32,7 +28,7 @@ def dashboard() -> dict[str, Any]:
                 "Mean in the measured windows. One per request in flight, up to Tomcat's 200, or a handful: this shows"
                 " that the switch did what it should.",
                 "none",
-                [Line(queries.named("run_threads"))],
+                [Line(queries.metric("threads", "run"))],
                 decimals=0,
                 size=32,
             ),
@@ -41,7 +37,7 @@ def dashboard() -> dict[str, Any]:
                 "Carriers that have a virtual thread mounted, in the measured windows. Near 100 % virtual threads wait"
                 " for the CPU, or are pinned.",
                 "percentunit",
-                [Line(queries.UTILIZATION_OF_CARRIERS)],
+                [Line(queries.utilization_of_run("carriers"))],
                 decimals=0,
                 size=32,
             ),
@@ -49,7 +45,7 @@ def dashboard() -> dict[str, Any]:
                 "Time in garbage collection",
                 "Share of the measured windows in which the JVM paused. Under 5 % it explains no difference.",
                 "percentunit",
-                [Line(queries.named("run_gc_share"))],
+                [Line(queries.metric("gc_share", "run"))],
                 decimals=1,
                 size=32,
             ),
@@ -60,8 +56,8 @@ def dashboard() -> dict[str, Any]:
                 " means that carriers, or the CPU below them, are short. Those that wait for I/O are neither.",
                 "none",
                 [
-                    Line(queries.named("virtual_mounted"), "{{variant}} mounted"),
-                    Line(queries.named("virtual_queued"), "{{variant}} queued", dashed=True),
+                    Line(queries.metric("virtual_mounted"), "{{variant}} mounted"),
+                    Line(queries.metric("virtual_queued"), "{{variant}} queued", dashed=True),
                 ],
             ),
             over_time(
@@ -70,8 +66,8 @@ def dashboard() -> dict[str, Any]:
                 " makes up for pinned or blocked ones.",
                 "none",
                 [
-                    Line(queries.named("carriers_alive"), "{{variant}} alive"),
-                    Line(queries.named("carriers"), "{{variant}} aimed at", dashed=True),
+                    Line(queries.metric("carriers_alive"), "{{variant}} alive"),
+                    Line(queries.metric("carriers"), "{{variant}} aimed at", dashed=True),
                 ],
                 decimals=0,
             ),
@@ -80,7 +76,7 @@ def dashboard() -> dict[str, Any]:
                 "Per second. A pinned thread keeps its carrier while it waits: from JDK 24 on native calls only, before"
                 " also synchronized. Should be 0.",
                 "suffix:/s",
-                [Line(queries.named("pinned_events"))],
+                [Line(queries.metric("pinned_events"))],
                 maximum=1,
             ),
             over_time(
@@ -88,7 +84,7 @@ def dashboard() -> dict[str, Any]:
                 "Seconds per second that carriers were kept, over all of them. As much as there are carriers means that"
                 " pinning is the constraint.",
                 "s",
-                [Line(queries.named("pinned_seconds"))],
+                [Line(queries.metric("pinned_seconds"))],
                 maximum=0.1,
             ),
             over_time(
@@ -96,7 +92,7 @@ def dashboard() -> dict[str, Any]:
                 "Timed waiting and waiting threads wait for work, a timer or I/O; many runnable ones on few CPUs wait"
                 " for the CPU; blocked ones wait for a lock, which should not last.",
                 "none",
-                [Line(queries.named("threads_by_state"), "{{state}}")],
+                [Line(queries.metric("threads_by_state", "now"), "{{state}}")],
                 width=24,
                 colours=style.STATES,
                 stacked=True,
@@ -110,8 +106,8 @@ def dashboard() -> dict[str, Any]:
                 "Against its maximum (dashed). Near it the collections become long and frequent.",
                 "bytes",
                 [
-                    Line(queries.named("heap_used")),
-                    Line(f"max({queries.named('heap_max')})", "maximum", dashed=True),
+                    Line(queries.metric("heap_used")),
+                    Line(f"max({queries.metric('heap_max', 'now')})", "maximum", dashed=True),
                 ],
                 width=8,
                 colours={"maximum": style.NEUTRAL},
@@ -121,7 +117,7 @@ def dashboard() -> dict[str, Any]:
                 "As the collections of a minute find it: more allocation, more collections. The stacks of virtual"
                 " threads are on the heap.",
                 "bytes",
-                [Line(queries.named("allocated_per_request"), step="15s")],
+                [Line(queries.metric("allocated_per_request"), step="15s")],
                 width=8,
             ),
             over_time(
@@ -129,14 +125,14 @@ def dashboard() -> dict[str, Any]:
                 "Share of the time in which the JVM paused, and nobody was served. Long pauses show in the 99th"
                 " percentile of latency.",
                 "percentunit",
-                [Line(queries.named("gc_share"))],
+                [Line(queries.metric("gc_share"))],
                 width=8,
             ),
             over_time(
                 "Pauses of the garbage collector",
                 "Per second. Few long ones hurt latency, many short ones throughput.",
                 "suffix:/s",
-                [Line(queries.named("gc_pauses"))],
+                [Line(queries.metric("gc_pauses", "now"))],
                 width=8,
             ),
             over_time(
@@ -144,7 +140,7 @@ def dashboard() -> dict[str, Any]:
                 "Seconds per second that compiler threads work, on the same CPU limit. In the bands it should be low:"
                 " else the warm-up was too short.",
                 "s",
-                [Line(queries.named("jit_seconds"))],
+                [Line(queries.metric("jit_seconds"))],
                 width=8,
             ),
             over_time(
@@ -152,8 +148,8 @@ def dashboard() -> dict[str, Any]:
                 "Under platform threads as many as requests in flight, up to the pool's maximum (dashed).",
                 "none",
                 [
-                    Line(queries.named("threads")),
-                    Line(queries.named("tomcat_threads_max"), "{{variant}} Tomcat's maximum", dashed=True),
+                    Line(queries.metric("threads")),
+                    Line(queries.metric("tomcat_threads_max"), "{{variant}} Tomcat's maximum", dashed=True),
                 ],
                 width=8,
             ),

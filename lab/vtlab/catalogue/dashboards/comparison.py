@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import frame
-import queries
-import style
-from panels import NAME_ONLY, NO_RATIO, Line, compared, constraint, figures, fixed, over_time
+from vtlab.catalogue.dashboards import frame, queries, style
+from vtlab.catalogue.dashboards.panels import NAME_ONLY, NO_RATIO, Line, compared, constraint, figures, fixed, over_time
 
 _WARNINGS = (
     'label_replace(count by (alertname) (last_over_time(ALERTS{alertname=~"Vtlab.*",alertstate="firing",'
@@ -30,7 +28,7 @@ def dashboard() -> dict[str, Any]:
                 "Virtual over platform, all measured windows so far: throughput, under open load the 99th percentile of"
                 " latency. Within 5 % neither is ahead. The verdict, with its interval, is in vtlab's report.",
                 "suffix:×",
-                [Line(queries.AHEAD, "{{ahead}} is ahead in {{metric}}")],
+                [Line(queries.metric("ahead", "run"), "{{ahead}} is ahead in {{metric}}")],
                 width=6,
                 height=5,
                 decimals=2,
@@ -44,8 +42,8 @@ def dashboard() -> dict[str, Any]:
                 "What a variant may use: the most, where they differ. A comparison holds for these limits only.",
                 "suffix: CPU",
                 [
-                    Line(f"max({queries.named('run_cpu_limit')})", "CPU"),
-                    Line(f"max({queries.named('run_memory_limit')})", "memory"),
+                    Line(f"max({queries.metric('cpu_limit', 'run')})", "CPU"),
+                    Line(f"max({queries.metric('memory_limit', 'run')})", "memory"),
                 ],
                 width=4,
                 height=5,
@@ -70,32 +68,32 @@ def dashboard() -> dict[str, Any]:
                 "Throughput",
                 "OK requests per second as clients saw them, over all measured windows: higher is better.",
                 "reqps",
-                "run_throughput",
+                "throughput",
             ),
             compared(
                 "Latency, median",
                 "What half of the clients waited less than: lower is better. Under closed load it follows from"
                 " throughput.",
                 "s",
-                "run_latency_p50",
+                "latency_p50",
             ),
             compared(
                 "Latency, 95th percentile",
                 "What 5 % of the clients waited longer than: lower is better.",
                 "s",
-                "run_latency_p95",
+                "latency_p95",
             ),
             compared(
                 "Latency, 99th percentile",
                 "What 1 % of the clients waited longer than: lower is better.",
                 "s",
-                "run_latency_p99",
+                "latency_p99",
             ),
             compared(
                 "Errors",
                 "Share of requests that failed. Beyond 0.1 % vtlab rejects the block: the other figures mean little.",
                 "percentunit",
-                "run_error_ratio",
+                "error_ratio",
                 width=8,
                 difference=True,
             ),
@@ -103,7 +101,7 @@ def dashboard() -> dict[str, Any]:
                 "CPU per request",
                 "CPU time that an OK request costs: lower is better, and decisive where the CPU is the constraint.",
                 "s",
-                "run_cpu_per_request",
+                "cpu_per_request",
                 width=8,
             ),
             compared(
@@ -111,7 +109,7 @@ def dashboard() -> dict[str, Any]:
                 "Resident memory of the process, the most in the windows: lower is better. At the limit the kernel"
                 " kills it.",
                 "bytes",
-                "run_resident",
+                "resident",
                 width=8,
             ),
             over_time(
@@ -119,28 +117,28 @@ def dashboard() -> dict[str, Any]:
                 "OK requests per second. In the bands, where a variant is measured, it should be level: if it still"
                 " rises, the warm-up was too short.",
                 "reqps",
-                [Line(queries.named("throughput"))],
+                [Line(queries.metric("throughput"))],
             ),
             over_time(
                 "Client latency, 99th percentile, over time",
                 "With the wait for a connection. What rises within a band is a queue that grows.",
                 "s",
-                [Line(queries.named("latency_p99"))],
+                [Line(queries.metric("latency_p99"))],
             ),
             over_time(
                 "Client latency, median and 95th percentile, over time",
                 "Far apart means that some requests wait and others do not.",
                 "s",
                 [
-                    Line(queries.named("latency_p50"), "{{variant}} median"),
-                    Line(queries.named("latency_p95"), "{{variant}} 95th percentile", dashed=True),
+                    Line(queries.metric("latency_p50"), "{{variant}} median"),
+                    Line(queries.metric("latency_p95"), "{{variant}} 95th percentile", dashed=True),
                 ],
             ),
             over_time(
                 "Errors over time",
                 "Share of requests that failed: anything but 0 in a band spoils that trial.",
                 "percentunit",
-                [Line(queries.named("error_ratio"))],
+                [Line(queries.metric("error_ratio"))],
                 maximum=0.01,
             ),
             over_time(
@@ -148,8 +146,8 @@ def dashboard() -> dict[str, Any]:
                 "Against the limit (dashed): a variant that stays at it has the CPU as its constraint.",
                 "suffix: CPU",
                 [
-                    Line(queries.named("cpu_cores")),
-                    Line(f"max({queries.named('cpu_limit')})", "limit", dashed=True),
+                    Line(queries.metric("cpu_cores")),
+                    Line(f"max({queries.metric('cpu_limit')})", "limit", dashed=True),
                 ],
                 width=8,
                 colours={"limit": style.NEUTRAL},
@@ -158,7 +156,7 @@ def dashboard() -> dict[str, Any]:
                 "CPU per request over time",
                 "It falls while the JIT compiler works; where it is level the variant is warm.",
                 "s",
-                [Line(queries.named("cpu_per_request"))],
+                [Line(queries.metric("cpu_per_request"))],
                 width=8,
                 logarithmic=True,
             ),
@@ -167,8 +165,8 @@ def dashboard() -> dict[str, Any]:
                 "Resident memory against the limit (dashed): at the limit the kernel kills the process.",
                 "bytes",
                 [
-                    Line(queries.named("resident")),
-                    Line(f"max({queries.named('memory_limit')})", "limit", dashed=True),
+                    Line(queries.metric("resident")),
+                    Line(f"max({queries.metric('memory_limit')})", "limit", dashed=True),
                 ],
                 width=8,
                 colours={"limit": style.NEUTRAL},

@@ -11,8 +11,7 @@ from grafana_foundation_sdk.models import common as kinds
 from grafana_foundation_sdk.models import dashboard as models
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
-import queries
-import style
+from vtlab.catalogue.dashboards import queries, style
 
 DATASOURCE = models.DataSourceRef(type_val="prometheus", uid="${datasource}")
 #: Where the time axis has more points than this, each point stands for more than a second.
@@ -66,7 +65,7 @@ def _instant(promql: str, ref: str, legend: str) -> prometheus.Dataquery:
     )
 
 
-def _each(line: Line) -> tuple[str, ...]:
+def _queries(line: Line) -> tuple[str, ...]:
     return queries.ordered(line.promql) if line.legend.startswith("{{variant}}") else (line.promql,)
 
 
@@ -121,7 +120,7 @@ def figures(
     text_size = common.VizTextDisplayOptions().title_size(names)
     panel.text(text_size if size is None else text_size.value_size(size))
     # Of each variant's, platform's come first.
-    queried = [(promql, line.legend) for line in lines for promql in _each(line)]
+    queried = [(promql, line.legend) for line in lines for promql in _queries(line)]
     for index, (promql, legend) in enumerate(queried):
         panel.with_target(_instant(promql, _ref(index), legend))
     for variant, colour in style.VARIANTS.items():
@@ -138,7 +137,7 @@ def constraint(*, width: int) -> stat.Panel:
         "The resource whose bound throughput reaches (90 % or more), and how closely. To be faster a variant needs more"
         " of it; 'unknown' means that nothing measured explains the throughput.",
         "percentunit",
-        [Line(queries.CONSTRAINT, "{{variant}}: {{resource}}")],
+        [Line(queries.metric("bottleneck", "run"), "{{variant}}: {{resource}}")],
         width=width,
         height=5,
         decimals=0,
@@ -166,7 +165,7 @@ def compared(
         title,
         description,
         unit,
-        [Line(queries.named(name)), last],
+        [Line(queries.metric(name, "run")), last],
         width=width,
         height=height,
         decimals=decimals,

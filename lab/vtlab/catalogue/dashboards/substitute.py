@@ -35,7 +35,7 @@ def expanded(document: Mapping[str, Any], values: Values, seconds: int, step: in
         repeated = panel.get("repeat")
         chosen = values[repeated] if repeated else ""
         for value in [chosen] if isinstance(chosen, str) else chosen:
-            own: Values = {**values, repeated: [value]} if repeated else values
+            panel_values: Values = {**values, repeated: [value]} if repeated else values
             for target in panel.get("targets", ()):
                 least = _seconds(target.get("interval") or "1s")
                 grafanas = {
@@ -45,7 +45,7 @@ def expanded(document: Mapping[str, Any], values: Values, seconds: int, step: in
                 yield Query(
                     panel["title"].replace(f"${repeated}", value) if repeated else panel["title"],
                     target["refId"],
-                    filled(target["expr"], own, grafanas),
+                    filled(target["expr"], panel_values, grafanas),
                     bool(target.get("instant")),
                 )
 
@@ -77,6 +77,6 @@ def filled(text: str, values: Values, grafanas: Mapping[str, str] = MappingProxy
         value = values[name]
         if isinstance(value, str):
             return value
-        return "|".join(re.escape(each).replace("\\", "\\\\") for each in value)
+        return "|".join(re.escape(chosen).replace("\\", "\\\\") for chosen in value)
 
     return _VARIABLE.sub(of, text)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import frame
-import queries
-import style
-from panels import Column, Line, constraint, figures, over_time, rows
-from vtlab.analysis.laws import REACHED
+from vtlab.catalogue.dashboards import frame, queries, style
+from vtlab.catalogue.dashboards.panels import Column, Line, constraint, figures, over_time, rows
+from vtlab.catalogue.resources import REACHED
 
 
 def dashboard() -> dict[str, Any]:
@@ -25,8 +23,8 @@ def dashboard() -> dict[str, Any]:
                 " time is what the constraint costs clients.",
                 "s",
                 [
-                    Line(queries.named("run_queue_time"), "{{variant}} queue"),
-                    Line(queries.named("run_service_time"), "{{variant}} service"),
+                    Line(queries.metric("queue_time", "run"), "{{variant}} queue"),
+                    Line(queries.metric("service_time", "run"), "{{variant}} service"),
                 ],
                 width=12,
                 height=5,
@@ -39,10 +37,10 @@ def dashboard() -> dict[str, Any]:
                 " buy.",
                 {"resource": "resource"},
                 [
-                    Column("utilisation", "percentunit", queries.UTILIZATION, 0, REACHED),
-                    Column("bound", "reqps", queries.BOUND),
-                    Column("demand per request", "s", queries.DEMAND),
-                    Column("capacity", "none", queries.CAPACITY),
+                    Column("utilisation", "percentunit", queries.metric("utilization", "run"), 0, REACHED),
+                    Column("bound", "reqps", queries.metric("bound", "run")),
+                    Column("demand per request", "s", queries.metric("demand", "run")),
+                    Column("capacity", "none", queries.metric("capacity", "run")),
                 ],
                 sort="utilisation",
                 descending=True,
@@ -56,7 +54,7 @@ def dashboard() -> dict[str, Any]:
                 "While trials are measured: the line at 100 % is the constraint; where none is near it, nothing"
                 " measured explains the throughput.",
                 "percentunit",
-                [Line(queries.UTILIZATION_NOW, "{{resource}}")],
+                [Line(queries.metric("utilization", "now"), "{{resource}}")],
                 width=24,
                 colours=style.RESOURCES,
                 line_at=1,
@@ -71,7 +69,7 @@ def dashboard() -> dict[str, Any]:
                 " the kubelet's cAdvisor, dashed). Requests wait out the rest of such a period.",
                 "percentunit",
                 [
-                    Line(queries.named("throttled_periods")),
+                    Line(queries.metric("throttled_periods")),
                     Line(queries.CADVISOR_THROTTLED, "{{variant}} cAdvisor", dashed=True),
                 ],
             ),
@@ -80,7 +78,7 @@ def dashboard() -> dict[str, Any]:
                 "Seconds per second, over all CPUs, that runnable threads were stopped. Throttled without much time"
                 " stopped costs little.",
                 "s",
-                [Line(queries.named("throttled_seconds"))],
+                [Line(queries.metric("throttled_seconds"))],
             ),
             over_time(
                 "Requests in flight",
@@ -88,22 +86,22 @@ def dashboard() -> dict[str, Any]:
                 " between is the queue.",
                 "none",
                 [
-                    Line(queries.named("in_flight_client"), "{{variant}} client"),
-                    Line(queries.named("in_flight"), "{{variant}} server", dashed=True),
+                    Line(queries.metric("in_flight_client"), "{{variant}} client"),
+                    Line(queries.metric("in_flight"), "{{variant}} server", dashed=True),
                 ],
             ),
             over_time(
                 "Queue time over time",
                 "Client latency − service time, means: what clients wait before a thread has their request.",
                 "s",
-                [Line(queries.named("queue_time"))],
+                [Line(queries.metric("queue_time"))],
             ),
             over_time(
                 "Clients beyond the server's connections",
                 "Requests whose connection the server has not accepted: above 0 connections are the constraint, and the"
                 " server's own figures do not show the wait.",
                 "none",
-                [Line(queries.named("beyond_connections"))],
+                [Line(queries.metric("beyond_connections", "now"))],
             ),
             over_time(
                 "Queues inside the server",
@@ -111,10 +109,10 @@ def dashboard() -> dict[str, Any]:
                 " connection or for one to the downstream. The one that grows is in front of the constraint.",
                 "none",
                 [
-                    Line(queries.named("virtual_queued"), "{{variant}} without a carrier"),
-                    Line(queries.named("executor_queued"), "{{variant}} in executors", dashed=True),
-                    Line(queries.named("db_pool_pending"), "{{variant}} for the database", dashed=True),
-                    Line(queries.named("downstream_pending"), "{{variant}} for the downstream", dashed=True),
+                    Line(queries.metric("virtual_queued"), "{{variant}} without a carrier"),
+                    Line(queries.metric("executor_queued"), "{{variant}} in executors", dashed=True),
+                    Line(queries.metric("db_pool_pending"), "{{variant}} for the database", dashed=True),
+                    Line(queries.metric("downstream_pending"), "{{variant}} for the downstream", dashed=True),
                 ],
             ),
         ],
