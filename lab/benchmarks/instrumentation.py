@@ -3,8 +3,8 @@
     .venv/bin/python lab/benchmarks/instrumentation.py [BLOCKS]
 
 Uses the lab's own parts (JVMs in their control groups, k6's blocks in mirrored order, the paired interval), but not its
-gates: the variant without metrics has nothing that Prometheus could scrape. The one with metrics is scraped every
-second, as in a run.
+validity checks: the variant without metrics has nothing that Prometheus could scrape. The one with metrics is scraped
+every second, as in a run.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def scraped(address: str) -> Iterator[None]:
 
 
 def block(number: int, folder: Path, ledger: Ledger) -> dict[str, list[float]]:
-    """Throughput of both, two trials each, of fresh JVMs under the same CPU limit, once both have levelled off."""
+    """Throughput of both, two trials each, of fresh JVMs under the same CPU limit, in their steady state."""
     small = experiment.load(str(Path(__file__).with_suffix(".json")), session.EXPERIMENTS)
     running: dict[str, VariantProcess] = {}
     for name, settings in SETTINGS.items():

@@ -16,7 +16,7 @@ from pathlib import Path
 from rich.console import Console
 
 from vtlab import __version__, results, runner, services
-from vtlab.analysis import asserts, gates, statistics, verdict
+from vtlab.analysis import asserts, checks, statistics, verdict
 from vtlab.errors import BadInput, BlockFault, Interrupted, InvalidRun, LabError, PrerequisiteMissing
 from vtlab.host import machine, processes, tools
 from vtlab.model.experiment import Experiment, load
@@ -181,7 +181,7 @@ def go_on(folder: Path, root: Path, console: Console) -> list[Analysis]:
 
 
 def refuse_invalid(folder: Path, found: Sequence[Analysis]) -> None:
-    """InvalidRun when the gates rejected more blocks of a run than it may lose."""
+    """InvalidRun when the validity checks rejected more blocks of a run than it may lose."""
     for analysis in found:
         verdict, manifest = analysis.verdict, analysis.run.manifest
         if not verdict.valid and len(verdict.rejected) > manifest.max_rejected:
@@ -281,7 +281,7 @@ def resolve(names: Sequence[str]) -> list[Experiment]:
 def _still(place: Path) -> list[float | None]:
     """The estimated length of each block that the run lacks."""
     run = results.read(place)
-    done = sum(not gates.reasons(block, run.experiment) for block in run.blocks)
+    done = sum(not checks.reasons(block, run.experiment) for block in run.blocks)
     return [block_seconds(place / results.PLAN, run.experiment)] * max(0, run.manifest.blocks - done)
 
 

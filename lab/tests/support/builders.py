@@ -8,7 +8,7 @@ Everything is a function of its arguments: the same call gives the same records.
     run(arrivals())               open load, p99: virtual 11 % lower
     run(arrivals(), OVERLOADED)   open load that platform cannot keep up with
     run(blocks=3)                 a quick look
-    run(rejected={2: "oom"})      block 2 has an attempt that the gates reject, then one that passes
+    run(rejected={2: "oom"})      block 2 has an attempt that the validity checks reject, then one that passes
     run(noise=0.15, ratio=1.1)    inconclusive (platform's throughput times 1.1)
 """
 
@@ -120,7 +120,7 @@ def trial(
     scatter: float = 0.0,
     **changes: Any,
 ) -> Trial:
-    """One trial that passes every gate. ``factor`` multiplies throughput and ``1/factor`` latency;
+    """One trial that passes every validity check. ``factor`` multiplies throughput and ``1/factor`` latency;
     ``changes`` replace fields (``server`` and ``machine`` are merged)."""
     exp = exp or experiment()
     service = service or services(exp).get(variant, Service())
@@ -305,7 +305,7 @@ def block(
 
 
 def spoiled(good: Block, how: str) -> Block:
-    """``good`` as an attempt that one gate rejects: oom, errors, generator, or fault."""
+    """``good`` as an attempt that one validity check rejects: oom, errors, generator, or fault."""
     if how == "oom":
         bad = [i.model_copy(update={"alive": False, "oom_kills": 1}) for i in good.instances[:1]]
         return good.model_copy(update={"instances": bad + good.instances[1:]})

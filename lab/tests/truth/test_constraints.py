@@ -18,7 +18,7 @@ import pytest
 from tests.contract.test_target import tiny
 from tests.support.stalls import Stalls
 from vtlab import results, session
-from vtlab.analysis import gates, laws
+from vtlab.analysis import checks, laws
 from vtlab.analysis.laws import Measured
 from vtlab.catalogue import metrics, rules
 from vtlab.catalogue.resources import HOLDS
@@ -38,8 +38,8 @@ pytestmark = [
 
 APP = session.REPOSITORY / "app"
 SEMAPHORE = "lab/virtualthreads/semaphore/SemaphoreController"
-#: A block here is shorter than a run's: little warm-up, one trial for each variant. All other gates hold.
-NOT_HERE = {"trials complete", "warm-up levelled off"}
+#: A block here is shorter than a run's: little warm-up, one trial for each variant. All other validity checks hold.
+NOT_HERE = {"trials complete", "warm-up cycles", "steady state"}
 
 
 def waiting(
@@ -80,7 +80,7 @@ class Lab:
     def explains(self, planned: Experiment, platform: Judge, virtual: Judge) -> None:
         """Measures a block and has each variant judged.
 
-        Against vtlab counts only a block that its gates accept and in which the machine did not stall.
+        Against vtlab counts only a block that its validity checks accept and in which the machine did not stall.
         """
         results.write_experiment(self.folder, planned)
         number = next(self.blocks)
@@ -149,8 +149,10 @@ class Lab:
     def _rejected(self, block: Block, planned: Experiment) -> list[str]:
         # The bounds hang on the single-user phases as much as on the trials.
         judged = block.model_copy(update={"trials": [*block.single, *block.trials]})
-        rows = [row for row in gates.rows([judged], planned) if not row["passed"] and row["name"] not in NOT_HERE]
-        return [f"{row['name']}: {row['worst']}" for row in rows]
+        failed = [
+            check for check in checks.results([judged], planned) if not check.passed and check.name not in NOT_HERE
+        ]
+        return [f"{check.name}: {check.worst}" for check in failed]
 
 
 def with_the_semaphore(folder: Path) -> Path:

@@ -17,7 +17,7 @@ import pytest
 from tests.support.lab_call import TINY
 from tests.support.stalls import Stalls
 from vtlab import results, session
-from vtlab.analysis import gates, laws
+from vtlab.analysis import checks, laws
 from vtlab.catalogue import rules
 from vtlab.catalogue.dashboards import substitute
 from vtlab.catalogue.metrics import WINDOW_METRICS
@@ -56,7 +56,7 @@ ABSENT = {
     "virtual": _DATABASE | _POOLS | of_resources("db-pool", "tomcat-threads"),
 }
 #: A block here has little warm-up, and one trial for each variant.
-NOT_HERE = {"trials complete", "warm-up levelled off"}
+NOT_HERE = {"trials complete", "warm-up cycles", "steady state"}
 
 
 @dataclass(frozen=True)
@@ -86,11 +86,12 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Measured]:
     with local_target(folder, root, session.REPOSITORY) as target, contextlib.closing(Stalls()) as stalls:
         for attempt in range(1, 5):
             block = one_block(target, planned, attempt)
-            # As in a run, what the gates reject is measured again; two trials are too few for a run, and enough here.
-            rows = [row for row in gates.rows([block], planned) if not row["passed"] and row["name"] not in NOT_HERE]
-            if not rows and not stalls.disturbed([*block.single, *block.trials]):
+            # What the validity checks reject is measured again, as in a run. Two trials are enough here.
+            judged = checks.results([block], planned)
+            failed = [check for check in judged if not check.passed and check.name not in NOT_HERE]
+            if not failed and not stalls.disturbed([*block.single, *block.trials]):
                 break
-        assert not rows
+        assert not failed
         with Prometheus(target.prometheus.url) as client:
             found = Measured(planned, block, client)
             await_rules(found, max(trial.drained for trial in block.trials) + 2000)

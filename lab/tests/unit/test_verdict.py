@@ -82,7 +82,7 @@ def test_a_run_end_to_end() -> None:
     assert platform.error_ratio == platform.dropped_ratio == 0
     assert v.environment["instances"]["virtual"]["gc"] == "G1"
     assert v.limits == {"cpu": 1.0, "memory": "512Mi", "heap": "256m"}
-    assert all(row["passed"] for row in a.gates)
+    assert all(check.passed for check in a.checks)
 
 
 def test_by_hand() -> None:
@@ -283,7 +283,7 @@ def test_a_report_shows_each_comparison_of_several_variants_by_itself() -> None:
     assert {c.of for c in one.verdict.comparisons} == {"virtual"}
     assert len(one.verdict.comparisons) + len(two.verdict.comparisons) == len(whole.verdict.comparisons)
     assert set(two.verdict.variants) == {"platform", "virtual-small"}
-    assert (one.verdict.n, one.rejected, one.gates) == (6, whole.rejected, whole.gates)
+    assert (one.verdict.n, one.rejected, one.checks) == (6, whole.rejected, whole.checks)
     markdown = report.markdown.render([one, two])
     assert "## blocking, virtual-small under 1 CPU" in markdown
     assert "1.5 times the throughput" in report.html.render([two])

@@ -71,7 +71,7 @@ def test_a_quick_look_says_so_and_what_a_full_run_costs() -> None:
 def test_an_invalid_run_says_so() -> None:
     headline, sentence, quick, validity, hint, *constraints = say(builders.run(blocks=0, planned=3))
     assert headline == "Virtual threads: no comparison (inconclusive)"
-    assert sentence == "No block passed the gates, so there is nothing to compare."
+    assert sentence == "No block passed the validity checks, so there is nothing to compare."
     assert quick == "Quick look: n = 0, fewer than 6 blocks."
     assert validity == "Not valid: 0 of 3 planned blocks count. Do not decide by this run."
     assert hint == "See the reasons for the rejected blocks."

@@ -13,7 +13,7 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from vtlab.analysis import gates, laws, statistics
+from vtlab.analysis import checks, laws, statistics
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Comparison, Constraint, Rejection, Trial, VariantResult, Verdict
 from vtlab.model.run import Analysis, Run
@@ -90,7 +90,7 @@ def _primaries(experiment: Experiment, comparisons: Sequence[Comparison]) -> lis
 
 def pairs(analysis: Analysis) -> list[Analysis]:
     """One analysis for each comparison of an experiment of more than two variants, for the report: of each with the
-    first. The gates are still of them all, for a block counts with all its variants or not at all."""
+    first. The validity checks are still of them all, for a block counts with all its variants or not at all."""
     over, *others = analysis.run.experiment.variants
     if len(others) == 1:
         return [analysis]
@@ -120,7 +120,7 @@ def count(run: Run) -> tuple[list[Block], list[Rejection]]:
     accepted: list[Block] = []
     rejected: list[Rejection] = []
     for block in run.blocks:
-        reasons = gates.reasons(block, run.experiment)
+        reasons = checks.reasons(block, run.experiment)
         if not reasons and any(b.block == block.block for b in accepted):
             reasons = ["an earlier attempt at this block counts already"]
         elif not reasons and len(accepted) == run.manifest.blocks:
@@ -177,7 +177,7 @@ def _overloads(experiment: Experiment, metric: str, accepted: Sequence[Block], o
 
 
 def _overloaded(block: Block, variant: str, experiment: Experiment) -> bool:
-    return any(t.variant == variant and gates.overloaded(t, experiment) for t in block.trials)
+    return any(t.variant == variant and checks.overloaded(t, experiment) for t in block.trials)
 
 
 def _comparison(metric: str, of: str, over: str, logs: Sequence[float], overloaded: list[str]) -> Comparison:
@@ -262,7 +262,7 @@ def _analysis(run: Run, accepted: list[Block], rejected: list[Rejection], compar
         rejected=rejected,
         environment=_environment(run, accepted or run.blocks),
     )
-    return Analysis(run, accepted, rejected, verdict, gates.rows(accepted or run.blocks, experiment))
+    return Analysis(run, accepted, rejected, verdict, checks.results(accepted or run.blocks, experiment))
 
 
 def _variant(m: laws.Measured) -> VariantResult:

@@ -126,7 +126,7 @@ class Instance(Record):
 
 
 class Block(Record):
-    """One line of ``trials.jsonl``: one attempt at one block. Whether it counts is for ``vtlab.analysis.gates``."""
+    """One line of ``trials.jsonl``: one attempt at one block. Whether it counts is for ``vtlab.analysis.checks``."""
 
     version: Literal[1] = 1
     block: int
@@ -269,7 +269,7 @@ class Verdict(Record):
     confidence: float
     margin: float
     primary: str
-    #: All planned blocks were measured and passed the gates.
+    #: All planned blocks were measured and passed the validity checks.
     valid: bool
     #: Fewer than six blocks.
     quick: bool

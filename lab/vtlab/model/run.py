@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Manifest, Rejection, Verdict
@@ -27,6 +26,16 @@ class Run:
 
 
 @dataclass(frozen=True)
+class CheckResult:
+    """A validity check over several blocks: its limit and the worst value in words, with where that was."""
+
+    name: str
+    limit: str
+    worst: str
+    passed: bool
+
+
+@dataclass(frozen=True)
 class Analysis:
     """A run, judged: which blocks count, and the verdict over them."""
 
@@ -34,5 +43,5 @@ class Analysis:
     accepted: list[Block]
     rejected: list[Rejection]
     verdict: Verdict
-    #: One row per gate (``vtlab.gates.rows``): name, limit, worst value seen in accepted blocks, passed.
-    gates: list[dict[str, Any]]
+    #: One row for each validity check, over the blocks that count.
+    checks: list[CheckResult]

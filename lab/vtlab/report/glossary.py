@@ -45,7 +45,7 @@ GLOSSARY: tuple[tuple[str, str], ...] = (
         "By the operational laws no variant exceeds capacity / demand of any resource: with 200 threads and"
         " 5 s per request, 40 requests per second.",
     ),
-    ("gate", "What a block must show before it counts. Rejected attempts stay in the raw data."),
+    ("validity check", "What a block must show before it counts. Rejected attempts stay in the raw data."),
     (
         "latency",
         "As the client sees it, connecting and queueing included. Closed load (a fixed number of users) hides"

@@ -63,7 +63,7 @@ def _run(analysis: Analysis) -> list[str]:
         lines += _folded("Ratios by metric", [sections.by_metric(analysis)])
         lines += _folded("Bound beside measurement", [sections.resource_table(analysis)])
         lines += _folded("Pinned virtual threads", [sections.pinned(analysis)])
-    lines += _folded("Gates and rejected attempts", [sections.gates(analysis), sections.rejected(analysis)])
+    lines += _folded("Validity checks and rejected attempts", [sections.checks(analysis), sections.rejected(analysis)])
     lines += _folded("Environment", [sections.environment(analysis)])
     fence = "```"
     return [*lines, "To repeat it:", "", f"{fence}sh", repeat(analysis).replace(fence, ""), fence]

@@ -335,14 +335,12 @@ def pinned(analysis: Analysis) -> Table:
     return Table(caption, ["variant", "class and line", "pinnings per second"], rows, numeric=(2,))
 
 
-def gates(analysis: Analysis) -> Table:
+def checks(analysis: Analysis) -> Table:
     """What every block had to show before it counted."""
-    rows = [
-        [str(g["name"]), str(g["limit"]), str(g["worst"]), "passed" if g["passed"] else "FAILED"]
-        for g in analysis.gates
-    ]
-    bad = tuple(i for i, g in enumerate(analysis.gates) if not g["passed"])
-    return Table("Worst value over the blocks that count.", ["gate", "limit", "worst value", "result"], rows, bad)
+    rows = [[row.name, row.limit, row.worst, "passed" if row.passed else "FAILED"] for row in analysis.checks]
+    bad = tuple(i for i, row in enumerate(analysis.checks) if not row.passed)
+    head = ["validity check", "limit", "worst value", "result"]
+    return Table("Worst value over the blocks that count.", head, rows, bad)
 
 
 def rejected(analysis: Analysis) -> Table:

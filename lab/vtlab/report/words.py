@@ -79,7 +79,7 @@ def sentence(comparison: Comparison, n: int, confidence: float, margin: float) -
     overload = " and ".join(_inside(v) for v in c.overloaded)
     if c.ratio is None:
         if n == 0:
-            return "No block passed the gates, so there is nothing to compare."
+            return "No block passed the validity checks, so there is nothing to compare."
         if c.overloaded:
             return (
                 f"{overload[0].upper()}{overload[1:]} dropped arrivals with a healthy load generator, {over}:"

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from vtlab.errors import BlockFault
 from vtlab.model.records import K6Document
 
-#: Exit codes with a document: 0, and 99 for a threshold that was crossed, which the gates judge better.
+#: Exit codes with a document: 0, and 99 for a threshold that was crossed, which the validity checks judge better.
 DONE = (0, 99)
 
 

@@ -28,8 +28,8 @@ MANAGED_BY = "app.kubernetes.io/managed-by"
 #: Names the vtlab that made it: machine, process and its start.
 _OWNER = "vtlab/owner"
 
-#: Writes every half second what the kernel says of the node and of k6, for the gates: throttled periods of the pod's
-#: control group (v2 or v1), ticks of the node's cores, and of each thread of k6 (the shell becomes it) its
+#: Writes every half second what the kernel says of the node and of k6, for the validity checks: throttled periods of
+#: the pod's control group (v2 or v1), ticks of the node's cores, and of each thread of k6 (the shell becomes it) its
 #: number, nanoseconds on a core and waiting for one, and time slices. Only builtins of a POSIX shell, and sleep.
 SAMPLER = """
 for stat in /sys/fs/cgroup/cpu.stat /sys/fs/cgroup/cpu/cpu.stat /sys/fs/cgroup/cpu,cpuacct/cpu.stat /dev/null; do

@@ -215,7 +215,7 @@ class KubernetesTarget:
         self._end_job()
         self._keep(f"{name.removeprefix(self._name + '-')}-k6.log", log)
         code = pods.exit_code(pod, job.CONTAINER)
-        # 99: a threshold was crossed, which the gates judge better.
+        # 99: a threshold was crossed, which the validity checks judge better.
         if code not in (0, 99):
             raise BlockFault(f"k6 ended with exit code {code}: {job.last_lines(log) or 'it said nothing'}")
         return log

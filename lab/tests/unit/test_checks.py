@@ -1,4 +1,4 @@
-"""Every gate, with a case that passes and one that it rejects."""
+"""Every validity check, with a case that passes and one that it rejects."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from tests.support import builders
-from vtlab.analysis import gates
+from vtlab.analysis import checks
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Trial
+from vtlab.model.run import CheckResult
 
 BLOCKING = builders.experiment()
 OPEN = builders.arrivals()
@@ -28,13 +29,13 @@ def with_trial(index: int, exp: Experiment = BLOCKING, **update: Any) -> Block:
 
 
 def said(block: Block, exp: Experiment = BLOCKING) -> str:
-    return "; ".join(gates.reasons(block, exp))
+    return "; ".join(checks.reasons(block, exp))
 
 
 @pytest.mark.parametrize("exp", [BLOCKING, OPEN, builders.cpu()], ids=lambda e: e.name)
 @pytest.mark.parametrize("reverse", [False, True])
 def test_a_good_block_passes(exp: Experiment, reverse: bool) -> None:
-    assert gates.reasons(builders.block(exp=exp, reverse=reverse), exp) == []
+    assert checks.reasons(builders.block(exp=exp, reverse=reverse), exp) == []
 
 
 @pytest.mark.parametrize(
@@ -89,13 +90,13 @@ def test_a_good_block_passes(exp: Experiment, reverse: bool) -> None:
         ({"late_max": 5.0}, {"variant": "platform"}, ["not in the order"]),
     ],
 )
-def test_gates_on_a_trial(passing: dict[str, Any], failing: dict[str, Any], words: list[str]) -> None:
-    assert gates.reasons(with_trial(1, **passing), BLOCKING) == []
+def test_checks_of_a_trial(passing: dict[str, Any], failing: dict[str, Any], words: list[str]) -> None:
+    assert checks.reasons(with_trial(1, **passing), BLOCKING) == []
     bad = with_trial(1, **failing)
     for word in words:
         assert word in said(bad)
-    rows = gates.rows([builders.block(), bad], BLOCKING)
-    assert [r["name"] for r in rows if not r["passed"]], "the table shows it, too"
+    results = checks.results([builders.block(), bad], BLOCKING)
+    assert not all(result.passed for result in results), "the table shows it, too"
 
 
 def test_a_missing_key_never_passes() -> None:
@@ -105,7 +106,7 @@ def test_a_missing_key_never_passes() -> None:
     assert said(bad).count("no measurement") == 8
 
 
-def test_gates_on_a_block() -> None:
+def test_checks_of_a_block() -> None:
     good = builders.block()
     a, b = good.instances
 
@@ -136,52 +137,52 @@ def cycles(*values: tuple[float, float], variant: str = "platform") -> list[Tria
     ]
 
 
-def test_level_by_hand() -> None:
+def test_steady_state_by_hand() -> None:
     # CPU-bound: the best before is 1000/s at 1 ms; then 1010 (1 %) and 1020 (2 %), D falls by as much.
-    result = gates.levelled(cycles((500, 1.0), (1000, 1.0), (1010, 1.0), (1020, 1.0)), 1.0)
-    assert result.ok
-    assert [g.throughput for g in result.gains] == [pytest.approx(0.01), pytest.approx(0.02)]
-    assert result.gains[0].cpu == pytest.approx((1 / 1000 - 1 / 1010) * 1010)
-    rising = gates.levelled(cycles((1000, 1.0), (1040, 1.0), (1050, 1.0)), 1.0)
-    assert not rising.ok
+    state = checks.steady_state(cycles((500, 1.0), (1000, 1.0), (1010, 1.0), (1020, 1.0)), 1.0)
+    assert state.reached
+    assert [g.throughput for g in state.gains] == [pytest.approx(0.01), pytest.approx(0.02)]
+    assert state.gains[0].cpu == pytest.approx((1 / 1000 - 1 / 1010) * 1010)
+    rising = checks.steady_state(cycles((1000, 1.0), (1040, 1.0), (1050, 1.0)), 1.0)
+    assert not rising.reached
     assert rising.gains[1].most == pytest.approx(0.05)
 
 
 def test_scatter_around_the_level_is_no_warming_up() -> None:
-    assert gates.levelled(cycles((700, 1.0), (1030, 1.0), (960, 1.0), (1040, 1.0)), 1.0).ok
-    assert not gates.levelled(cycles((700, 1.0), (960, 1.0), (1030, 1.0), (1000, 1.0)), 1.0).ok
+    assert checks.steady_state(cycles((700, 1.0), (1030, 1.0), (960, 1.0), (1040, 1.0)), 1.0).reached
+    assert not checks.steady_state(cycles((700, 1.0), (960, 1.0), (1030, 1.0), (1000, 1.0)), 1.0).reached
 
 
 def test_cpu_that_is_not_scarce_may_wobble() -> None:
     # 0.30 cores fall by a third, which is 10 % of the one core there is, and nobody waits for it ...
     waiting = cycles((200, 0.30), (200, 0.20), (200, 0.20))
-    assert gates.levelled(waiting, 1.0).ok
-    assert gates.levelled(waiting, 1.0).worst == 0, "the CPU was not judged, so it is not shown as if"
+    assert checks.steady_state(waiting, 1.0).reached
+    assert checks.steady_state(waiting, 1.0).worst == 0, "the CPU was not judged, so it is not shown as if"
     # ... but everybody does when it is nearly all that there is.
-    assert not gates.levelled(waiting, 0.24).ok
+    assert not checks.steady_state(waiting, 0.24).reached
 
 
-def test_a_cpu_that_still_falls_is_not_level_though_throughput_is() -> None:
-    assert not gates.levelled(cycles((200, 0.96), (200, 0.80), (200, 0.67)), 1.0).ok
+def test_a_cpu_that_still_falls_is_no_steady_state_though_throughput_is() -> None:
+    assert not checks.steady_state(cycles((200, 0.96), (200, 0.80), (200, 0.67)), 1.0).reached
 
 
-def test_too_few_or_unmeasured_cycles_are_not_level() -> None:
-    assert not gates.levelled(cycles((200, 0.1), (200, 0.1)), 1.0).ok
-    assert not gates.levelled([], 1.0).ok
+def test_too_few_or_unmeasured_cycles_are_no_steady_state() -> None:
+    assert not checks.steady_state(cycles((200, 0.1), (200, 0.1)), 1.0).reached
+    assert not checks.steady_state([], 1.0).reached
     flat = cycles((200, 0.1), (200, 0.1), (200, 0.1))
     blind = [flat[0], flat[1].model_copy(update={"server": {}}), flat[2]]
-    assert not gates.levelled(blind, 1.0).ok
+    assert not checks.steady_state(blind, 1.0).reached
     # A first cycle that could not be scraped is no better than the others; what is left is judged.
     late = cycles((100, 0.9), (1000, 0.9), (1000, 0.9), (1000, 0.9))
     late[0] = late[0].model_copy(update={"server": {}})
-    assert gates.levelled(late, 1.0).ok
+    assert checks.steady_state(late, 1.0).reached
     late[2] = cycles((1000, 0.85))[0]
-    assert not gates.levelled(late, 1.0).ok, "5.6 % less CPU per request, and the CPU is scarce"
-    assert not gates.levelled([late[0], *late[2:]], 1.0).ok
-    assert not gates.levelled(cycles((0, 0.1), (0, 0.1), (0, 0.1)), 1.0).ok
+    assert not checks.steady_state(late, 1.0).reached, "5.6 % less CPU per request, and the CPU is scarce"
+    assert not checks.steady_state([late[0], *late[2:]], 1.0).reached
+    assert not checks.steady_state(cycles((0, 0.1), (0, 0.1), (0, 0.1)), 1.0).reached
 
 
-def test_the_warm_up_gate() -> None:
+def test_the_checks_of_the_warm_up() -> None:
     good = builders.block()
     virtual = [t for t in good.warmup if t.variant == "virtual"]
 
@@ -190,7 +191,7 @@ def test_the_warm_up_gate() -> None:
 
     assert bad(cycles((200, 0.06), (201, 0.06), (200, 0.06))) == ""
     rising = cycles((200, 0.06), (220, 0.06), (230, 0.06))
-    assert "platform: not warmed up after 3 cycles" in bad(rising)
+    assert "platform: no steady state after 3 warm-up cycles" in bad(rising)
     assert "10.0 %" in bad(rising)
     assert "less than 3 % allowed" in bad(rising)
     assert "platform: 2 warm-up cycles, at least 3 needed" in bad(cycles((200, 0.06), (200, 0.06)))
@@ -216,33 +217,33 @@ def overload(**update: Any) -> Block:
 
 def test_dropped_arrivals_with_a_healthy_generator_are_a_finding() -> None:
     block = overload()
-    assert gates.reasons(block, OPEN) == []
-    assert [gates.overloaded(t, OPEN) for t in block.trials] == [False, True, False, False]
-    assert gates.dropped_share(block.trials[1]) == 500 / (500 + block.trials[1].started)
+    assert checks.reasons(block, OPEN) == []
+    assert [checks.overloaded(t, OPEN) for t in block.trials] == [False, True, False, False]
+    assert checks.dropped_share(block.trials[1]) == 500 / (500 + block.trials[1].started)
     few = with_trial(1, OPEN, dropped=2)
-    assert not gates.overloaded(few.trials[1], OPEN)
-    assert gates.reasons(few, OPEN) == []
+    assert not checks.overloaded(few.trials[1], OPEN)
+    assert checks.reasons(few, OPEN) == []
 
 
 def test_dropped_arrivals_with_a_saturated_generator_reject() -> None:
     block = overload(machine={"idle_cores": 0.01})
-    assert not gates.overloaded(block.trials[1], OPEN)
+    assert not checks.overloaded(block.trials[1], OPEN)
     assert "load generator was saturated" in said(block, OPEN)
-    assert not gates.overloaded(overload(machine={"idle_cores": None, "generator_throttled": None}).trials[1], OPEN)
+    assert not checks.overloaded(overload(machine={"idle_cores": None, "generator_throttled": None}).trials[1], OPEN)
 
 
 def test_overload_excuses_timeouts_only() -> None:
     assert "99.2" in said(overload(failed={"status-503": 30}), OPEN)
     assert "30 timeout" in said(overload(dropped=0), OPEN)
     assert "lower the rate" in said(overload(dropped=0), OPEN)
-    assert not gates.overloaded(with_trial(1, dropped=500).trials[1], BLOCKING), "closed load drops nothing"
+    assert not checks.overloaded(with_trial(1, dropped=500).trials[1], BLOCKING), "closed load drops nothing"
 
 
 def test_a_late_generator_spoils_open_load() -> None:
     # 1 % of the window of 30 s
-    assert gates.reasons(with_trial(1, OPEN, late_max=0.3), OPEN) == []
+    assert checks.reasons(with_trial(1, OPEN, late_max=0.3), OPEN) == []
     assert "stalled for 0.4 s, at most 0.3 s allowed" in said(with_trial(1, OPEN, late_max=0.4), OPEN)
-    assert not any(r["name"] == "generator on time" for r in gates.rows([builders.block()], BLOCKING))
+    assert not any(r.name == "generator on time" for r in checks.results([builders.block()], BLOCKING))
 
 
 def test_a_p99_needs_a_thousand_answers() -> None:
@@ -250,14 +251,9 @@ def test_a_p99_needs_a_thousand_answers() -> None:
     assert "800 OK answers are too few for a p99, 1,000 needed" in said(short, OPEN)
 
 
-def test_the_rows_name_limit_worst_and_place() -> None:
+def test_the_results_name_limit_worst_and_place() -> None:
     blocks = [builders.block(1), with_trial(1, machine={"idle_cores": 0.07})]
-    rows = {r["name"]: r for r in gates.rows(blocks, BLOCKING)}
-    assert rows["idle cores"] == {
-        "name": "idle cores",
-        "limit": ">= 5 %",
-        "worst": "7.0 % (block 1, virtual, trial 2)",
-        "passed": True,
-    }
-    assert all(r["passed"] for r in rows.values())
-    assert gates.rows([], BLOCKING) == []
+    results = {r.name: r for r in checks.results(blocks, BLOCKING)}
+    assert results["idle cores"] == CheckResult("idle cores", ">= 5 %", "7.0 % (block 1, virtual, trial 2)", True)
+    assert all(r.passed for r in results.values())
+    assert checks.results([], BLOCKING) == []
