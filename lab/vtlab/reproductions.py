@@ -116,7 +116,7 @@ def _row(analysis: Analysis, publication: Publication, variant: str) -> Row:
         n=len(blocks),
         constraint=result.constraint.resource,
         utilisation=result.constraint.utilisation,
-        limits=sections.limits(analysis),
+        limits=sections.under(analysis),
         machine=", ".join(of[key] + unit for key, unit in _MACHINE.items() if key in of),
         explanation=publication.explanation,
     )

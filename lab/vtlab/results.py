@@ -15,7 +15,6 @@ import errno
 import gzip
 import json
 import os
-import re
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,7 +24,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from vtlab.errors import BadInput, PrerequisiteMissing
-from vtlab.model import experiment, normalised
+from vtlab.model import normalised
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Manifest, Verdict
 from vtlab.model.run import BlockSeries, Run
@@ -47,7 +46,7 @@ def create(folder: Path, manifest: Manifest) -> Path:
     with _storing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     # Before the manifest, which makes it a run: whatever stops this, a run has all three.
-    write_experiment(folder, Experiment.model_validate(manifest.experiment))
+    write_experiment(folder, manifest.experiment)
     write_atomic(folder / MANIFEST, manifest.model_dump_json(indent=2) + "\n")
     return folder
 
@@ -77,13 +76,10 @@ def read(folder: Path) -> Run:
     if not path.is_file():
         raise BadInput(f"{folder} is no results directory: it has no {MANIFEST}", "name a directory below results/")
     manifest = _parse(Manifest, _bytes(path), str(path))
-    found = experiment.parse(json.dumps(manifest.experiment), f"{path}, experiment")
     warnings: list[str] = []
     blocks = _blocks(folder / TRIALS, warnings)
     series = _series(folder / SERIES, warnings)
-    # The run's name, as planned, without the time in front of it.
-    name = re.sub(r"^\d{8}T\d{6}Z-", "", manifest.run_id)
-    return Run(name, manifest, found, blocks, series, warnings)
+    return Run(manifest, manifest.experiment, blocks, series, warnings)
 
 
 def runs_in(folder: Path) -> list[Path]:

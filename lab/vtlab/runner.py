@@ -164,4 +164,4 @@ def _of(trials: Sequence[Trial], variant: str) -> list[Trial]:
 
 def manifest_of(planned: plan.PlannedRun, facts: Facts, **fields: Any) -> Manifest:
     """The manifest of a planned run."""
-    return Manifest(experiment=planned.experiment.document(), **facts.model_dump(), **fields)
+    return Manifest(name=planned.name, experiment=planned.experiment, **facts.model_dump(), **fields)

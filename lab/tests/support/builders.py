@@ -357,10 +357,11 @@ def series(of: Block, exp: Experiment, rng: random.Random) -> BlockSeries:
 def manifest(exp: Experiment, blocks: int = 6, **changes: Any) -> Manifest:
     """What ran."""
     values: dict[str, Any] = {
+        "name": exp.name,
         "run_id": f"20261026T070000Z-{exp.name}",
         "started": "2026-10-26T07:00:00Z",
         "target": "local",
-        "experiment": exp.document(),
+        "experiment": exp,
         "blocks": blocks,
         "seed": 7,
         "max_rejected": 2,
@@ -392,7 +393,6 @@ def run(
     rejected: dict[int, str] | None = None,
     seed: int = 1,
     with_series: bool = True,
-    name: str | None = None,
     **changes: Any,
 ) -> Run:
     """A whole run.
@@ -439,4 +439,4 @@ def run(
                 made = spoiled(made, (rejected or {})[number])
             recorded.append(made)
     about = manifest(exp, planned or blocks, **changes)
-    return Run(name=name or exp.name, manifest=about, experiment=exp, blocks=recorded, series=samples)
+    return Run(manifest=about, experiment=exp, blocks=recorded, series=samples)

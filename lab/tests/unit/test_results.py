@@ -39,7 +39,7 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
     assert (run.manifest, run.experiment, run.blocks) == (RUN.manifest, RUN.experiment, RUN.blocks)
     assert run.series == RUN.series
     assert run.warnings == []
-    assert run.name == "blocking", "the run's name, without its time"
+    assert run.name == "blocking", "as planned"
     written = (tmp_path / "a" / "b" / "experiment.json").read_text(encoding="utf-8")
     assert experiment.parse(written, "experiment.json") == RUN.experiment
     assert (tmp_path / "a" / "b" / "plan.json").read_text(encoding="utf-8") == normalised.text(RUN.experiment)

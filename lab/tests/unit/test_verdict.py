@@ -52,7 +52,7 @@ def by_hand(*pairs: tuple[float, float], planned: int | None = None) -> Run:
             t.model_copy(update={"throughput": rate[t.variant], "ok": round(30 * rate[t.variant])}) for t in made.trials
         ]
         blocks.append(made.model_copy(update={"trials": trials}))
-    return Run("blocking", builders.manifest(exp, planned or len(pairs)), exp, blocks, {})
+    return Run(builders.manifest(exp, planned or len(pairs)), exp, blocks, {})
 
 
 def test_a_run_end_to_end() -> None:
@@ -81,7 +81,7 @@ def test_a_run_end_to_end() -> None:
     assert virtual.queue_time == pytest.approx(0, abs=0.02)
     assert platform.error_ratio == platform.dropped_ratio == 0
     assert v.environment["instances"]["virtual"]["gc"] == "G1"
-    assert v.limits == {"cpu": 1.0, "memory": "512Mi", "heap": "256m"}
+    assert (v.limits.cpu, v.limits.memory, v.limits.heap) == (1.0, "512Mi", "256m")
     assert all(check.passed for check in a.checks)
 
 
@@ -134,7 +134,7 @@ def test_exactly_the_first_planned_blocks_count() -> None:
 def test_a_block_counts_once() -> None:
     run = by_hand((200.0, 200.0), (200.0, 2000.0), planned=3)
     twice = [run.blocks[0], run.blocks[1].model_copy(update={"block": 1, "attempt": 2})]
-    a = verdict.analyse(Run(run.name, run.manifest, run.experiment, twice, {}))
+    a = verdict.analyse(Run(run.manifest, run.experiment, twice, {}))
     assert a.verdict.n == 1
     assert a.verdict.rejected[0].reasons == ["an earlier attempt at this block counts already"]
     assert a.verdict.valid is False
@@ -181,7 +181,7 @@ def overloaded(run: Run, blocks: set[int], variant: str) -> Run:
     def touched(b: Block) -> Block:
         return b.model_copy(update={"trials": [touch(t) for t in b.trials]}) if b.block in blocks else b
 
-    return Run(run.name, run.manifest, run.experiment, [touched(b) for b in run.blocks], run.series)
+    return Run(run.manifest, run.experiment, [touched(b) for b in run.blocks], run.series)
 
 
 def test_overload() -> None:

@@ -256,7 +256,7 @@ def _analysis(run: Run, accepted: list[Block], rejected: list[Rejection], compar
         primary=experiment.primary,
         valid=n == run.manifest.blocks,
         quick=n < FULL_RUN,
-        limits=experiment.limits.model_dump(mode="json"),
+        limits=experiment.limits,
         comparisons=comparisons,
         variants={v: _variant(laws.measured(accepted, experiment, v)) for v in experiment.variants},
         rejected=rejected,

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, field_serializer
 
 from vtlab.catalogue.names import MetricName
+from vtlab.model.experiment import Experiment, Limits
 
 #: What the server's side of a trial is made of.
 ServerFigure = MetricName | Literal["in_flight_before"]
@@ -154,6 +155,8 @@ class Manifest(Record):
     """What ran, on what, and how to run it again. Written once, before the first block."""
 
     version: Literal[1] = 1
+    #: Of the run, as planned: the experiment's, with ``@0.5cpu`` where the call named CPU limits.
+    name: str
     run_id: str
     #: UTC, ISO 8601.
     started: str
@@ -161,7 +164,7 @@ class Manifest(Record):
     #: Where in the cluster: context, namespace, release. Empty for a local run.
     cluster: dict[str, str] = {}
     #: The experiment as resolved: overrides such as ``--cpu`` applied.
-    experiment: dict[str, Any]
+    experiment: Experiment
     blocks: int
     seed: int
     #: Attempts in all blocks together that may be rejected before the run is invalid.
@@ -177,6 +180,10 @@ class Manifest(Record):
     prometheus_port: int | None = None
     #: kernel, cgroup version, CPU model, cores, memory, load at the start.
     machine: dict[str, str]
+
+    @field_serializer("experiment")
+    def _document(self, experiment: Experiment) -> dict[str, Any]:
+        return experiment.document()
 
 
 class Comparison(Record):
@@ -273,7 +280,7 @@ class Verdict(Record):
     valid: bool
     #: Fewer than six blocks.
     quick: bool
-    limits: dict[str, Any]
+    limits: Limits
     comparisons: list[Comparison]
     variants: dict[str, VariantResult]
     rejected: list[Rejection]

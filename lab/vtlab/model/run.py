@@ -15,7 +15,6 @@ BlockSeries = dict[str, dict[str, list[list[float]]]]
 class Run:
     """A results directory as read: everything recorded, nothing judged."""
 
-    name: str
     manifest: Manifest
     experiment: Experiment
     blocks: list[Block]
@@ -23,6 +22,11 @@ class Run:
     series: dict[tuple[int, int], BlockSeries]
     #: What reading it passed over: a last line that a killed run left unfinished.
     warnings: list[str] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """As planned: that of the manifest."""
+        return self.manifest.name
 
 
 @dataclass(frozen=True)

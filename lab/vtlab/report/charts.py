@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from vtlab.model.records import Bound, Comparison
+from vtlab.model.units import percent
 from vtlab.report import figures, svg
 from vtlab.report.svg import WIDTH, Scale, chart, line, mark, path, rect, text
 
@@ -71,8 +72,9 @@ def ratios(rows: Sequence[Row], margin: float, title: str) -> Markup:
         x = across(c.ratio)
         parts.append(svg.element("circle", cx=x, cy=y, r=5.5, class_="estimate"))
         parts.append(text(min(max(x, left + 22), right - 22), y - 10, figures.ratio(c.ratio), "middle", "label"))
-    describe = f"{of} over {over} on a logarithmic axis; the shaded band is the margin of ±{margin:.0%}. " + "; ".join(
-        told
+    describe = (
+        f"{of} over {over} on a logarithmic axis; the shaded band is the margin of ±{percent(margin)}. "
+        + "; ".join(told)
     )
     return chart(bottom + 18, title, describe, *parts)
 
@@ -247,7 +249,7 @@ def bounds(variant: str, slot: int, measured: float, rows: Sequence[tuple[Bound,
     parts = []
     for t in (0.0, 0.25, 0.5, 0.75, 1.0):
         parts.append(line(across(t), top, across(t), bottom, "one" if t == 1 else "grid"))
-        parts.append(text(across(t), bottom + 15, f"{t:.0%}".replace("%", " %"), "middle", "tick"))
+        parts.append(text(across(t), bottom + 15, percent(t), "middle", "tick"))
     told = []
     for i, (b, remark) in enumerate(rows):
         y = top + pitch * i

@@ -9,12 +9,14 @@ from markupsafe import Markup
 
 from vtlab.jmh import Score
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, Comparison, Trial, VariantResult, Verdict
+from vtlab.model.records import Block, Comparison, Trial, Verdict
 from vtlab.model.run import Analysis, BlockSeries
+from vtlab.model.units import percent
 from vtlab.report import charts, figures
 from vtlab.report.charts import Format, Row, Window
 
-PERCENTILES = ("p50", "p90", "p99", "p99.9", "max")
+#: Client latency: the words of the page, and the key of ``VariantResult.latency``.
+PERCENTILES = {"p50": "p50", "p90": "p90", "p99": "p99", "p99.9": "p99_9", "max": "max"}
 
 
 @dataclass(frozen=True)
@@ -44,23 +46,21 @@ def primary(verdict: Verdict) -> Comparison:
 
 
 def limits(analysis: Analysis) -> str:
-    """The limits for a title: ``under 1 CPU, 768Mi``."""
+    """The limits for a table: ``1 CPU, 768Mi``."""
     of = analysis.run.experiment.limits
-    if not analysis.run.manifest.cpu_limited:
-        # No control group: nothing enforces the memory limit either.
-        return "without limits"
-    return f"under {figures.cores(of.cpu)}, {of.memory}"
+    # Without a control group nothing enforces the memory limit either.
+    return f"{figures.cores(of.cpu)}, {of.memory}" if analysis.run.manifest.cpu_limited else "none"
+
+
+def under(analysis: Analysis) -> str:
+    """The limits for a title: ``under 1 CPU, 768Mi``."""
+    return f"under {limits(analysis)}" if analysis.run.manifest.cpu_limited else "without limits"
 
 
 def title(analysis: Analysis) -> str:
     """The experiment, and where it compares several variants with the first, which of them this is."""
-    name, variants = analysis.verdict.experiment, analysis.run.manifest.experiment["variants"]
+    name, variants = analysis.verdict.experiment, analysis.run.manifest.experiment.variants
     return name if len(variants) == 2 else f"{name}, {names(analysis)[-1]}"
-
-
-def latency_of(result: VariantResult, name: str) -> float | None:
-    """A figure of client latency by the name it has on the page."""
-    return result.latency.get(name.replace(".", "_"))
 
 
 def interval(analysis: Analysis) -> Markup | None:
@@ -80,10 +80,7 @@ def heading(c: Comparison) -> str:
 METRICS = {
     "throughput": "throughput",
     "latency_p50": "latency p50",
-    "latency_p90": "latency p90",
-    "latency_p95": "latency p95",
     "latency_p99": "latency p99",
-    "latency_p99_9": "latency p99.9",
     "latency_mean": "mean latency",
     "cpu_per_request": "CPU per request",
     "memory": "memory",
@@ -119,7 +116,7 @@ def by_metric(analysis: Analysis) -> Table:
             ]
         )
     names = f"{v.comparisons[0].of} over {v.comparisons[0].over}" if v.comparisons else ""
-    head = ["metric", "ratio", f"{v.confidence:.0%} interval".replace("%", " %"), "better", "verdict"]
+    head = ["metric", "ratio", f"{percent(v.confidence)} interval", "better", "verdict"]
     caption = f"Ratios {names}. The primary metric, first, carries the verdict."
     first = primary(v)
     given = (("paired t", first.p_t), ("after Holm", first.p_holm), ("sign flip", first.p_sign_flip))
@@ -163,9 +160,8 @@ def performance(analysis: Analysis) -> list[Panel]:
                 "As the client sees it, queueing included.",
             )
         )
-    curve = charts.percentiles(
-        [(n, [latency_of(results[n], p) for p in PERCENTILES]) for n in every if n in results], PERCENTILES
-    )
+    by_percentile = [(n, [results[n].latency.get(key) for key in PERCENTILES.values()]) for n in every if n in results]
+    curve = charts.percentiles(by_percentile, list(PERCENTILES))
     if curve:
         found.append(Panel("Latency by percentile", curve, "Logarithmic. No mark: too few samples."))
     return found
@@ -177,7 +173,7 @@ def latency(analysis: Analysis) -> Table:
     for name in names(analysis):
         r = analysis.verdict.variants.get(name)
         if r:
-            shown = [figures.duration(latency_of(r, p)) for p in ("mean", *PERCENTILES)]
+            shown = [figures.duration(r.latency.get(key)) for key in ("mean", *PERCENTILES.values())]
             rows.append([name, *shown, figures.duration(r.service_time), figures.duration(r.queue_time)])
     head = ["variant", "mean", *PERCENTILES, "service time", "queue time"]
     caption = (

@@ -27,6 +27,8 @@ _NOUNS: dict[str, tuple[str, str, str]] = {
     "service_time": ("service time", "longer", "shorter"),
 }
 
+SYMBOLS = {"faster": "▲", "slower": "▼", "equivalent": "=", "inconclusive": "?"}
+
 
 def name(variant: str) -> str:
     """A variant at the start of a sentence: ``Virtual threads``, ``Platform threads (a)`` in an A/A run."""
@@ -54,22 +56,22 @@ def amount(metric: str, ratio: float) -> str:
 
 
 def headline(comparison: Comparison) -> str:
-    """The verdict in one line: ``Virtual threads: 5.0 times the throughput (faster)``."""
+    """The verdict in one line, for beside its name: ``Virtual threads: 5.0 times the throughput``."""
     who, c = name(comparison.of), comparison
     if c.ratio is None:
         if c.verdict == "faster":
-            return f"{who}: keep up with the arrivals, {_inside(c.over)} do not (faster, overloaded)"
+            return f"{who}: keep up with the arrivals, {_inside(c.over)} do not"
         if c.verdict == "slower":
-            return f"{who}: do not keep up with the arrivals, {_inside(c.over)} do (slower, overloaded)"
+            return f"{who}: do not keep up with the arrivals, {_inside(c.over)} do"
         if len(c.overloaded) > 1:
-            return f"{who}: neither they nor {_inside(c.over)} keep up with the arrivals (inconclusive)"
-        return f"{who}: no comparison (inconclusive)"
+            return f"{who}: neither they nor {_inside(c.over)} keep up with the arrivals"
+        return f"{who}: no comparison"
     text = amount(c.metric, c.ratio)
     if c.verdict == "inconclusive":
-        return f"{who}: perhaps {text} (inconclusive)"
+        return f"{who}: perhaps {text}"
     if c.verdict == "equivalent":
-        return f"{who}: {text}, too little to matter (equivalent)"
-    return f"{who}: {text} ({c.verdict})" if c.verdict else f"{who}: {text}"
+        return f"{who}: {text}, too little to matter"
+    return f"{who}: {text}"
 
 
 def sentence(comparison: Comparison, n: int, confidence: float, margin: float) -> str:
@@ -167,13 +169,13 @@ def hint(comparison: Comparison, n: int, margin: float) -> str | None:
     )
 
 
-def constraint(variant: str, result: VariantResult, experiment: Experiment) -> str:
+def constraint(result: VariantResult, experiment: Experiment) -> str:
     """What holds a variant back, bound beside measurement, and what would be next."""
     held, measured = result.constraint, rate(result.throughput)
     if not result.throughput:
-        return f"{variant}: no block counts, so nothing is known."
+        return "no block counts, so nothing is known."
     if held.bound is None:
-        text = f"{variant}: nothing measured explains its {measured}"
+        text = f"nothing measured explains its {measured}"
         if result.next and result.next.bound is not None:
             text += f"; the nearest bound is {resources.words(result.next.resource)} at {rate(result.next.bound)}"
         return text + "."
@@ -181,7 +183,7 @@ def constraint(variant: str, result: VariantResult, experiment: Experiment) -> s
     beside = "of at most" if result.throughput <= held.bound else "at its bound of"
     capacity = next((b.capacity for b in result.bounds if b.resource == held.resource), 0.0)
     what = _resource(held.resource, capacity, experiment)
-    text = f"{variant}: held back by {what}: {measured} {beside} {rate(held.bound)}"
+    text = f"held back by {what}: {measured} {beside} {rate(held.bound)}"
     if held.utilisation is not None:
         text += f", utilisation {100 * held.utilisation:.0f} %"
     if result.next and result.next.bound is not None:
