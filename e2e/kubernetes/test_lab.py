@@ -307,8 +307,8 @@ def test_vtlab_finds_the_same_with_the_rights_of_the_charts_roles(limited: dict[
     found = lab.verdict(results)
     primary = found["comparisons"][0]
     assert (primary["verdict"], found["valid"], found["n"]) == ("faster", True, 3)
-    assert found["variants"]["platform"]["constraint"]["resource"] == "tomcat-threads"
-    assert found["variants"]["virtual"]["constraint"]["resource"] == "users"
+    assert found["variants"]["platform"]["bottleneck"]["resource"] == "tomcat-threads"
+    assert found["variants"]["virtual"]["bottleneck"]["resource"] == "load"
     assert found["environment"]["target"] == "kubernetes"
     assert {name: each["cpu_limit"] for name, each in found["environment"]["instances"].items()} == dict.fromkeys(
         VARIANTS, 1
@@ -372,7 +372,7 @@ def test_publication_002_comes_out_and_is_explained(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     found = lab.verdict(only(tmp_path / "results"))
     assert found["comparisons"][0]["ratio"] < 1
-    held = {name: each["constraint"]["resource"] for name, each in found["variants"].items()}
+    held = {name: each["bottleneck"]["resource"] for name, each in found["variants"].items()}
     assert held == {"platform-jdk21": "db-pool", "virtual-jdk21": "carriers"}
     assert all(each["java"].startswith("21.") for each in found["environment"]["instances"].values())
     (place, *_) = found["variants"]["virtual-jdk21"]["pinned"]
@@ -391,7 +391,7 @@ def test_the_benchmark_runs_as_a_job(tmp_path: Path) -> None:
         *(("waits", executor) for executor in ("pool8", "pool200", "virtual")),
         *(("hashes", executor) for executor in ("processors", "pool8", "virtual")),
     }
-    assert all(each.ideal is None or each.milliseconds >= each.ideal for each in scores)
+    assert all(each.expected is None or each.milliseconds >= each.expected for each in scores)
     assert lab.left_by_vtlab() == []
 
 

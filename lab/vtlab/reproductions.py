@@ -1,6 +1,6 @@
 """The published comparisons beside ours: one row for each variant of each experiment that reproduces one.
 
-Pure functions over analyses. What is published, and why it came out so, stands in the experiment's file; the constraint
+Pure functions over analyses. What is published, and why it came out so, stands in the experiment's file; the bottleneck
 is what the analysis found.
 """
 
@@ -38,15 +38,15 @@ class Row:
     published: str | None
     #: Only of requests of the same size.
     published_throughput: float | None
-    #: By the operational laws: the experiment's, else the bound of the constraint, where that does not come from the
-    #: very throughput beside it (as of what is consumed or in use under load, and of a lone user).
-    ideal: float | None
+    #: By the operational laws: the experiment's, else the bound of the bottleneck, where that does not come from the
+    #: very throughput beside it (as of what is consumed or in use under load, and of a single user).
+    expected: float | None
     #: Over n blocks, with its confidence interval.
     throughput: float | None
     low: float | None
     high: float | None
     n: int
-    constraint: str
+    bottleneck: str
     utilisation: float | None
     #: What ours ran under and on: "under 1 CPU, 768Mi".
     limits: str
@@ -93,12 +93,12 @@ def _row(analysis: Analysis, publication: Publication, variant: str) -> Row:
         if (own := [t.throughput for t in block.trials if t.variant == variant])
     ]
     experiment = analysis.run.experiment
-    limiting = RESOURCES.get(result.constraint.resource)
+    limiting = RESOURCES.get(result.bottleneck.resource)
     under_load = ("cpu", "in use", *(["load"] if is_single_user(experiment) else []))
     measured = limiting is not None and limiting.demand in under_load
     comparable = experiment.of_published_size()
     of = analysis.run.manifest.machine
-    bound = None if measured else result.constraint.bound
+    bound = None if measured else result.bottleneck.bound
     # The mean of logs, as everywhere: throughputs of blocks differ by factors.
     over = statistics.estimate([math.log(x) for x in blocks]) if blocks and min(blocks) > 0 else None
     return Row(
@@ -109,13 +109,13 @@ def _row(analysis: Analysis, publication: Publication, variant: str) -> Row:
         variant=variant,
         published=(figure.said if comparable else f"{figure.said} (other size)") if figure else None,
         published_throughput=figure.throughput if figure and comparable else None,
-        ideal=result.ideal if result.ideal is not None else bound,
+        expected=result.expected if result.expected is not None else bound,
         throughput=over.ratio if over else None,
         low=over.low if over else None,
         high=over.high if over else None,
         n=len(blocks),
-        constraint=result.constraint.resource,
-        utilisation=result.constraint.utilisation,
+        bottleneck=result.bottleneck.resource,
+        utilisation=result.bottleneck.utilisation,
         limits=sections.under(analysis),
         machine=", ".join(of[key] + unit for key, unit in _MACHINE.items() if key in of),
         explanation=publication.explanation,
@@ -124,7 +124,7 @@ def _row(analysis: Analysis, publication: Publication, variant: str) -> Row:
 
 #: What the manifest says of a machine or a cluster that tells it from others.
 _MACHINE = {"cores": " cores", "cpu": "", "memory": ""}
-HEAD = ("variant", "published", "ideal", "ours", "interval", "n", "held back by")
+HEAD = ("variant", "published", "expected", "ours", "interval", "n", "bottleneck")
 
 
 def _cells(row: Row) -> list[str]:
@@ -133,11 +133,11 @@ def _cells(row: Row) -> list[str]:
     return [
         row.variant,
         row.published or figures.DASH,
-        figures.rate(row.ideal),
+        figures.rate(row.expected),
         figures.rate(row.throughput),
         f"{words.rate(row.low or 0.0)} to {words.rate(row.high or 0.0)}" if known else figures.DASH,
         str(row.n),
-        row.constraint + reached,
+        row.bottleneck + reached,
     ]
 
 

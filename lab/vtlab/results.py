@@ -16,17 +16,18 @@ import gzip
 import json
 import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from vtlab import migration
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.model import normalised
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, Manifest, Verdict
+from vtlab.model.records import VERSION, Block, Manifest, Verdict
 from vtlab.model.run import BlockSeries, Run
 
 #: ``PLAN`` is the normalised experiment, which k6 reads.
@@ -74,12 +75,13 @@ def read(folder: Path) -> Run:
     """Everything recorded in a results directory. BadInput names the file and line that cannot be read."""
     path = folder / MANIFEST
     if not path.is_file():
-        raise BadInput(f"{folder} is no results directory: it has no {MANIFEST}", "name a directory below results/")
-    manifest = _parse(Manifest, _bytes(path), str(path))
+        raise BadInput(f"{folder} is not a results directory: it has no {MANIFEST}", "name a directory below results/")
+    stored = _json(_bytes(path), str(path))
+    manifest = _parse(Manifest, migration.manifest(stored), str(path))
     warnings: list[str] = []
     blocks = _blocks(folder / TRIALS, warnings)
     series = _series(folder / SERIES, warnings)
-    return Run(manifest, manifest.experiment, blocks, series, warnings)
+    return Run(manifest, manifest.experiment, blocks, series, warnings, is_migrated=stored.get("version") != VERSION)
 
 
 def runs_in(folder: Path) -> list[Path]:
@@ -88,14 +90,14 @@ def runs_in(folder: Path) -> list[Path]:
         return [folder]
     if not folder.is_dir():
         raise BadInput(f"{folder}: there is no such directory", "name a directory below results/")
-    found = [
-        (_parse(Manifest, _bytes(child / MANIFEST), str(child / MANIFEST)).started, child.name, child)
+    runs = [
+        (_json(_bytes(child / MANIFEST), str(child / MANIFEST)).get("started", ""), child.name, child)
         for child in folder.iterdir()
         if (child / MANIFEST).is_file()
     ]
-    if not found:
+    if not runs:
         raise BadInput(f"{folder}: neither it nor a directory in it holds a run", "name a directory below results/")
-    return [child for _, _, child in sorted(found)]
+    return [child for _, _, child in sorted(runs)]
 
 
 def write_verdict(folder: Path, verdict: Verdict) -> Path:
@@ -196,14 +198,26 @@ def _bytes(path: Path) -> bytes:
         raise BadInput(f"cannot read {path}: {error.strerror or error}", "make it readable") from error
 
 
-def _parse(model: type[_Model], text: bytes, where: str) -> _Model:
+_RESTORE = "fix the file, or restore it from where it was measured"
+
+
+def _json(text: bytes, where: str) -> dict[str, Any]:
     try:
-        return model.model_validate_json(text)
+        document = json.loads(text)
+    except ValueError as error:
+        raise BadInput(f"{where}: not valid JSON: {error}", _RESTORE) from error
+    if not isinstance(document, dict):
+        raise BadInput(f"{where}: not a JSON object", _RESTORE)
+    return document
+
+
+def _parse(model: type[_Model], document: Mapping[str, Any], where: str) -> _Model:
+    try:
+        return model.model_validate(document)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        what = f"{place}: {first['msg']}" if place else first["msg"]
-        raise BadInput(f"{where}: {what}", "mend it, or restore it from where it was measured") from error
+        key = ".".join(str(part) for part in first["loc"])
+        raise BadInput(f"{where}: {key}: {first['msg']}", _RESTORE) from error
 
 
 def _blocks(path: Path, warnings: list[str]) -> list[Block]:
@@ -212,7 +226,11 @@ def _blocks(path: Path, warnings: list[str]) -> list[Block]:
     lines = data[:end].split(b"\n")[:-1]
     if end < len(data):
         warnings.append(f"{path}: line {len(lines) + 1} is unfinished and left out; its block was not kept")
-    return [_parse(Block, line, f"{path}: line {number}") for number, line in enumerate(lines, 1)]
+    blocks = []
+    for number, line in enumerate(lines, 1):
+        where = f"{path}: line {number}"
+        blocks.append(_parse(Block, migration.block(_json(line, where)), where))
+    return blocks
 
 
 def _lines_end(data: bytes) -> int:

@@ -151,7 +151,9 @@ def go_on(folder: Path, root: Path, console: Console) -> list[Analysis]:
         console.print(f"ended what an earlier vtlab left behind: {line}", highlight=False)
     places = results.runs_in(folder)
     for place in places:
-        _refuse_other_parts(results.read(place))
+        run = results.read(place)
+        _refuse_migrated(run, place)
+        _refuse_other_parts(run)
     todo = [seconds for place in places for seconds in _still(place)]
     invalid: InvalidRun | None = None
     try:
@@ -245,6 +247,15 @@ def serve(folder: Path, port: int, console: Console) -> None:
         while server.exit_description() is None:
             time.sleep(0.2)
         raise BlockFault(f"{server.exit_description()}: {server.process.last_lines()}")
+
+
+def _refuse_migrated(run: Run, folder: Path) -> None:
+    """BadInput for a run of an earlier vtlab."""
+    if run.is_migrated:
+        raise BadInput(
+            f"{folder} was measured by vtlab {run.manifest.versions.get('vtlab', '0.1')}: this one cannot resume it",
+            f"see what it measured with vtlab report {folder}, or begin a new run: {run.manifest.command}",
+        )
 
 
 def _refuse_other_parts(run: Run) -> None:

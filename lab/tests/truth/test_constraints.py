@@ -96,7 +96,7 @@ class Lab:
                 for variant, judge in (("platform", platform), ("virtual", virtual)):
                     m = laws.measured([block], planned, variant)
                     judge(m)
-                    assert self._shown(variant, block) == laws.explain(m).constraint.resource, "on the dashboards"
+                    assert self._shown(variant, block) == laws.explain(m).bottleneck.resource, "on the dashboards"
                 return
             except AssertionError as error:
                 rejected = self._rejected(block, planned) + self.stalls.disturbed([*block.single, *block.trials])
@@ -192,16 +192,16 @@ def held_back_by(resource: str, capacity: float, then: str | None = None) -> Jud
 
     def judge(m: Measured) -> None:
         found = laws.explain(m)
-        assert found.constraint.resource == resource, found
-        assert found.constraint.utilisation is not None
-        assert 0.9 <= found.constraint.utilisation <= 1 / 0.9
-        assert found.constraint.bound is not None
-        assert found.constraint.bound * found.constraint.utilisation == pytest.approx(m.throughput)
+        assert found.bottleneck.resource == resource, found
+        assert found.bottleneck.utilisation is not None
+        assert 0.9 <= found.bottleneck.utilisation <= 1 / 0.9
+        assert found.bottleneck.bound is not None
+        assert found.bottleneck.bound * found.bottleneck.utilisation == pytest.approx(m.throughput)
         bounds = {bound.resource: bound for bound in found.bounds}
         assert bounds[resource].capacity == pytest.approx(capacity)
         assert ("tomcat-threads" in bounds) == (m.variant == "platform")
         assert found.next is not None
-        larger = [each for each in found.bounds if each.bound >= found.constraint.bound and each.resource != resource]
+        larger = [each for each in found.bounds if each.bound >= found.bottleneck.bound and each.resource != resource]
         # What is held while it waits for the constraint only looks busy.
         larger = [each for each in larger if resource not in HOLDS.get(each.resource, ())]
         assert (found.next.resource, found.next.bound) == (larger[0].resource, larger[0].bound)
@@ -224,22 +224,22 @@ BESIDE = ["database", "downstream"]
 
 def test_tomcat_threads_hold_platform_back_and_virtual_has_none(lab: Lab) -> None:
     planned = waiting("800ms", 100, 62.5, 125, "4800ms", settings=PLANTED, needs=BESIDE)
-    lab.explains(planned, held_back_by("tomcat-threads", 50, then="users"), held_back_by("users", 100))
+    lab.explains(planned, held_back_by("tomcat-threads", 50, then="load"), held_back_by("load", 100))
 
 
 def test_a_light_load_holds_both_back_itself(lab: Lab) -> None:
     planned = waiting("400ms", 10, 25, 25, "3200ms", settings=PLANTED, needs=BESIDE)
-    lab.explains(planned, held_back_by("users", 10), held_back_by("users", 10))
+    lab.explains(planned, held_back_by("load", 10), held_back_by("load", 10))
 
 
 def test_connections_of_the_database_hold_both_back(lab: Lab) -> None:
     planned = waiting("400ms", 16, 25, 25, "6400ms", "/stress/sleep", settings=PLANTED, needs=BESIDE)
-    lab.explains(planned, held_back_by("db-pool", 10, then="users"), held_back_by("db-pool", 10, then="users"))
+    lab.explains(planned, held_back_by("db-pool", 10, then="load"), held_back_by("db-pool", 10, then="load"))
 
 
 def test_connections_to_the_downstream_hold_both_back(lab: Lab) -> None:
     planned = waiting("400ms", 16, 25, 25, "6400ms", "/downstream", settings=PLANTED, needs=BESIDE)
-    lab.explains(planned, held_back_by("downstream", 10, then="users"), held_back_by("downstream", 10, then="users"))
+    lab.explains(planned, held_back_by("downstream", 10, then="load"), held_back_by("downstream", 10, then="load"))
 
 
 def test_an_executor_holds_both_back(lab: Lab) -> None:
@@ -251,7 +251,7 @@ def test_an_executor_holds_both_back(lab: Lab) -> None:
         settings=PLANTED,
         needs=BESIDE,
     )
-    lab.explains(planned, held_back_by("executor", 8, then="users"), held_back_by("executor", 8, then="users"))
+    lab.explains(planned, held_back_by("executor", 8, then="load"), held_back_by("executor", 8, then="load"))
 
 
 def test_what_no_metric_shows_is_unknown(lab: Lab) -> None:
@@ -262,9 +262,9 @@ def test_what_no_metric_shows_is_unknown(lab: Lab) -> None:
         assert 1 <= shortest / 0.4 < 1 / 0.9, "a request alone does not wait for a permit"
         assert 0.9 <= m.throughput * shortest / 10 <= 1 / 0.9, "under load the permits are the bound"
         found = laws.explain(m)
-        assert found.constraint.resource == "unknown", found
-        assert (found.constraint.bound, found.constraint.utilisation) == (None, None)
-        assert {bound.resource for bound in found.bounds} >= {"cpu", "connections", "users"}
+        assert found.bottleneck.resource == "unknown", found
+        assert (found.bottleneck.bound, found.bottleneck.utilisation) == (None, None)
+        assert {bound.resource for bound in found.bounds} >= {"cpu", "connections", "load"}
         assert max(bound.utilisation for bound in found.bounds) < 0.5, "no bound is anywhere near"
 
     # Few enough that fewer than half of the threads wait.
@@ -276,7 +276,7 @@ def test_connections_hold_both_back(lab: Lab) -> None:
     # 10 users wait in Tomcat's accept queue (100). A connection serves one request, or the first 20 would keep theirs.
     few = {"SERVER_TOMCAT_MAX_CONNECTIONS": "20", "SERVER_TOMCAT_MAX_KEEP_ALIVE_REQUESTS": "1"}
     planned = waiting("400ms", 30, 50, 50, "3600ms", settings=few)
-    connections = held_back_by("connections", 20, then="users")
+    connections = held_back_by("connections", 20, then="load")
     lab.explains(planned, connections, connections)
 
 
@@ -308,9 +308,9 @@ def test_carriers_hold_virtual_back_where_they_are_pinned(lab: Lab) -> None:
     )
 
     def pinned(m: Measured) -> None:
-        held_back_by("carriers", 1, then="users")(m)
+        held_back_by("carriers", 1, then="load")(m)
         (place, waits), *_ = m.trials[0].pinned.items()
         assert re.fullmatch(r"lab\.virtualthreads\.pinned\.\w+:\d+", place)
         assert waits == pytest.approx(m.trials[0].ok, rel=0.5), "one for each request"
 
-    lab.explains(planned, held_back_by("users", 2), pinned)
+    lab.explains(planned, held_back_by("load", 2), pinned)

@@ -83,7 +83,7 @@ def test_every_resource_has_its_metrics_and_words() -> None:
     assert RESOURCES["cpu"].described(1, "users") == "the CPU (1 core)"
     assert RESOURCES["cpu"].described(0.5, "users") == "the CPU (0.5 cores)"
     assert RESOURCES["tomcat-threads"].described(200, "users") == "its 200 Tomcat threads"
-    assert RESOURCES["users"].described(1000, "arrivals per second") == "the load itself (1,000 arrivals per second)"
+    assert RESOURCES["load"].described(1000, "arrivals per second") == "the load (1,000 arrivals per second)"
     assert RESOURCES["db-pool"].described(10, "users") == "db-pool"
     assert resources.words("unknown") == "unknown"
 
@@ -104,4 +104,4 @@ def test_a_new_resource_is_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
     m = laws.Measured(builders.experiment(), "platform", [trial], [], [])
     (bound,) = laws.bounds(m)
     assert (bound.resource, bound.utilisation) == ("locks", pytest.approx(0.95))
-    assert laws.explain(m).constraint.resource == "locks"
+    assert laws.explain(m).bottleneck.resource == "locks"

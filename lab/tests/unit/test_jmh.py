@@ -51,12 +51,12 @@ def test_scores_stand_beside_what_was_published_and_the_law(tmp_path: Path) -> N
     )
     pool8, pool200, virtual, hashes, long = jmh.read(file)
     # 500 tasks in rounds of 8: 63 x 50 ms; of 200: 3; all at once: 1.
-    assert [score.ideal for score in (pool8, pool200, virtual)] == [3150, 150, 50]
+    assert [score.expected for score in (pool8, pool200, virtual)] == [3150, 150, 50]
     assert [score.published for score in (pool8, pool200, virtual)] == [3150, 178, 54]
     assert (pool8.milliseconds, pool8.error, pool8.n) == (3168.4, 1.5, 3)
     assert virtual.error is None
     # Another size than the published one has no published figure.
-    assert (hashes.published, hashes.ideal, long.published) == (None, None, 6350)
+    assert (hashes.published, hashes.expected, long.published) == (None, None, 6350)
     text = io.StringIO()
     Console(width=120, file=text).print(reproductions.benchmark([pool8, virtual]))
     assert "3,168 ms" in text.getvalue()
@@ -110,8 +110,8 @@ def test_the_benchmark_runs_and_leaves_nothing_behind(tmp_path: Path) -> None:
         *(("waits", executor) for executor in ("pool8", "pool200", "virtual")),
     ]
     waits = {score.executor: score for score in scores if score.benchmark == "waits"}
-    assert all(score.ideal is not None and score.milliseconds >= score.ideal for score in waits.values())
-    assert waits["pool8"].ideal == 5
+    assert all(score.expected is not None and score.milliseconds >= score.expected for score in waits.values())
+    assert waits["pool8"].expected == 5
     assert processes.end_orphans(tmp_path) == []
 
 

@@ -55,7 +55,7 @@ def test_a_command_cannot_end_its_code_block() -> None:
 def test_no_control_characters_without_a_terminal() -> None:
     text = shown(Console(file=io.StringIO(), width=40, soft_wrap=True), "full")
     assert "\x1b" not in text
-    assert "held back by its 200 Tomcat threads" in text
+    assert "limited by its 200 Tomcat threads" in text
 
 
 def test_lines_are_wrapped_with_their_indent_in_a_terminal() -> None:

@@ -90,8 +90,8 @@ def test_a_row_has_theirs_the_law_and_ours() -> None:
     a = verdict.analyse(builders.run(reproduced(), blocks=3))
     platform, virtual = reproductions.rows([a])
     assert (platform.published, virtual.published, virtual.published_throughput) == (None, "1.25 ms each", 800)
-    assert (platform.ideal, virtual.ideal) == (200, 1000)
-    assert (platform.constraint, virtual.constraint) == ("tomcat-threads", "users"), "the analysis says so"
+    assert (platform.expected, virtual.expected) == (200, 1000)
+    assert (platform.bottleneck, virtual.bottleneck) == ("tomcat-threads", "load"), "the analysis says so"
     assert (platform.n, virtual.n) == (3, 3)
     for row, variant in ((platform, "platform"), (virtual, "virtual")):
         means = []
@@ -108,7 +108,7 @@ def test_without_an_ideal_the_bound_that_was_found_stands_there() -> None:
     (platform, _) = reproductions.rows(
         [verdict.analyse(builders.run(reproduced().model_copy(update={"expected": {}})))]
     )
-    assert platform.ideal == pytest.approx(200, rel=0.01)
+    assert platform.expected == pytest.approx(200, rel=0.01)
 
 
 def test_requests_of_another_size_stand_beside_no_published_figure() -> None:
@@ -124,22 +124,22 @@ def test_requests_of_another_size_stand_beside_no_published_figure() -> None:
     assert reproductions.rows([verdict.analyse(builders.run(same))])[1].published_throughput == 800
 
 
-def test_the_bound_of_a_lone_user_is_no_ideal() -> None:
+def test_the_bound_of_a_single_user_is_not_expected() -> None:
     alone = {"model": "closed", "users": 1, "think_time": "0s"}
     a = verdict.analyse(builders.run(reproduced().model_copy(update={"expected": {}})))
     held = a.verdict.variants["virtual"]
-    held.constraint = held.constraint.model_copy(update={"resource": "users", "bound": 17.0})
-    assert reproductions.rows([a])[1].ideal == 17
+    held.bottleneck = held.bottleneck.model_copy(update={"resource": "load", "bound": 17.0})
+    assert reproductions.rows([a])[1].expected == 17
     lone = Experiment.model_validate(a.run.experiment.document() | {"load": alone})
-    assert reproductions.rows([replace(a, run=replace(a.run, experiment=lone))])[1].ideal is None
+    assert reproductions.rows([replace(a, run=replace(a.run, experiment=lone))])[1].expected is None
 
 
 @pytest.mark.parametrize("resource", ["cpu", "carriers", "db-pool"])
-def test_a_bound_that_comes_from_the_measurement_is_no_ideal(resource: str) -> None:
+def test_a_bound_that_comes_from_the_measurement_is_not_expected(resource: str) -> None:
     a = verdict.analyse(builders.run(reproduced().model_copy(update={"expected": {}})))
     held = a.verdict.variants["platform"]
-    held.constraint = held.constraint.model_copy(update={"resource": resource})
-    assert reproductions.rows([a])[0].ideal is None
+    held.bottleneck = held.bottleneck.model_copy(update={"resource": resource})
+    assert reproductions.rows([a])[0].expected is None
 
 
 def test_one_block_gives_no_interval_and_none_no_figure() -> None:

@@ -135,7 +135,7 @@ def test_runs_in(tmp_path: Path) -> None:
         results.runs_in(tmp_path / "other")
     with pytest.raises(BadInput, match="no such directory"):
         results.runs_in(tmp_path / "nowhere")
-    with pytest.raises(BadInput, match="no results directory"):
+    with pytest.raises(BadInput, match="not a results directory"):
         results.read(tmp_path / "other")
 
 
@@ -233,7 +233,7 @@ def test_the_verdict_file_has_the_same_bytes_each_time(tmp_path: Path) -> None:
     again = results.write_verdict(folder, verdict.analyse(results.read(folder)).verdict).read_bytes()
     assert first == again
     document = json.loads(first)
-    assert (document["version"], document["experiment"], document["n"]) == (1, "blocking", 2)
+    assert (document["version"], document["experiment"], document["n"]) == (2, "blocking", 2)
 
 
 @pytest.mark.parametrize("name", experiment.names(EXPERIMENTS))

@@ -122,7 +122,7 @@ def test_a_runs_figures_are_over_all_its_blocks(tmp_path: Path) -> None:
     tests = [
         expect(
             f"round(1000 * {rendered('$run_bottleneck')})",
-            **{of("platform", "tomcat-threads"): 990, of("virtual", "users"): 990},
+            **{of("platform", "tomcat-threads"): 990, of("virtual", "load"): 990},
         ),
         expect(
             f"round(1000 * ({rendered(resources.run_utilization(['connections', 'cpu']))}))",

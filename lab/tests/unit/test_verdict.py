@@ -72,8 +72,8 @@ def test_a_run_end_to_end() -> None:
     assert [c.metric for c in others] == list(verdict.METRICS)[1:]
     assert all(c.verdict is None and c.p_t is None and c.low is not None for c in others)
     platform, virtual = v.variants["platform"], v.variants["virtual"]
-    assert platform.constraint.resource == "tomcat-threads"
-    assert virtual.constraint.resource == "users"
+    assert platform.bottleneck.resource == "tomcat-threads"
+    assert virtual.bottleneck.resource == "load"
     assert virtual.next is not None
     assert virtual.next.resource == "cpu"
     assert platform.fidelity == pytest.approx(1, rel=0.01)
@@ -120,7 +120,7 @@ def test_one_block_and_none() -> None:
     assert (none.n, none.valid) == (0, False)
     assert [c.metric for c in none.comparisons] == ["throughput"]
     assert (none.comparisons[0].ratio, none.comparisons[0].verdict) == (None, "inconclusive")
-    assert none.variants["virtual"].constraint.resource == "unknown"
+    assert none.variants["virtual"].bottleneck.resource == "unknown"
 
 
 def test_exactly_the_first_planned_blocks_count() -> None:
@@ -272,7 +272,7 @@ def test_several_variants_are_each_compared_with_the_first() -> None:
     # Two verdicts in one report are a family of two.
     assert all(c.p_holm is not None and c.p_t is not None and c.p_holm >= c.p_t for c in primaries)
     assert max(c.p_holm / c.p_t for c in primaries if c.p_holm and c.p_t) == pytest.approx(2)
-    assert a.verdict.variants["virtual-small"].constraint.resource == "unknown"
+    assert a.verdict.variants["virtual-small"].bottleneck.resource == "unknown"
     jsonschema.validate(json.loads(a.verdict.model_dump_json()), SCHEMA)
 
 

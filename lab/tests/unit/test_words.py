@@ -20,7 +20,7 @@ def say(run: Run) -> list[str | None]:
         words.quick(a),
         words.validity(a),
         words.hint(c, v.n, v.margin),
-        *(words.constraint(result, run.experiment) for result in v.variants.values()),
+        *(words.bottleneck(result, run.experiment) for result in v.variants.values()),
     ]
 
 
@@ -57,9 +57,9 @@ def test_a_clear_verdict() -> None:
     assert quick is validity is hint is None
     assert platform is not None
     assert virtual is not None
-    assert platform.startswith("held back by its 200 Tomcat threads: 199.9/s ")
-    assert platform.endswith("; next would be the load itself at 998.9/s.")
-    assert virtual.startswith("held back by the load itself (1,000 users): ")
+    assert platform.startswith("limited by its 200 Tomcat threads: 199.9/s ")
+    assert platform.endswith("; next would be the load at 998.9/s.")
+    assert virtual.startswith("limited by the load (1,000 users): ")
     assert virtual.endswith("; next would be the CPU at 3,333/s.")
 
 

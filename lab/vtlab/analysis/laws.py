@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from vtlab.catalogue.resources import HOLDS, REACHED, RESOURCES, Resource
 from vtlab.model import units
 from vtlab.model.experiment import ClosedLoad, Experiment
-from vtlab.model.records import Block, Bound, Constraint, Instance, ServerFigure, Trial
+from vtlab.model.records import Block, Bottleneck, Bound, Instance, ServerFigure, Trial
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ class Measured:
 class Explanation:
     """What bounds a variant, what would next, and every bound there is, the smallest first."""
 
-    constraint: Constraint
-    next: Constraint | None
+    bottleneck: Bottleneck
+    next: Bottleneck | None
     bounds: list[Bound]
 
 
@@ -170,17 +170,17 @@ def bounds(m: Measured) -> list[Bound]:
                 bound=bound,
                 utilisation=throughput / bound,
                 capacity=amount,
-                demand=seconds,
+                service_demand=seconds,
             )
         )
     return sorted(smallest_first, key=lambda b: b.bound)
 
 
 def explain(m: Measured) -> Explanation:
-    """The constraint: the smallest bound, if the measurement reaches it (``REACHED``), else ``unknown``.
+    """The bottleneck: the resource of the smallest bound if the measurement reaches it (``REACHED``), else ``unknown``.
 
-    ``next`` is the next larger bound: what would hold the variant back were the constraint lifted; under an
-    unknown constraint it is the smallest bound. A bound that the measurement refutes is listed, but neither
+    ``next`` is the next larger bound: what would limit the variant were there more of the bottleneck; if that is
+    unknown, it is the smallest bound. A bound that the measurement refutes is listed, but neither
     of the two. A pool is neither if a resource used inside it is saturated. A single user is neither if
     anything else is.
     """
@@ -194,10 +194,10 @@ def explain(m: Measured) -> Explanation:
         b for b in all_bounds if b.utilisation <= 1 / REACHED and saturated.isdisjoint(inside.get(b.resource, ()))
     ]
     if possible and possible[0].utilisation >= REACHED:
-        return Explanation(_constraint(possible[0]), next(map(_constraint, possible[1:]), None), all_bounds)
-    unknown = Constraint(resource="unknown", utilisation=None, bound=None)
-    return Explanation(unknown, next(map(_constraint, possible), None), all_bounds)
+        return Explanation(_bottleneck(possible[0]), next(map(_bottleneck, possible[1:]), None), all_bounds)
+    unknown = Bottleneck(resource="unknown", utilisation=None, bound=None)
+    return Explanation(unknown, next(map(_bottleneck, possible), None), all_bounds)
 
 
-def _constraint(bound: Bound) -> Constraint:
-    return Constraint(resource=bound.resource, utilisation=bound.utilisation, bound=bound.bound)
+def _bottleneck(bound: Bound) -> Bottleneck:
+    return Bottleneck(resource=bound.resource, utilisation=bound.utilisation, bound=bound.bound)

@@ -1,4 +1,4 @@
-"""From runs to verdicts: which blocks count, the ratios over them, and what bounds each variant.
+"""From runs to verdicts: which blocks count, the ratios over them, and what limits each variant.
 
 Each further variant of the experiment is compared with its first (virtual over platform). Only the primary metric
 has p values and a verdict; the others have a ratio and an interval.
@@ -15,7 +15,7 @@ import numpy as np
 
 from vtlab.analysis import checks, laws, statistics
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, Comparison, Constraint, Rejection, Trial, VariantResult, Verdict
+from vtlab.model.records import Block, Bottleneck, Comparison, Rejection, Trial, VariantResult, Verdict
 from vtlab.model.run import Analysis, Run
 
 #: Blocks of a full run; fewer is a quick look.
@@ -279,9 +279,9 @@ def _variant(m: laws.Measured) -> VariantResult:
     explained = (
         laws.explain(m)
         if m.trials
-        else laws.Explanation(Constraint(resource="unknown", utilisation=None, bound=None), None, [])
+        else laws.Explanation(Bottleneck(resource="unknown", utilisation=None, bound=None), None, [])
     )
-    ideal = m.experiment.expected.get(m.variant)
+    expected = m.experiment.expected.get(m.variant)
     resident = [t.server.get("resident") for t in m.trials]
     known = [r for r in resident if r is not None]
     return VariantResult(
@@ -294,12 +294,12 @@ def _variant(m: laws.Measured) -> VariantResult:
         service_time=service,
         # Two clocks: what is below zero is no queue.
         queue_time=None if service is None or mean is None else max(0.0, mean - service),
-        constraint=explained.constraint,
+        bottleneck=explained.bottleneck,
         next=explained.next,
         bounds=explained.bounds,
         pinned=_pinned(m),
-        ideal=ideal,
-        fidelity=throughput / ideal if ideal and m.trials else None,
+        expected=expected,
+        fidelity=throughput / expected if expected and m.trials else None,
     )
 
 

@@ -12,6 +12,9 @@ from pydantic import BaseModel, ConfigDict, field_serializer
 from vtlab.catalogue.names import MetricName
 from vtlab.model.experiment import Experiment, Limits
 
+#: Of the manifest, the lines of ``trials.jsonl`` and the verdict; ``vtlab.migration`` reads version 1.
+VERSION: Literal[2] = 2
+
 #: What the server's side of a trial is made of.
 ServerFigure = MetricName | Literal["in_flight_before"]
 #: What the machine's and the load generator's side is made of.
@@ -129,7 +132,7 @@ class Instance(Record):
 class Block(Record):
     """One line of ``trials.jsonl``: one attempt at one block. Whether it counts is for ``vtlab.analysis.checks``."""
 
-    version: Literal[1] = 1
+    version: Literal[2] = VERSION
     block: int
     attempt: int
     order: list[str]
@@ -154,7 +157,7 @@ class Facts(Record):
 class Manifest(Record):
     """What ran, on what, and how to run it again. Written once, before the first block."""
 
-    version: Literal[1] = 1
+    version: Literal[2] = VERSION
     #: Of the run, as planned: the experiment's, with ``@0.5cpu`` where the call named CPU limits.
     name: str
     run_id: str
@@ -214,20 +217,21 @@ class Comparison(Record):
 
 
 class Bound(Record):
-    """Most throughput that one resource allows: capacity over demand per request."""
+    """Most throughput that one resource allows: capacity over service demand."""
 
     resource: str
     #: Requests per second.
     bound: float
     #: Measured throughput over the bound.
     utilisation: float
-    #: Capacity (cores, threads, connections, users) and demand (resource seconds per request).
+    #: Cores, threads, connections, users.
     capacity: float
-    demand: float
+    #: Resource-seconds per request.
+    service_demand: float
 
 
-class Constraint(Record):
-    """The resource that bounds a variant; ``unknown`` when nothing measured explains it (no bound then)."""
+class Bottleneck(Record):
+    """The resource that limits a variant; ``unknown`` when nothing measured explains it (no bound then)."""
 
     resource: str
     utilisation: float | None
@@ -249,13 +253,14 @@ class VariantResult(Record):
     #: Server side mean, seconds; the client's mean minus it is the queue time.
     service_time: float | None
     queue_time: float | None
-    constraint: Constraint
-    next: Constraint | None
+    bottleneck: Bottleneck
+    #: What would limit the variant next, were there more of the bottleneck.
+    next: Bottleneck | None
     bounds: list[Bound]
     #: Pinnings of virtual threads per second by the place that had them wait, ``class:line``; most first.
     pinned: dict[str, float]
     #: Throughput by the operational laws, where the experiment has it, and measured over it.
-    ideal: float | None
+    expected: float | None
     fidelity: float | None
 
 
@@ -270,7 +275,7 @@ class Rejection(Record):
 class Verdict(Record):
     """``verdict.json``."""
 
-    version: Literal[1] = 1
+    version: Literal[2] = VERSION
     experiment: str
     n: int
     confidence: float

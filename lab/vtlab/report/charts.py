@@ -241,7 +241,7 @@ def over_time(
 
 
 def bounds(variant: str, slot: int, measured: float, rows: Sequence[tuple[Bound, str]]) -> Markup:
-    """How much of each bound the measurement reaches; ``rows`` carry a remark (constraint, next)."""
+    """How much of each bound the measurement reaches; ``rows`` carry a remark (bottleneck, next)."""
     left, right, pitch, top = 112.0, WIDTH - 34.0, 40.0, 8.0
     bottom = top + pitch * len(rows)
     most = max([1.0, *(b.utilisation for b, _ in rows)])
@@ -262,7 +262,7 @@ def bounds(variant: str, slot: int, measured: float, rows: Sequence[tuple[Bound,
                 y + 6,
                 across(b.utilisation) - left,
                 14,
-                f"bar v{slot}" + ("" if remark == "constraint" else " faint"),
+                f"bar v{slot}" + ("" if remark == "bottleneck" else " faint"),
             )
         )
         note = f"{figures.rate(measured)} of {figures.rate(b.bound)}"

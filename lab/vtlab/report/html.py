@@ -167,7 +167,7 @@ def _variant(analysis: Analysis, name: str) -> VariantCard:
         figure, unit = "no bound", f"latency p99: overloaded, {dropped} of arrivals dropped"
     else:
         figure, unit = figures.duration(result.latency.get("p99")), "latency p99"
-    sentence = words.constraint(result, analysis.run.experiment)
+    sentence = words.bottleneck(result, analysis.run.experiment)
     return VariantCard(name, figure, unit, sentence[0].upper() + sentence[1:])
 
 
@@ -216,12 +216,12 @@ def _side_by_side(by_limit: Sequence[Analysis]) -> sections.Table:
                 f"{figures.ratio(c.low)} to {figures.ratio(c.high)}" if known else figures.DASH,
                 str(v.n),
                 *(_figure(v.primary, r) for r in results),
-                *(r.constraint.resource for r in results),
+                *(r.bottleneck.resource for r in results),
             ]
         )
     head = ["limits", "verdict", "ratio", "interval", "blocks"]
     what = sections.metric(by_limit[0].verdict.primary)
-    head += [f"{n}: {column}" for column in (what, "constraint") for n in names]
+    head += [f"{n}: {column}" for column in (what, "bottleneck") for n in names]
     return sections.Table("One run for each CPU limit.", head, rows, numeric=(2, 3, 4, 5, 6))
 
 

@@ -57,7 +57,7 @@ def _run(analysis: Analysis) -> list[str]:
     ]
     lines += [escaped(" ".join(s for s in said if s)), ""]
     if v.n:
-        sentences = {n: words.constraint(v.variants[n], run.experiment) for n in sections.names(analysis)}
+        sentences = {n: words.bottleneck(v.variants[n], run.experiment) for n in sections.names(analysis)}
         lines += [f"- {escaped(f'{n}: {sentence}')}" for n, sentence in sentences.items()]
         lines.append("")
         lines += _folded("Throughput, latency and costs", [sections.latency(analysis), sections.costs(analysis)])

@@ -198,7 +198,7 @@ def costs(analysis: Analysis) -> Table:
                     figures.share(r.dropped_ratio),
                     figures.duration(r.cpu_per_request),
                     figures.memory(r.memory),
-                    figures.rate(r.ideal),
+                    figures.rate(r.expected),
                     figures.share(r.fidelity),
                 ]
             )
@@ -209,12 +209,12 @@ def costs(analysis: Analysis) -> Table:
         "dropped",
         "CPU per request",
         "memory",
-        "ideal",
-        "measured / ideal",
+        "expected",
+        "measured / expected",
     ]
     caption = (
         "Failures never count as throughput. Dropped: arrivals that could not start (open load). Memory: the"
-        " largest resident set. Ideal: by the operational laws, where the experiment has it."
+        " largest resident set. Expected: by the operational laws, where the experiment has it."
     )
     return Table(caption, head, rows, numeric=tuple(range(1, 8)))
 
@@ -237,14 +237,14 @@ def sampled(analysis: Analysis) -> tuple[Block, BlockSeries] | None:
 
 
 _OVER_TIME: tuple[tuple[str, str, Format, str], ...] = (
-    ("cpu_cores", "CPU, cores", figures.count, "A line at the limit: the CPU is the constraint."),
+    ("cpu_cores", "CPU, cores", figures.count, "A line at the limit: the CPU is the bottleneck."),
     (
         "throttled_periods",
         "CPU throttling",
         figures.share,
         "Share of 100 ms periods in which the CPU was withheld.",
     ),
-    ("in_flight", "Requests in flight", figures.count, "A flat top is a cap: threads, connections or users."),
+    ("in_flight", "Requests in flight", figures.count, "A flat top is a cap: threads, connections or the load."),
     ("threads", "Platform threads", figures.count, "Live JVM threads; virtual threads are not among them."),
     ("heap_used", "Heap in use", figures.memory, "The saw teeth are garbage collections."),
     ("resident", "Resident memory", figures.memory, "What counts against the memory limit."),
@@ -282,37 +282,37 @@ def resources(analysis: Analysis) -> list[Panel]:
             continue
         rows = []
         for b in r.bounds:
-            remark = "constraint" if b.resource == r.constraint.resource else ""
+            remark = "bottleneck" if b.resource == r.bottleneck.resource else ""
             rows.append((b, "next" if not remark and r.next and r.next.resource == b.resource else remark))
         panels.append(Panel(name, charts.bounds(name, slot, r.throughput, rows)))
     return panels
 
 
 def resource_table(analysis: Analysis) -> Table:
-    """Every bound with the capacity and the demand it comes from."""
+    """Every bound with the capacity and the service demand it comes from."""
     rows: list[list[str]] = []
     marked: list[int] = []
     for name in names(analysis):
         r = analysis.verdict.variants.get(name)
         for b in r.bounds if r else []:
-            held = b.resource == (r.constraint.resource if r else "")
-            if held:
+            limits_it = b.resource == (r.bottleneck.resource if r else "")
+            if limits_it:
                 marked.append(len(rows))
-            role = "constraint" if held else "next" if r and r.next and r.next.resource == b.resource else ""
+            role = "bottleneck" if limits_it else "next" if r and r.next and r.next.resource == b.resource else ""
             rows.append(
                 [
                     name,
                     b.resource,
                     figures.count(b.capacity),
-                    figures.duration(b.demand),
+                    figures.duration(b.service_demand),
                     figures.rate(b.bound),
                     figures.rate(r.throughput if r else None),
                     figures.share(b.utilisation),
                     role,
                 ]
             )
-    head = ["variant", "resource", "capacity", "demand per request", "bound", "measured", "reached", "role"]
-    caption = "Bound = capacity / demand: the most requests per second that the resource allows."
+    head = ["variant", "resource", "capacity", "service demand", "bound", "measured", "reached", "role"]
+    caption = "Bound = capacity / service demand: the most requests per second that the resource allows."
     return Table(caption, head, rows, tuple(marked), (2, 3, 4, 5, 6))
 
 
@@ -390,7 +390,7 @@ BENCHMARK = "001: 500 tasks on an executor, by JMH"
 
 def benchmark(scores: Sequence[Score]) -> Table:
     """What JMH measured."""
-    head = ["tasks", "executor", "published", "ideal", "ours", "99.9 %", "n"]
+    head = ["tasks", "executor", "published", "expected", "ours", "99.9 %", "n"]
     caption = "Milliseconds that all tasks take together, with JMH's interval."
     rows = [[each.benchmark, each.executor, *_milliseconds(each)] for each in scores]
     return Table(caption, head, rows, numeric=(2, 3, 4, 5, 6))
@@ -401,4 +401,4 @@ def _milliseconds(score: Score) -> list[str]:
         return figures.DASH if value is None else f"{figures.short(figures.significant(value, 4))} ms"
 
     error = figures.DASH if score.error is None else f"± {figures.significant(score.error, 3)} ms"
-    return [shown(score.published), shown(score.ideal), shown(score.milliseconds), error, str(score.n)]
+    return [shown(score.published), shown(score.expected), shown(score.milliseconds), error, str(score.n)]

@@ -21,7 +21,7 @@ _STYLES = {
 
 
 def render(analyses: Sequence[Analysis]) -> RenderableType:
-    """One paragraph per run: verdict, ratio and interval, what holds each variant back."""
+    """One paragraph per run: verdict, ratio and interval, what limits each variant."""
     return _Paragraphs([_run(pair) for a in analyses for pair in verdict.pairs(a)])
 
 
@@ -57,6 +57,6 @@ def _run(analysis: Analysis) -> list[Text]:
     if quick:
         lines.append(Text(quick, "yellow"))
     if v.n:
-        sentences = {n: words.constraint(v.variants[n], analysis.run.experiment) for n in sections.names(analysis)}
+        sentences = {n: words.bottleneck(v.variants[n], analysis.run.experiment) for n in sections.names(analysis)}
         lines += [Text(f"{n}: {sentence}", "dim") for n, sentence in sentences.items()]
     return lines

@@ -169,23 +169,23 @@ def hint(comparison: Comparison, n: int, margin: float) -> str | None:
     )
 
 
-def constraint(result: VariantResult, experiment: Experiment) -> str:
-    """What holds a variant back, bound beside measurement, and what would be next."""
-    held, measured = result.constraint, rate(result.throughput)
+def bottleneck(result: VariantResult, experiment: Experiment) -> str:
+    """What limits a variant, bound beside measurement, and what would be next."""
+    limit, measured = result.bottleneck, rate(result.throughput)
     if not result.throughput:
         return "no block counts, so nothing is known."
-    if held.bound is None:
+    if limit.bound is None:
         text = f"nothing measured explains its {measured}"
         if result.next and result.next.bound is not None:
             text += f"; the nearest bound is {resources.words(result.next.resource)} at {rate(result.next.bound)}"
         return text + "."
-    # Measured demands have noise: throughput can come out a little above its own bound.
-    beside = "of at most" if result.throughput <= held.bound else "at its bound of"
-    capacity = next((b.capacity for b in result.bounds if b.resource == held.resource), 0.0)
-    what = _resource(held.resource, capacity, experiment)
-    text = f"held back by {what}: {measured} {beside} {rate(held.bound)}"
-    if held.utilisation is not None:
-        text += f", utilisation {100 * held.utilisation:.0f} %"
+    # Measured service demands have noise: throughput can come out a little above its own bound.
+    beside = "of at most" if result.throughput <= limit.bound else "at its bound of"
+    capacity = next((b.capacity for b in result.bounds if b.resource == limit.resource), 0.0)
+    what = _resource(limit.resource, capacity, experiment)
+    text = f"limited by {what}: {measured} {beside} {rate(limit.bound)}"
+    if limit.utilisation is not None:
+        text += f", utilisation {percent(limit.utilisation)}"
     if result.next and result.next.bound is not None:
         text += f"; next would be {resources.words(result.next.resource)} at {rate(result.next.bound)}"
     return text + "."

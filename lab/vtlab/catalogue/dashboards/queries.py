@@ -58,7 +58,7 @@ IN_WINDOW = metric("in_window", "now")
 #: The same, trial by trial.
 TRIALS = f"({metric('measured_window', 'rule')}) > 0"
 #: Users, under open load arrivals per second.
-LOAD = metric("capacity_users")
+LOAD = metric("capacity_load")
 #: What the kubelet's cAdvisor says; on Kubernetes only.
 CADVISOR_THROTTLED = recorded("container_throttled_periods", SERVER)
 K6_CPU = recorded("generator_cpu", 'namespace=~"$namespace"')
