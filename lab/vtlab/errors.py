@@ -1,4 +1,4 @@
-"""What can go wrong, with the exit code that the command then ends with (DESIGN: vtlab)."""
+"""What can go wrong, with the exit code that the command then ends with (docs/operations.md)."""
 
 from __future__ import annotations
 

@@ -71,8 +71,8 @@ def options(quick: bool, more: Sequence[str] = ()) -> list[str]:
 def read(file: Path) -> list[Score]:
     """The scores in a file of JMH's. BadInput where it is none, or not of this benchmark."""
     try:
-        found = TypeAdapter(list[_Result]).validate_json(file.read_text(encoding="utf-8"))
-        return [_score(each) for each in found]
+        results = TypeAdapter(list[_Result]).validate_json(file.read_text(encoding="utf-8"))
+        return [_score(result) for result in results]
     except (OSError, ValueError, KeyError) as error:
         raise BadInput(f"{file}: no result of the benchmark: {error}", "run it again: make jmh") from error
 

@@ -240,18 +240,18 @@ def _lines_end(data: bytes) -> int:
 
 def _series(path: Path, warnings: list[str]) -> dict[tuple[int, int], BlockSeries]:
     data = _bytes(path)
-    found: dict[tuple[int, int], BlockSeries] = {}
+    samples: dict[tuple[int, int], BlockSeries] = {}
     end = 0
     for number, (end, text) in enumerate(_members(data, path), 1):  # noqa: B007 (end is used below)
         where = f"{path}: member {number}"
         try:
             document: Any = json.loads(text)
-            found[int(document["block"]), int(document["attempt"])] = document["samples"]
+            samples[int(document["block"]), int(document["attempt"])] = document["samples"]
         except (ValueError, KeyError, TypeError) as error:
             raise BadInput(f"{where}: no samples of a block", "restore it, or remove the file") from error
     if end < len(data):
         warnings.append(f"{path}: the last block's samples are unfinished and left out of the charts")
-    return found
+    return samples
 
 
 def _members_end(data: bytes) -> int:

@@ -19,10 +19,11 @@ import random
 from dataclasses import dataclass, replace
 from typing import Any
 
+from vtlab.analysis import verdict
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, InFlight, Instance, Latency, Manifest, ServerFigure, Trial
-from vtlab.model.run import BlockSeries, Run
+from vtlab.model.run import Analysis, BlockSeries, Run
 
 EPOCH = 1_793_000_000_000  # 2026-10-26, epoch ms
 MIB = 1024 * 1024
@@ -380,6 +381,12 @@ def manifest(exp: Experiment, blocks: int = 6, **changes: Any) -> Manifest:
         },
     }
     return Manifest.model_validate({**values, **changes})
+
+
+def analysed(run: Run) -> Analysis:
+    """The analysis of a run that is alone in its report."""
+    (analysis,) = verdict.analyse_all([run])
+    return analysis
 
 
 def run(

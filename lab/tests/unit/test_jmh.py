@@ -13,7 +13,6 @@ from rich.console import Console
 
 from tests.support import builders
 from vtlab import jmh, report, reproductions, session
-from vtlab.analysis import verdict
 from vtlab.errors import BadInput, LabError
 from vtlab.host import processes
 from vtlab.targets.local import benchmark
@@ -80,7 +79,7 @@ def test_what_is_no_result_is_refused(tmp_path: Path, content: str) -> None:
 
 
 def test_the_reports_of_a_directory_show_what_jmh_measured_there(tmp_path: Path) -> None:
-    analyses = [verdict.analyse(builders.run(blocks=1))]
+    analyses = [builders.analysed(builders.run(blocks=1))]
     report.write(tmp_path, analyses)
     for name in ("report.html", "report.md"):
         assert "by JMH" not in (tmp_path / name).read_text(encoding="utf-8")

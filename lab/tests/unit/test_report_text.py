@@ -69,7 +69,7 @@ def test_lines_are_wrapped_with_their_indent_in_a_terminal() -> None:
 def test_the_environment_says_which_variants_have_other_windows_and_only_of_those_shown() -> None:
     windows = {"warmup_users": 200, "warmup_load": "6s", "measure": "5s", "measure_by_variant": {"virtual": "20s"}}
     exp = builders.experiment(windows=windows)
-    analysis = verdict.analyse(builders.run(exp, blocks=3))
+    analysis = builders.analysed(builders.run(exp, blocks=3))
     assert "| measured window | 5s, virtual 20s |" in markdown.render([analysis])
     other = analysis.run.experiment.model_copy(update={"variants": ["platform", "platform-b"]})
     assert sections.windows(other) == "5s"

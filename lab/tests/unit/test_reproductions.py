@@ -15,7 +15,6 @@ from tests.support import builders
 from tests.support.lab_call import vtlab
 from tests.unit.test_results import stored
 from vtlab import cli, reproductions, session
-from vtlab.analysis import verdict
 from vtlab.errors import BadInput, LabError
 from vtlab.model import experiment, units
 from vtlab.model.experiment import ClosedLoad, Experiment
@@ -63,7 +62,7 @@ def test_they_are_chosen_by_number_and_in_published_sizes() -> None:
 @pytest.mark.parametrize("each", EVERY, ids=lambda each: each.name)
 def test_each_is_reported_also_by_pairs_of_its_variants(each: Experiment, tmp_path: Path) -> None:
     behaviour = dict.fromkeys(each.variants, builders.Service())
-    analysis = verdict.analyse(builders.run(each, behaviour, blocks=3))
+    analysis = builders.analysed(builders.run(each, behaviour, blocks=3))
     write_report(tmp_path, [analysis])
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert [variant for variant in each.variants if variant not in text] == []
@@ -81,13 +80,13 @@ def test_time_outs_are_at_least_twice_the_response_that_the_laws_expect(as_publi
 def test_rows_are_ordered_by_publication() -> None:
     later = builders.experiment("blocking", publication=PUBLICATION)
     earlier = builders.experiment("waiting", publication={**PUBLICATION, "number": "001"})
-    found = reproductions.rows([verdict.analyse(builders.run(each, blocks=2)) for each in (later, earlier)])
+    found = reproductions.rows([builders.analysed(builders.run(each, blocks=2)) for each in (later, earlier)])
     assert [row.experiment for row in found] == ["waiting", "waiting", "blocking", "blocking"]
     assert [row.variant for row in found[:2]] == ["platform", "virtual"]
 
 
 def test_a_row_has_theirs_the_law_and_ours() -> None:
-    a = verdict.analyse(builders.run(reproduced(), blocks=3))
+    a = builders.analysed(builders.run(reproduced(), blocks=3))
     platform, virtual = reproductions.rows([a])
     assert (platform.published, virtual.published, virtual.published_throughput) == (None, "1.25 ms each", 800)
     assert (platform.expected, virtual.expected) == (200, 1000)
@@ -104,9 +103,9 @@ def test_a_row_has_theirs_the_law_and_ours() -> None:
         assert row.low < row.throughput < row.high
 
 
-def test_without_an_ideal_the_bound_that_was_found_stands_there() -> None:
+def test_where_the_experiment_expects_nothing_the_bound_stands_there() -> None:
     (platform, _) = reproductions.rows(
-        [verdict.analyse(builders.run(reproduced().model_copy(update={"expected": {}})))]
+        [builders.analysed(builders.run(reproduced().model_copy(update={"expected": {}})))]
     )
     assert platform.expected == pytest.approx(200, rel=0.01)
 
@@ -114,19 +113,19 @@ def test_without_an_ideal_the_bound_that_was_found_stands_there() -> None:
 def test_requests_of_another_size_stand_beside_no_published_figure() -> None:
     request = {"path": "/thread", "query": {"duration": "9s"}}
     other = reproduced(sizes={"request": request})
-    (_, virtual) = reproductions.rows([verdict.analyse(builders.run(other))])
+    (_, virtual) = reproductions.rows([builders.analysed(builders.run(other))])
     assert (virtual.published, virtual.published_throughput) == ("1.25 ms each (other size)", None)
-    assert 'class="published"' not in html.render([verdict.analyse(builders.run(other, blocks=1))])
+    assert 'class="published"' not in html.render([builders.analysed(builders.run(other, blocks=1))])
     unhurried = reproduced(sizes={"load": {"model": "closed", "users": 9, "think_time": "1s"}})
     assert not unhurried.of_published_size()
     assert reproduced(sizes={"load": {"model": "closed", "users": 9}}).of_published_size()
     same = other.model_copy(update={"request": other.as_published().request})
-    assert reproductions.rows([verdict.analyse(builders.run(same))])[1].published_throughput == 800
+    assert reproductions.rows([builders.analysed(builders.run(same))])[1].published_throughput == 800
 
 
 def test_the_bound_of_a_single_user_is_not_expected() -> None:
     alone = {"model": "closed", "users": 1, "think_time": "0s"}
-    a = verdict.analyse(builders.run(reproduced().model_copy(update={"expected": {}})))
+    a = builders.analysed(builders.run(reproduced().model_copy(update={"expected": {}})))
     held = a.verdict.variants["virtual"]
     held.bottleneck = held.bottleneck.model_copy(update={"resource": "load", "bound": 17.0})
     assert reproductions.rows([a])[1].expected == 17
@@ -136,27 +135,27 @@ def test_the_bound_of_a_single_user_is_not_expected() -> None:
 
 @pytest.mark.parametrize("resource", ["cpu", "carriers", "db-pool"])
 def test_a_bound_that_comes_from_the_measurement_is_not_expected(resource: str) -> None:
-    a = verdict.analyse(builders.run(reproduced().model_copy(update={"expected": {}})))
+    a = builders.analysed(builders.run(reproduced().model_copy(update={"expected": {}})))
     held = a.verdict.variants["platform"]
     held.bottleneck = held.bottleneck.model_copy(update={"resource": resource})
     assert reproductions.rows([a])[0].expected is None
 
 
 def test_one_block_gives_no_interval_and_none_no_figure() -> None:
-    row = reproductions.rows([verdict.analyse(builders.run(reproduced(), blocks=1))])[0]
+    row = reproductions.rows([builders.analysed(builders.run(reproduced(), blocks=1))])[0]
     assert (row.n, row.low, row.high) == (1, None, None)
     nothing = reproductions.rows(
-        [verdict.analyse(builders.run(reproduced(), blocks=1, rejected={1: "oom"}, planned=2))]
+        [builders.analysed(builders.run(reproduced(), blocks=1, rejected={1: "oom"}, planned=2))]
     )
     assert len(nothing) == 2, "a row all the same"
 
 
 def test_what_publishes_nothing_has_no_row() -> None:
-    assert reproductions.rows([verdict.analyse(builders.run(blocks=1))]) == []
+    assert reproductions.rows([builders.analysed(builders.run(blocks=1))]) == []
 
 
 def test_the_table_as_text_markdown_and_json() -> None:
-    rows = reproductions.rows([verdict.analyse(builders.run(reproduced(), blocks=3))])
+    rows = reproductions.rows([builders.analysed(builders.run(reproduced(), blocks=3))])
     written = io.StringIO()
     Console(width=200, file=written).print(reproductions.tables(rows))
     text = written.getvalue()
@@ -172,10 +171,10 @@ def test_the_table_as_text_markdown_and_json() -> None:
 
 
 def test_the_report_marks_what_was_published() -> None:
-    page = html.render([verdict.analyse(builders.run(reproduced(), blocks=1))])
+    page = html.render([builders.analysed(builders.run(reproduced(), blocks=1))])
     assert "virtual, published: 800/s" in page
     assert page.count('class="published"') == 1
-    assert 'class="published"' not in html.render([verdict.analyse(builders.run(blocks=1))])
+    assert 'class="published"' not in html.render([builders.analysed(builders.run(blocks=1))])
 
 
 @pytest.fixture

@@ -16,7 +16,6 @@ import pytest
 
 from tests.support import builders
 from vtlab import results
-from vtlab.analysis import verdict
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.model import experiment, normalised
 from vtlab.model.run import Run
@@ -43,7 +42,7 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
     written = (tmp_path / "a" / "b" / "experiment.json").read_text(encoding="utf-8")
     assert experiment.parse(written, "experiment.json") == RUN.experiment
     assert (tmp_path / "a" / "b" / "plan.json").read_text(encoding="utf-8") == normalised.text(RUN.experiment)
-    assert verdict.analyse(run).verdict == verdict.analyse(RUN).verdict
+    assert builders.analysed(run).verdict == builders.analysed(RUN).verdict
 
 
 def test_the_series_are_plain_gzip(tmp_path: Path) -> None:
@@ -229,8 +228,8 @@ def test_write_atomic_replaces_the_whole_file(tmp_path: Path) -> None:
 
 def test_the_verdict_file_has_the_same_bytes_each_time(tmp_path: Path) -> None:
     folder = stored(tmp_path)
-    first = results.write_verdict(folder, verdict.analyse(results.read(folder)).verdict).read_bytes()
-    again = results.write_verdict(folder, verdict.analyse(results.read(folder)).verdict).read_bytes()
+    first = results.write_verdict(folder, builders.analysed(results.read(folder)).verdict).read_bytes()
+    again = results.write_verdict(folder, builders.analysed(results.read(folder)).verdict).read_bytes()
     assert first == again
     document = json.loads(first)
     assert (document["version"], document["experiment"], document["n"]) == (2, "blocking", 2)

@@ -22,7 +22,7 @@ SCHEMA = json.loads(results.verdict_schema())
 
 
 def primary(run: Run) -> Comparison:
-    return verdict.analyse(run).verdict.comparisons[0]
+    return builders.analysed(run).verdict.comparisons[0]
 
 
 def of_three(**changes: Any) -> Run:
@@ -56,7 +56,7 @@ def by_hand(*pairs: tuple[float, float], planned: int | None = None) -> Run:
 
 
 def test_a_run_end_to_end() -> None:
-    a = verdict.analyse(builders.run(rejected={2: "oom"}))
+    a = builders.analysed(builders.run(rejected={2: "oom"}))
     v = a.verdict
     assert (v.n, v.valid, v.quick, v.primary, v.experiment) == (6, True, False, "throughput", "blocking")
     assert [(b.block, b.attempt) for b in a.accepted] == [(1, 1), (2, 2), (3, 1), (4, 1), (5, 1), (6, 1)]
@@ -105,7 +105,7 @@ def test_zero_variance_has_a_zero_width_interval() -> None:
 
 
 def test_one_block_and_none() -> None:
-    one = verdict.analyse(by_hand((200.0, 1000.0))).verdict
+    one = builders.analysed(by_hand((200.0, 1000.0))).verdict
     assert (one.n, one.quick, one.valid) == (1, True, True)
     c = one.comparisons[0]
     assert (c.ratio, c.low, c.high, c.p_t, c.verdict, c.blocks_needed) == (
@@ -116,7 +116,7 @@ def test_one_block_and_none() -> None:
         "inconclusive",
         None,
     )
-    none = verdict.analyse(builders.run(blocks=0, planned=6)).verdict
+    none = builders.analysed(builders.run(blocks=0, planned=6)).verdict
     assert (none.n, none.valid) == (0, False)
     assert [c.metric for c in none.comparisons] == ["throughput"]
     assert (none.comparisons[0].ratio, none.comparisons[0].verdict) == (None, "inconclusive")
@@ -125,7 +125,7 @@ def test_one_block_and_none() -> None:
 
 def test_exactly_the_first_planned_blocks_count() -> None:
     pairs = [(200.0, 200.0)] * 3 + [(200.0, 2000.0)]
-    a = verdict.analyse(by_hand(*pairs, planned=3))
+    a = builders.analysed(by_hand(*pairs, planned=3))
     assert (a.verdict.n, a.verdict.valid) == (3, True)
     assert a.verdict.comparisons[0].ratio == 1
     assert a.verdict.rejected[0].reasons == ["the run has its 3 blocks already"]
@@ -134,7 +134,7 @@ def test_exactly_the_first_planned_blocks_count() -> None:
 def test_a_block_counts_once() -> None:
     run = by_hand((200.0, 200.0), (200.0, 2000.0), planned=3)
     twice = [run.blocks[0], run.blocks[1].model_copy(update={"block": 1, "attempt": 2})]
-    a = verdict.analyse(Run(run.manifest, run.experiment, twice, {}))
+    a = builders.analysed(Run(run.manifest, run.experiment, twice, {}))
     assert a.verdict.n == 1
     assert a.verdict.rejected[0].reasons == ["an earlier attempt at this block counts already"]
     assert a.verdict.valid is False
@@ -186,7 +186,7 @@ def overloaded(run: Run, blocks: set[int], variant: str) -> Run:
 
 def test_overload() -> None:
     run = builders.run(builders.arrivals(), builders.OVERLOADED)
-    a = verdict.analyse(run)
+    a = builders.analysed(run)
     c = a.verdict.comparisons[0]
     assert a.verdict.valid
     assert (c.verdict, c.overloaded, c.ratio, c.p_t) == ("faster", ["platform"], None, None)
@@ -210,7 +210,7 @@ def test_a_metric_that_is_missing_once_is_not_compared() -> None:
     run = builders.run(blocks=2)
     server = {**run.blocks[1].trials[0].server, "resident": None}
     run.blocks[1].trials[0].server.update(server)
-    assert "memory" not in [c.metric for c in verdict.analyse(run).verdict.comparisons]
+    assert "memory" not in [c.metric for c in builders.analysed(run).verdict.comparisons]
 
 
 def test_shares_are_ratios_of_sums() -> None:
@@ -218,7 +218,7 @@ def test_shares_are_ratios_of_sums() -> None:
     run.blocks[0].trials[0].failed["status-500"] = 5
     name = run.blocks[0].trials[0].variant
     ok = sum(t.ok for b in run.blocks for t in b.trials if t.variant == name)
-    assert verdict.analyse(run).verdict.variants[name].error_ratio == pytest.approx(5 / (ok + 5))
+    assert builders.analysed(run).verdict.variants[name].error_ratio == pytest.approx(5 / (ok + 5))
 
 
 RUNS: dict[str, Any] = {
@@ -237,8 +237,8 @@ RUNS: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", RUNS)
 def test_verdicts_are_valid_json_and_the_same_each_time(name: str) -> None:
-    text = results.verdict_text(verdict.analyse(RUNS[name]()).verdict)
-    assert text == results.verdict_text(verdict.analyse(RUNS[name]()).verdict)
+    text = results.verdict_text(builders.analysed(RUNS[name]()).verdict)
+    assert text == results.verdict_text(builders.analysed(RUNS[name]()).verdict)
 
     def refuse(constant: str) -> None:
         raise AssertionError(f"{constant} in JSON")
@@ -256,12 +256,12 @@ def calls(action: Callable[[], object]) -> int:
 
 def test_ten_times_the_blocks_cost_ten_times_the_work() -> None:
     ten, hundred = (builders.run(blocks=n, with_series=False) for n in (10, 100))
-    assert verdict.analyse(hundred).verdict.n == 100
-    assert calls(lambda: verdict.analyse(hundred)) < 12 * calls(lambda: verdict.analyse(ten))
+    assert builders.analysed(hundred).verdict.n == 100
+    assert calls(lambda: builders.analysed(hundred)) < 12 * calls(lambda: builders.analysed(ten))
 
 
 def test_several_variants_are_each_compared_with_the_first() -> None:
-    a = verdict.analyse(of_three())
+    a = builders.analysed(of_three())
     primaries = [c for c in a.verdict.comparisons if c.metric == "throughput"]
     assert [(c.of, c.over, c.verdict) for c in primaries] == [
         ("virtual", "platform", "faster"),
@@ -277,8 +277,8 @@ def test_several_variants_are_each_compared_with_the_first() -> None:
 
 
 def test_a_report_shows_each_comparison_of_several_variants_by_itself() -> None:
-    whole = verdict.analyse(of_three(rejected={2: "oom"}))
-    one, two = verdict.pairs(whole)
+    whole = builders.analysed(of_three(rejected={2: "oom"}))
+    one, two = verdict.split_by_comparison(whole)
     assert [p.run.experiment.variants for p in (one, two)] == [["platform", "virtual"], ["platform", "virtual-small"]]
     assert {c.of for c in one.verdict.comparisons} == {"virtual"}
     assert len(one.verdict.comparisons) + len(two.verdict.comparisons) == len(whole.verdict.comparisons)
@@ -287,7 +287,7 @@ def test_a_report_shows_each_comparison_of_several_variants_by_itself() -> None:
     markdown = report.markdown.render([one, two])
     assert "## blocking, virtual-small under 1 CPU" in markdown
     assert "1.5 times the throughput" in report.html.render([two])
-    assert verdict.pairs(verdict.analyse(builders.run())) == [verdict.analyse(builders.run())]
+    assert verdict.split_by_comparison(builders.analysed(builders.run())) == [builders.analysed(builders.run())]
 
 
 def test_a_block_counts_with_all_its_variants_or_not_at_all() -> None:
@@ -295,6 +295,6 @@ def test_a_block_counts_with_all_its_variants_or_not_at_all() -> None:
     late = run.blocks[2]
     lost = [t.model_copy(update={"started": t.started + 1}) if t.variant == "virtual-small" else t for t in late.trials]
     run.blocks[2] = late.model_copy(update={"trials": lost})
-    a = verdict.analyse(run)
+    a = builders.analysed(run)
     assert (a.verdict.n, a.verdict.valid) == (5, False)
-    assert [p.verdict.n for p in verdict.pairs(a)] == [5, 5]
+    assert [p.verdict.n for p in verdict.split_by_comparison(a)] == [5, 5]

@@ -5,14 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.support import builders
-from vtlab.analysis import verdict
 from vtlab.model.records import Comparison
 from vtlab.model.run import Run
 from vtlab.report import words
 
 
 def say(run: Run) -> list[str | None]:
-    a = verdict.analyse(run)
+    a = builders.analysed(run)
     v, c = a.verdict, a.verdict.comparisons[0]
     return [
         words.headline(c),
@@ -76,7 +75,7 @@ def test_an_invalid_run_says_so() -> None:
     assert validity == "Not valid: 0 of 3 planned blocks count. Do not decide by this run."
     assert hint == "See the reasons for the rejected blocks."
     assert constraints == ["no block counts, so nothing is known."] * 2
-    short = verdict.analyse(builders.run(blocks=2, planned=4, rejected={1: "oom"}))
+    short = builders.analysed(builders.run(blocks=2, planned=4, rejected={1: "oom"}))
     assert words.validity(short) == "Not valid: 2 of 4 planned blocks count, 1 rejected. Do not decide by this run."
 
 

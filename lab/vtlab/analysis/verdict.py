@@ -17,9 +17,8 @@ from vtlab.analysis import checks, laws, statistics
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Bottleneck, Comparison, Rejection, Trial, VariantResult, Verdict
 from vtlab.model.run import Analysis, Run
+from vtlab.planning.plan import FULL_RUN
 
-#: Blocks of a full run; fewer is a quick look.
-FULL_RUN = 6
 PERCENTILES = ("p50", "p90", "p95", "p99", "p99_9")
 
 Better = Literal["higher", "lower"]
@@ -50,11 +49,6 @@ METRICS: dict[str, Metric] = {
 }
 
 
-def analyse(run: Run) -> Analysis:
-    """One run on its own."""
-    return analyse_all([run])[0]
-
-
 def analyse_all(runs: Sequence[Run]) -> list[Analysis]:
     """The runs of one report, in order.
 
@@ -74,27 +68,27 @@ def analyse_all(runs: Sequence[Run]) -> list[Analysis]:
     )
     family = sum(p is not None for p in adjusted)
     given = iter(adjusted)
-    found = []
+    analyses = []
     for run, (accepted, rejected, comparisons), ok in zip(runs, judged, complete, strict=True):
         primaries = [_adjusted(c, next(given), family) for c in _primaries(run.experiment, comparisons)]
         if not ok:
             primaries = [c.model_copy(update={"verdict": "inconclusive"}) for c in primaries]
         others = [c for c in comparisons if c.metric != run.experiment.primary]
-        found.append(_analysis(run, accepted, rejected, [*primaries, *others]))
-    return found
+        analyses.append(_analysis(run, accepted, rejected, [*primaries, *others]))
+    return analyses
 
 
 def _primaries(experiment: Experiment, comparisons: Sequence[Comparison]) -> list[Comparison]:
     return [c for c in comparisons if c.metric == experiment.primary]
 
 
-def pairs(analysis: Analysis) -> list[Analysis]:
+def split_by_comparison(analysis: Analysis) -> list[Analysis]:
     """One analysis for each comparison of an experiment of more than two variants, for the report: of each with the
     first. The validity checks are still of them all, for a block counts with all its variants or not at all."""
     over, *others = analysis.run.experiment.variants
     if len(others) == 1:
         return [analysis]
-    found = []
+    compared = []
     for of in others:
         verdict = analysis.verdict.model_copy(
             update={
@@ -103,16 +97,16 @@ def pairs(analysis: Analysis) -> list[Analysis]:
             }
         )
         experiment = analysis.run.experiment.model_copy(update={"variants": [over, of]})
-        found.append(replace(analysis, run=replace(analysis.run, experiment=experiment), verdict=verdict))
-    return found
+        compared.append(replace(analysis, run=replace(analysis.run, experiment=experiment), verdict=verdict))
+    return compared
 
 
 def _judge(run: Run) -> tuple[list[Block], list[Rejection], list[Comparison]]:
-    accepted, rejected = count(run)
+    accepted, rejected = select_blocks(run)
     return accepted, rejected, _comparisons(run.experiment, accepted)
 
 
-def count(run: Run) -> tuple[list[Block], list[Rejection]]:
+def select_blocks(run: Run) -> tuple[list[Block], list[Rejection]]:
     """The blocks that count: the first of those without a reason against them, one per block number.
 
     Any further block is set aside with that reason, so that measuring on cannot change a verdict.
@@ -134,12 +128,14 @@ def count(run: Run) -> tuple[list[Block], list[Rejection]]:
 
 def _comparisons(experiment: Experiment, accepted: Sequence[Block]) -> list[Comparison]:
     over, *others = experiment.variants
-    found = [_primary(experiment, accepted, of, over) for of in others]
+    comparisons = [_primary(experiment, accepted, of, over) for of in others]
     for of in others:
         for name in METRICS:
             if name != experiment.primary and (logs := _log_ratios(name, accepted, of, over)):
-                found.append(_comparison(name, of, over, logs, _overloads(experiment, name, accepted, (of, over))))
-    return found
+                comparisons.append(
+                    _comparison(name, of, over, logs, _overloads(experiment, name, accepted, (of, over)))
+                )
+    return comparisons
 
 
 def _log_ratios(metric: str, accepted: Sequence[Block], of: str, over: str) -> list[float]:
@@ -198,7 +194,7 @@ def _comparison(metric: str, of: str, over: str, logs: Sequence[float], overload
 def _primary(experiment: Experiment, accepted: Sequence[Block], of: str, over: str) -> Comparison:
     """The primary comparison, its verdict not yet adjusted.
 
-    Overload, on a latency (DESIGN 5.9): where one variant was overloaded in every block and the other in
+    Overload, on a latency: where one variant was overloaded in every block and the other in
     none, the other is faster, and the ratio None, for the overloaded one's latency has no bound. Where it
     was overloaded in some blocks only, its measured latencies are below the true ones; the interval can
     then show that the other is faster, but neither that it is slower nor that they are alike. Where both
@@ -227,8 +223,8 @@ def _primary(experiment: Experiment, accepted: Sequence[Block], of: str, over: s
     possible = {of: "slower", over: "faster"}
     if overloaded and (len(overloaded) > 1 or outcome != possible[overloaded[0]]):
         outcome = "inconclusive"
-    found = _comparison(metric, of, over, logs, overloaded)
-    return found.model_copy(update={"p_t": e.p_t, "p_sign_flip": e.p_sign_flip, "verdict": outcome})
+    comparison = _comparison(metric, of, over, logs, overloaded)
+    return comparison.model_copy(update={"p_t": e.p_t, "p_sign_flip": e.p_sign_flip, "verdict": outcome})
 
 
 def _adjusted(primary: Comparison, p: float | None, family: int) -> Comparison:
@@ -258,14 +254,14 @@ def _analysis(run: Run, accepted: list[Block], rejected: list[Rejection], compar
         quick=n < FULL_RUN,
         limits=experiment.limits,
         comparisons=comparisons,
-        variants={v: _variant(laws.measured(accepted, experiment, v)) for v in experiment.variants},
+        variants={v: _summarise_variant(laws.measured(accepted, experiment, v)) for v in experiment.variants},
         rejected=rejected,
         environment=_environment(run, accepted or run.blocks),
     )
     return Analysis(run, accepted, rejected, verdict, checks.results(accepted or run.blocks, experiment))
 
 
-def _variant(m: laws.Measured) -> VariantResult:
+def _summarise_variant(m: laws.Measured) -> VariantResult:
     """One variant over the blocks that count; without any, throughput 0 and nothing known."""
     throughput = m.throughput or 0.0
     latency = {"mean": _weighted(METRICS["latency_mean"], [t for t in m.trials if t.latency.count])}
@@ -312,7 +308,7 @@ def _pinned(m: laws.Measured) -> dict[str, float]:
 
 
 def _environment(run: Run, blocks: Sequence[Block]) -> dict[str, Any]:
-    """What a reader needs to trust or repeat it: the manifest, and what each JVM said of itself."""
+    """What a reader needs to trust or repeat it: the manifest, and what each JVM told of itself."""
     m = run.manifest
     instances = {i.variant: i for block in reversed(blocks) for i in block.instances}
     return {

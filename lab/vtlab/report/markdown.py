@@ -50,12 +50,12 @@ def _run(analysis: Analysis) -> list[str]:
     lines = [f"## {escaped(f'{sections.title(analysis)} {sections.under(analysis)}')}", ""]
     invalid = words.validity(analysis)
     lines += [f"> **{escaped(invalid)}**", ""] if invalid else []
-    said = [
+    explanation = [
         words.sentence(c, v.n, v.confidence, v.margin),
         words.hint(c, v.n, v.margin),
         words.quick(analysis),
     ]
-    lines += [escaped(" ".join(s for s in said if s)), ""]
+    lines += [escaped(" ".join(s for s in explanation if s)), ""]
     if v.n:
         sentences = {n: words.bottleneck(v.variants[n], run.experiment) for n in sections.names(analysis)}
         lines += [f"- {escaped(f'{n}: {sentence}')}" for n, sentence in sentences.items()]

@@ -138,14 +138,14 @@ def names(analysis: Analysis) -> list[str]:
 
 def performance(analysis: Analysis) -> list[Panel]:
     """Throughput and latency by variant."""
-    every = names(analysis)
-    throughput = [(n, [t.throughput for t in trials(analysis, n)]) for n in every]
-    p99 = [(n, [t.latency.p99 for t in trials(analysis, n) if t.latency.p99 is not None]) for n in every]
+    variants = names(analysis)
+    throughput = [(n, [t.throughput for t in trials(analysis, n)]) for n in variants]
+    p99 = [(n, [t.latency.p99 for t in trials(analysis, n) if t.latency.p99 is not None]) for n in variants]
     results = analysis.verdict.variants
     experiment = analysis.run.experiment
     publication = experiment.publication if experiment.of_published_size() else None
-    published = {n: f.throughput for n, f in publication.figures.items() if n in every} if publication else {}
-    found = [
+    published = {n: f.throughput for n, f in publication.figures.items() if n in variants} if publication else {}
+    panels = [
         Panel(
             "Throughput",
             charts.dots(throughput, "OK requests per second in each trial", figures.rate, published),
@@ -153,18 +153,20 @@ def performance(analysis: Analysis) -> list[Panel]:
         )
     ]
     if any(values for _, values in p99):
-        found.append(
+        panels.append(
             Panel(
                 "Latency p99",
                 charts.dots(p99, "Client latency p99 in each trial", figures.duration),
                 "As the client sees it, queueing included.",
             )
         )
-    by_percentile = [(n, [results[n].latency.get(key) for key in PERCENTILES.values()]) for n in every if n in results]
+    by_percentile = [
+        (n, [results[n].latency.get(key) for key in PERCENTILES.values()]) for n in variants if n in results
+    ]
     curve = charts.percentiles(by_percentile, list(PERCENTILES))
     if curve:
-        found.append(Panel("Latency by percentile", curve, "Logarithmic. No mark: too few samples."))
-    return found
+        panels.append(Panel("Latency by percentile", curve, "Logarithmic. No mark: too few samples."))
+    return panels
 
 
 def latency(analysis: Analysis) -> Table:
@@ -253,16 +255,18 @@ _OVER_TIME: tuple[tuple[str, str, Format, str], ...] = (
 
 def over_time(analysis: Analysis) -> list[Panel]:
     """Resource use over the first accepted block that has samples."""
-    found = sampled(analysis)
-    if not found:
+    with_samples = sampled(analysis)
+    if not with_samples:
         return []
-    block, series = found
-    every = names(analysis)
-    windows = [Window(every.index(t.variant), t.variant, t.start, t.end) for t in block.trials if t.variant in every]
+    block, series = with_samples
+    variants = names(analysis)
+    windows = [
+        Window(variants.index(t.variant), t.variant, t.start, t.end) for t in block.trials if t.variant in variants
+    ]
     cpu = analysis.run.experiment.limits.cpu
     panels = []
     for name, title, form, caption in _OVER_TIME:
-        lines = [(v, series.get(v, {}).get(name, [])) for v in every]
+        lines = [(v, series.get(v, {}).get(name, [])) for v in variants]
         limit = (
             (cpu, f"limit {figures.cores(cpu)}") if name == "cpu_cores" and analysis.run.manifest.cpu_limited else None
         )
@@ -392,7 +396,7 @@ def benchmark(scores: Sequence[Score]) -> Table:
     """What JMH measured."""
     head = ["tasks", "executor", "published", "expected", "ours", "99.9 %", "n"]
     caption = "Milliseconds that all tasks take together, with JMH's interval."
-    rows = [[each.benchmark, each.executor, *_milliseconds(each)] for each in scores]
+    rows = [[score.benchmark, score.executor, *_milliseconds(score)] for score in scores]
     return Table(caption, head, rows, numeric=(2, 3, 4, 5, 6))
 
 

@@ -22,7 +22,7 @@ _STYLES = {
 
 def render(analyses: Sequence[Analysis]) -> RenderableType:
     """One paragraph per run: verdict, ratio and interval, what limits each variant."""
-    return _Paragraphs([_run(pair) for a in analyses for pair in verdict.pairs(a)])
+    return _Paragraphs([_run(pair) for a in analyses for pair in verdict.split_by_comparison(a)])
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ def _run(analysis: Analysis) -> list[Text]:
         lines.append(Text(f"✕ {invalid}", "bold red"))
     label = (f"{words.SYMBOLS[outcome]} {outcome}", _STYLES[outcome])
     lines.append(Text.assemble(label, "  ", (words.headline(c), "bold")))
-    said = [words.sentence(c, v.n, v.confidence, v.margin), words.hint(c, v.n, v.margin)]
-    lines += [Text(s) for s in said if s]
+    explanation = [words.sentence(c, v.n, v.confidence, v.margin), words.hint(c, v.n, v.margin)]
+    lines += [Text(s) for s in explanation if s]
     if quick:
         lines.append(Text(quick, "yellow"))
     if v.n:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import statistics as middle
 
-from vtlab.analysis.verdict import FULL_RUN
 from vtlab.catalogue import resources
 from vtlab.catalogue.resources import RESOURCES
 from vtlab.model.experiment import ClosedLoad, Experiment
@@ -12,6 +11,7 @@ from vtlab.model.records import Block, Comparison, VariantResult
 from vtlab.model.run import Analysis
 from vtlab.model.units import percent
 from vtlab.model.variant import kind
+from vtlab.planning.plan import FULL_RUN
 
 #: From this ratio on "x times" reads better than a percentage.
 TIMES = 1.5
