@@ -15,8 +15,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from vtlab import doctor, jmh, reproductions, results, session
-from vtlab.errors import BadInput, Interrupted, InvalidRun, LabError
+from vtlab import doctor, jmh, reproductions, session
+from vtlab.errors import BadInput, Interrupted, LabError
 from vtlab.model import experiment, normalised, units
 from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.planning import plan
@@ -119,45 +119,19 @@ def reproduce(
     """Measure what was published, and show it beside ours and what the operational laws allow."""
     shown = Console(soft_wrap=True, stderr=True) if as_json else console
     failed: LabError | None = None
-    if again is None:
-        every = session.resolve(experiment.names(session.EXPERIMENTS))
-        asked = reproductions.chosen(every, numbers or [], published)
-        planned = plan.runs(asked, [])
-        label = "-".join(["reproduce", *dict.fromkeys(numbers or [])])
-        folder = session.begin(planned, _options(1 if quick else 3, seed, root, False), label)
-        if any(each.publication and each.publication.number == "001" for each in asked):
-            shown.print("001: JMH, it takes minutes")
-            more = ("-p", f"iterations={jmh.PUBLISHED_ITERATIONS}") if published else ()
-            try:
-                benchmark.run(folder, root.resolve(), session.REPOSITORY, jmh.options(quick, more))
-            except Interrupted:
-                raise
-            except LabError as error:
-                # The rest can be measured without it.
-                shown.print(f"001: {error}", highlight=False)
-                failed = error
-        try:
-            session.go_on(folder, root, shown)
-        except InvalidRun as error:
-            failed = error
-    else:
+    if again:
         folder = again.resolve()
-    found = reproductions.rows(session.analyses(folder))
-    if not found:
-        raise BadInput(f"{folder} has no reproduction of a publication", "vtlab reproduce makes them")
-    scores = jmh.read(folder / jmh.FILE) if (folder / jmh.FILE).is_file() else []
-    tables = [reproductions.markdown(found), *([reproductions.benchmark_markdown(scores)] if scores else [])]
-    results.write_atomic(folder / "reproductions.md", "\n".join(tables))
-    results.write_atomic(folder / "reproductions.json", reproductions.document(found, scores))
+    else:
+        options = _options(1 if quick else 3, seed, root, no_cpu_limit=False)
+        folder, failed = reproductions.run(numbers or [], options, quick=quick, as_published=published, console=shown)
+    reproduced = reproductions.read(folder)
+    reproductions.write(folder, reproduced)
     if as_json:
-        print(reproductions.document(found, scores), end="")
+        print(reproductions.document(reproduced), end="")
     else:
         shown.print()
-        Console().print(reproductions.tables(found))
-        if scores:
-            shown.print()
-            Console().print(reproductions.benchmark(scores))
-        if not scores and any(row.number == "001" for row in found):
+        Console().print(reproductions.tables(reproduced))
+        if reproduced.lacks_jmh:
             shown.print("\n001: the rows of JMH are missing here; make jmh measures them alone", highlight=False)
         shown.print(f"\ntables: {folder / 'reproductions.md'}", highlight=False)
     if failed:
@@ -181,7 +155,7 @@ def jmh_(
         file = benchmark_in_cluster.run(folder, root.resolve(), where, options)
     else:
         file = benchmark.run(folder, root.resolve(), session.REPOSITORY, options)
-    Console().print(reproductions.benchmark(jmh.read(file)))
+    Console().print(reproductions.benchmark_table(jmh.read(file)))
     console.print(f"\nresult: {file}", highlight=False)
 
 

@@ -10,13 +10,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from vtlab.model import earlier
 from vtlab.model.records import VERSION
 
 Document = Mapping[str, Any]
 
-#: Keys of an experiment in version 1, and what they are called now.
-_EXPERIMENT = {"ideal": "expected"}
-_WINDOWS = {"spread": "ramp_up", "measure_of": "measure_by_variant", "drain": "wait_for_answers"}
 #: Figures of a trial: the resource ``users`` is the ``load``.
 _SERVER = {f"{figure}_users": f"{figure}_load" for figure in ("capacity", "utilization", "demand")}
 
@@ -25,20 +23,18 @@ def manifest(document: Document) -> Document:
     """``manifest.json``."""
     if not _is_first(document):
         return document
-    # Version 1 has the run's name only within its id, after the time.
+    # Version 1 has the run's name only within its id, after the time, and the publication within the experiment.
     name = re.sub(r"^\d{8}T\d{6}Z-", "", str(document.get("run_id", "")))
-    return {**document, "version": VERSION, "name": name, "experiment": experiment(document.get("experiment", {}))}
+    experiment = earlier.experiment(document.get("experiment", {}))
+    publication = _publication(experiment.pop("publication", None))
+    return {**document, "version": VERSION, "name": name, "experiment": experiment, "publication": publication}
 
 
-def experiment(document: Document) -> Document:
-    """An experiment, as a manifest has it. What paced the users then has no part in a report."""
-    renamed = _renamed(document, _EXPERIMENT)
-    if "windows" in renamed:
-        renamed["windows"] = _renamed(renamed["windows"], _WINDOWS)
-    publication = renamed.get("publication") or {}
-    if publication.get("sizes"):
-        renamed["publication"] = {**publication, "sizes": experiment(publication["sizes"])}
-    return renamed
+def _publication(document: Document | None) -> Document | None:
+    if document is None:
+        return None
+    figures = {name: _renamed(figure, {"said": "text"}) for name, figure in document.get("figures", {}).items()}
+    return {**document, "figures": figures}
 
 
 def block(document: Document) -> Document:

@@ -19,6 +19,7 @@ from vtlab import __version__, results, runner, services
 from vtlab.analysis import asserts, checks, statistics, verdict
 from vtlab.errors import BadInput, BlockFault, Interrupted, InvalidRun, LabError, PrerequisiteMissing
 from vtlab.host import machine, processes, tools
+from vtlab.model import publication
 from vtlab.model.experiment import Experiment, load
 from vtlab.model.records import Facts, Manifest
 from vtlab.model.run import Analysis, Run
@@ -67,6 +68,7 @@ def begin(planned: Sequence[plan.PlannedRun], options: Options, label: str) -> P
     cluster = options.cluster.named() if options.cluster else None
     for run in planned if cluster else ():
         _refuse_other_services(run.experiment)
+    publications = publication.load()
     found = [release.facts(cluster, run.experiment) if cluster else _facts(run.experiment) for run in planned]
     now = datetime.now(UTC)
     seed = options.seed if options.seed is not None else int(now.strftime("%Y%m%d"))
@@ -77,6 +79,7 @@ def begin(planned: Sequence[plan.PlannedRun], options: Options, label: str) -> P
             run,
             facts,
             run_id=f"{now:%Y%m%dT%H%M%SZ}-{run.name}",
+            publication=publication.of(run.experiment, publications),
             started=now.isoformat(timespec="seconds"),
             blocks=options.blocks,
             max_rejected=plan.max_rejected(options.blocks) if options.max_rejected is None else options.max_rejected,

@@ -6,6 +6,7 @@ from typing import Any
 
 from vtlab.model import earlier, normalised
 from vtlab.model.experiment import Experiment
+from vtlab.model.publication import Publication
 
 WINDOWS: dict[str, Any] = {
     "warmup_users": 4,
@@ -38,12 +39,14 @@ STORED: dict[str, Any] = {
 
 
 def test_has_todays_keys_and_the_same_pacing() -> None:
-    today = Experiment.model_validate(earlier.experiment(STORED))
+    document = earlier.experiment(STORED)
+    publication = Publication.model_validate(document.pop("publication"))
+    today = Experiment.model_validate(document)
     assert today.expected == {"virtual": 80}
     windows = normalised.normalise(today).windows
     assert (windows.ramp_up, windows.measure_by_variant, windows.wait_for_answers) == (200, {"platform": 50_000}, False)
     assert normalised.normalise(today).load.model_dump()["round"] == {"virtual": 1250}
-    published = normalised.normalise(today.as_published())
+    published = normalised.normalise(publication.in_published_size(today))
     assert (published.load.model_dump()["round"], published.windows.ramp_up) == ({"virtual": 3125}, 1000)
 
 

@@ -28,11 +28,6 @@ def changed(**paths: Any) -> str:
 
 
 OLD_WINDOWS = {"warmup_users": 1, "warmup_load": "1s", "spread": "1s", "measure": "1s"}
-GREEN_LOAD = {"model": "closed", "users": 1, "round": {"green": "1s"}}
-
-
-def published(**sizes: Any) -> dict[str, Any]:
-    return {"number": "009", "title": "t", "setting": "s", "explanation": "e", "sizes": sizes}
 
 
 @pytest.mark.parametrize("name", experiment.names(session.EXPERIMENTS))
@@ -65,8 +60,8 @@ def test_the_experiments_of_the_issue_are_there() -> None:
         (changed(windows__spread="1s"), "windows.spread: its new name is windows.ramp_up"),
         (changed(windows__measure_of={}), "windows.measure_of: its new name is windows.measure_by_variant"),
         (changed(windows__drain=False), "windows.drain: its new name is windows.wait_for_answers"),
-        (changed(publication=published(windows=OLD_WINDOWS)), "windows.spread: its new name is windows.ramp_up"),
-        (changed(publication=published(load=GREEN_LOAD)), "publication.sizes.load.round names 'green'"),
+        (changed(windows=OLD_WINDOWS), "windows.spread: its new name is windows.ramp_up"),
+        (changed(publication={}), "publication: publications are in lab/publications/NNN.json now"),
         (changed(load__userz=3), "load.userz: unknown key"),
         (changed(load__users=-5), "load.users: Input should be greater than 0"),
         (changed(load__users=0), "load.users: Input should be greater than 0"),
@@ -133,12 +128,3 @@ def test_a_variants_properties_are_what_makes_it() -> None:
     assert experiment.parse(json.dumps(found.document()), "there") == found
     with pytest.raises(KeyError):
         found.properties_of("green")
-
-
-def test_a_publication_names_variants_of_the_experiment() -> None:
-    figure = {"said": "1/s", "throughput": 1}
-    publication = {"number": "009", "title": "t", "setting": "s", "explanation": "e", "figures": {"green": figure}}
-    with pytest.raises(BadInput, match=r"publication\.figures names 'green'"):
-        experiment.parse(changed(publication=publication), "here")
-    with pytest.raises(BadInput, match=r"publication\.number"):
-        experiment.parse(changed(publication={**publication, "number": "9", "figures": {}}), "here")

@@ -57,9 +57,11 @@ def test_scores_stand_beside_what_was_published_and_the_law(tmp_path: Path) -> N
     # Another size than the published one has no published figure.
     assert (hashes.published, hashes.expected, long.published) == (None, None, 6350)
     text = io.StringIO()
-    Console(width=120, file=text).print(reproductions.benchmark([pool8, virtual]))
+    Console(width=120, file=text).print(reproductions.benchmark_table([pool8, virtual]))
     assert "3,168 ms" in text.getvalue()
-    assert "| waits | virtual | 54 ms | 50 ms | 51.2 ms |" in reproductions.benchmark_markdown([virtual])
+    assert "| waits | virtual | 54 ms | 50 ms | 51.2 ms |" in reproductions.markdown(
+        reproductions.Reproductions([], [virtual])
+    )
 
 
 @pytest.mark.parametrize(

@@ -63,16 +63,12 @@ def test_it_is_not_resumed(recorded: Path) -> None:
     assert "vtlab run recorded.json --blocks 2" in caught.value.fix
 
 
-def test_the_keys_of_an_experiment_have_the_names_of_today() -> None:
-    windows = {"spread": "1s", "measure_of": {"virtual": "9s"}, "drain": False, "measure": "5s"}
-    now = {"ramp_up": "1s", "measure_by_variant": {"virtual": "9s"}, "wait_for_answers": False, "measure": "5s"}
-    of_0_1 = {"name": "x", "ideal": {"virtual": 9}, "windows": windows, "publication": {"sizes": {"windows": windows}}}
-    assert migration.experiment(of_0_1) == {
-        "name": "x",
-        "expected": {"virtual": 9},
-        "windows": now,
-        "publication": {"sizes": {"windows": now}},
-    }
+def test_the_publication_of_an_experiment_is_that_of_the_manifest() -> None:
+    publication = {"number": "009", "figures": {"virtual": {"said": "9/s", "throughput": 9}}}
+    document = {"version": 1, "run_id": "x", "experiment": {"name": "x", "publication": publication}}
+    manifest = migration.manifest(document)
+    assert "publication" not in manifest["experiment"]
+    assert manifest["publication"] == {"number": "009", "figures": {"virtual": {"text": "9/s", "throughput": 9}}}
 
 
 @pytest.mark.parametrize("migrate", [migration.manifest, migration.block])

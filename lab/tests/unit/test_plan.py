@@ -50,7 +50,6 @@ def test_an_aa_run_has_the_same_variant_twice() -> None:
 
 @pytest.mark.parametrize("name", names(session.EXPERIMENTS))
 def test_an_aa_run_is_stored_as_a_valid_experiment(name: str) -> None:
-    # A publication's figures are those of variants that it does not have.
     same = plan.identical(load(name, session.EXPERIMENTS), "platform")
     assert parse(json.dumps(same.document()), name).variants == ["platform-a", "platform-b"]
 

@@ -107,40 +107,12 @@ class Properties(_Strict):
     jvm_flags: Annotated[list[str], Field(description="of this variant alone")] = []
 
 
-class PublishedFigure(_Strict):
-    """What was published of one variant."""
-
-    said: Annotated[str, Field(min_length=1, description="as it was published: 39.3/s, 16,217 ms")]
-    throughput: Annotated[float, Field(gt=0, description="the same in requests per second")]
-
-
-class Sizes(_Strict):
-    """Other sizes than the experiment's own."""
-
-    request: Request | None = None
-    load: Load | None = None
-    windows: Windows | None = None
-    max_response: Duration | None = None
-
-
-class Publication(_Strict):
-    """The published result that an experiment reproduces, and why it came out as it did."""
-
-    number: Annotated[str, Field(pattern=r"^\d{3}$")]
-    title: Annotated[str, Field(min_length=1)]
-    setting: Annotated[str, Field(min_length=1, description="what was measured, as published")]
-    figures: Annotated[dict[str, PublishedFigure], Field(description="by variant")] = {}
-    explanation: Annotated[str, Field(min_length=1)]
-    sizes: Annotated[Sizes | None, Field(description="as published, where the experiment's own are smaller")] = None
-
-
 class Experiment(_Strict):
     """One experiment. Unknown keys are errors."""
 
     schema_: Annotated[str | None, Field(alias="$schema", description="this schema, for editors")] = None
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
     description: Annotated[str, Field(min_length=1)]
-    publication: Publication | None = None
     service: Annotated[
         str | None, Field(description="a JSON file that describes the service; none: the lab's sample application")
     ] = None
@@ -201,15 +173,11 @@ class Experiment(_Strict):
 
     @model_validator(mode="after")
     def _names_its_variants(self) -> Experiment:
-        publication = self.publication
-        sizes = publication.sizes if publication else None
         by_variant: dict[str, Iterable[str]] = {
             "properties": self.properties,
-            "publication.figures": publication.figures if publication else (),
             "expected": self.expected,
             "windows.measure_by_variant": self.windows.measure_by_variant,
             "load.round": _rounds(self.load),
-            "publication.sizes.load.round": _rounds(sizes.load) if sizes and sizes.load else (),
         }
         for key, names in by_variant.items():
             for name in names:
@@ -239,22 +207,6 @@ class Experiment(_Strict):
     def document(self) -> dict[str, Any]:
         """This experiment as JSON, complete: what has a default is written out."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
-
-    def as_published(self) -> Experiment:
-        """The same with the published sizes; itself where these are its own."""
-        sizes = self.publication.sizes if self.publication else None
-        if sizes is None:
-            return self
-        return Experiment.model_validate(self.document() | sizes.model_dump(mode="json", exclude_none=True))
-
-    def of_published_size(self) -> bool:
-        """Whether requests and think time are the published ones: of others the figures cannot be compared."""
-        sizes = self.publication.sizes if self.publication else None
-        if sizes is None:
-            return True
-        loads = (self.load, sizes.load or self.load)
-        think = [load.think_time if isinstance(load, ClosedLoad) else None for load in loads]
-        return self.request == (sizes.request or self.request) and think[0] == think[1]
 
     def window_of(self, name: str) -> str:
         """The length of this variant's windows."""
@@ -313,6 +265,8 @@ def _place(loc: tuple[int | str, ...]) -> str:
 def _words(error: Any) -> str:
     if error["type"] == "extra_forbidden":
         names = [str(part) for part in error["loc"]]
+        if names == ["publication"]:
+            return "publications are in lab/publications/NNN.json now"
         new = _RENAMED.get(".".join(names[-2:])) or _RENAMED.get(".".join(names))
         return f"its new name is {new}" if new else "unknown key"
     if error["type"] == "missing":

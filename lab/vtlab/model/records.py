@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, field_serializer
 
 from vtlab.catalogue.names import MetricName
 from vtlab.model.experiment import Experiment, Limits
+from vtlab.model.publication import Publication
 
 #: Of the manifest, the lines of ``trials.jsonl`` and the verdict; ``vtlab.migration`` reads version 1.
 VERSION: Literal[2] = 2
@@ -168,6 +169,8 @@ class Manifest(Record):
     cluster: dict[str, str] = {}
     #: The experiment as resolved: overrides such as ``--cpu`` applied.
     experiment: Experiment
+    #: What the experiment reproduces.
+    publication: Publication | None = None
     blocks: int
     seed: int
     #: Attempts in all blocks together that may be rejected before the run is invalid.

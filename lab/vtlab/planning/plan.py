@@ -58,7 +58,6 @@ def identical(experiment: Experiment, kind: str) -> Experiment:
     return experiment.model_copy(
         update={
             "variants": names,
-            "publication": None,
             "properties": {},
             "load": load,
             "windows": windows,

@@ -143,8 +143,9 @@ def performance(analysis: Analysis) -> list[Panel]:
     p99 = [(n, [t.latency.p99 for t in trials(analysis, n) if t.latency.p99 is not None]) for n in variants]
     results = analysis.verdict.variants
     experiment = analysis.run.experiment
-    publication = experiment.publication if experiment.of_published_size() else None
-    published = {n: f.throughput for n, f in publication.figures.items() if n in variants} if publication else {}
+    publication = analysis.run.manifest.publication
+    comparable = publication.figures if publication and publication.is_published_size(experiment) else {}
+    published = {n: figure.throughput for n, figure in comparable.items() if n in variants}
     panels = [
         Panel(
             "Throughput",
