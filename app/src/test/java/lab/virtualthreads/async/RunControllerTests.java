@@ -105,7 +105,7 @@ class RunControllerTests {
 	@ValueSource(strings = { "bounded", "virtual" })
 	void answersAProblemWhenInterruptedAndLeavesNoTasksBehind(String executor) throws Exception {
 		FutureTask<MvcTestResult> request = new FutureTask<>(
-				() -> get("/run/cpu?tasks=1000&limit=1000000&executor=" + executor));
+				() -> get("/run/cpu?tasks=1000&limit=200000&executor=" + executor));
 		Thread user = Thread.ofPlatform().start(request);
 		await().until(() -> user.getState() == Thread.State.WAITING);
 		user.interrupt();

@@ -1,0 +1,320 @@
+package lab.virtualthreads;
+
+import java.net.http.HttpRequest.BodyPublishers;
+import java.net.http.HttpResponse;
+import java.time.Duration;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.regex.MatchResult;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+
+import io.micrometer.java21.instrument.binder.jdk.VirtualThreadMetrics;
+import org.junit.jupiter.api.Nested;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.AfterParameterizedClassInvocation;
+import org.junit.jupiter.params.BeforeParameterizedClassInvocation;
+import org.junit.jupiter.params.Parameter;
+import org.junit.jupiter.params.ParameterizedClass;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import tools.jackson.databind.JsonNode;
+
+import static lab.virtualthreads.LabApp.json;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+/**
+ * A servlet variant serves the workloads on its kind of thread, the management port on platform threads, and has every
+ * meter that vtlab reads, under the names that vtlab reads.
+ */
+@Tag("context")
+@ParameterizedClass
+@EnumSource
+class LabApplicationTests {
+
+	private static LabApp app;
+
+	@Parameter
+	private Variant variant;
+
+	@BeforeParameterizedClassInvocation
+	static void start(Variant variant) {
+		app = LabApp.start(variant);
+	}
+
+	@AfterParameterizedClassInvocation
+	static void stop() {
+		app.close();
+	}
+
+	@Test
+	void runsOnTheThreadOfTheVariant() {
+		HttpResponse<String> response = app.get("/thread?duration=1ms");
+		assertThat(response.statusCode()).isEqualTo(200);
+		assertThat(response.headers().firstValue("Content-Type")).contains("application/json");
+		assertThat(json(response).propertyNames()).containsExactly("isVirtual", "threadName");
+		assertThat(json(response).get("isVirtual").booleanValue()).isEqualTo(this.variant.isVirtual());
+		assertThat(json(response).get("threadName").stringValue()).matches(this.variant.isVirtual()
+				? "VirtualThread\\[#\\d+,tomcat-handler-\\d+]/runnable@ForkJoinPool-1-worker-\\d+" : "http-nio-.+-exec-\\d+");
+	}
+
+	/** As Tomcat decodes it; the check of queries is in QueryCheckTests. */
+	@Test
+	void namesTheParameterOverHttp() {
+		JsonNode problem = assertProblem(app.get("/thread?duration"), 400);
+		assertThat(problem.get("parameter").stringValue()).isEqualTo("duration");
+		assertProblem(app.get("/thread?duration=1ms&users=5&users=6"), 400);
+		assertProblem(app.get("/thread?duration=%FF"), 400);
+	}
+
+	@ParameterizedTest
+	@ValueSource(strings = { "/thread?duration=%zz", "/thread?duration=5s%", "/thread?duration=5s|" })
+	void refusesQueriesThatCannotBeDecoded(String path) {
+		assertThat(app.getMalformed(path)).startsWith("HTTP/1.1 400 ");
+	}
+
+	@ParameterizedTest
+	@ValueSource(strings = { "/", "/error", "/actuator", "/actuator/health", "/actuator/prometheus" })
+	void answersUnknownPathsOfTheContainerToo(String path) {
+		assertProblem(app.get(path), 404);
+	}
+
+	@ParameterizedTest
+	@ValueSource(strings = { "TRACE", "BREW" })
+	void answersMethodsThatTheContainerRefuses(String method) {
+		assertProblem(app.send(app.request("/thread?duration=1ms").method(method, BodyPublishers.noBody())), 405);
+	}
+
+	@Nested
+	class Metrics {
+
+		@Test
+		void countRequestsInAHistogramUpToAMinute() {
+			app.get("/thread?duration=1ms");
+			await().untilAsserted(() -> assertThat(
+					app.metric("http_server_requests_seconds_count", "uri=\"/thread\"", "status=\"200\""))
+				.isGreaterThanOrEqualTo(1));
+			for (String bound : List.of("0.001", "60.0", "+Inf")) {
+				assertThat(app.metric("http_server_requests_seconds_bucket", "uri=\"/thread\"", "status=\"200\"",
+						"le=\"" + bound + "\""))
+					.isNotNaN();
+			}
+		}
+
+		@Test
+		void countRequestsInFlight() {
+			await().until(() -> app.inFlight() == 0);
+			try (LabApp.Gate gate = app.shutGate()) {
+				CompletableFuture<HttpResponse<String>> response = app.getAsync("/thread?duration=1ms");
+				await().until(() -> app.inFlight() == 1);
+				gate.open();
+				assertThat(response.join().statusCode()).isEqualTo(200);
+			}
+			await().until(() -> app.inFlight() == 0);
+		}
+
+		@Test
+		void countThreadsAndConnectionsOfTomcat() {
+			if (variant.isVirtual()) {
+				assertThat(app.metric("tomcat_threads_busy_threads")).isEqualTo(-1);
+				assertThat(app.metric("tomcat_threads_config_max_threads")).isEqualTo(-1);
+			}
+			else {
+				assertThat(app.metric("tomcat_threads_busy_threads")).isGreaterThanOrEqualTo(0);
+				assertThat(app.metric("tomcat_threads_config_max_threads")).isEqualTo(200);
+			}
+			assertThat(app.metric("tomcat_threads_current_threads")).isNotNaN();
+			assertThat(app.metric("tomcat_connections_config_max_connections")).isEqualTo(8192);
+			assertThat(app.metric("tomcat_connections_current_connections")).isNotNaN();
+		}
+
+		@Test
+		void countVirtualThreads() {
+			assertThat(app.metric("jvm_threads_virtual_pinned_seconds_count")).isNotNaN();
+			assertThat(app.metric("jvm_threads_virtual_submit_failed_total")).isNotNaN();
+			if (Runtime.version().feature() >= 24) {
+				assertThat(app.metric("jvm_threads_virtual_parallelism"))
+					.isEqualTo(Runtime.getRuntime().availableProcessors());
+				assertThat(app.metric("jvm_threads_virtual_pool_size_threads")).isNotNaN();
+				assertThat(app.metric("jvm_threads_virtual_live_threads", "mounted")).isNotNaN();
+				assertThat(app.metric("jvm_threads_virtual_live_threads", "queued")).isNotNaN();
+			}
+		}
+
+		@Test
+		void countCarriers() throws Exception {
+			Thread.ofVirtual().start(() -> { }).join();
+			assertThat(app.metric("jvm_threads_virtual_carriers_threads")).isGreaterThanOrEqualTo(1);
+			if (Runtime.version().feature() >= 24) {
+				// The two are not read at the same moment.
+				await().untilAsserted(() -> assertThat(app.metric("jvm_threads_virtual_carriers_threads"))
+					.isEqualTo(app.metric("jvm_threads_virtual_pool_size_threads")));
+			}
+		}
+
+		@Test
+		void countAVirtualThreadPinnedForFiveMilliseconds() throws Exception {
+			// More than one binder, and every event would count twice.
+			assertThat(app.bean(VirtualThreadMetrics.class)).isNotNull();
+			double count = app.metric("jvm_threads_virtual_pinned_seconds_count");
+			double seconds = app.metric("jvm_threads_virtual_pinned_seconds_sum");
+			CountDownLatch pinned = new CountDownLatch(1);
+			CountDownLatch released = new CountDownLatch(1);
+			Thread thread = Thread.ofVirtual().start(() -> Pinning.until(pinned, released));
+			try {
+				pinned.await();
+				// Not much more than five milliseconds, where the machine can.
+				await().pollDelay(Duration.ZERO)
+					.pollInterval(Duration.ofMillis(1))
+					.until(() -> thread.getState() == Thread.State.WAITING);
+				Thread.sleep(5);
+			}
+			finally {
+				released.countDown();
+			}
+			thread.join();
+			// JDK 21 also pins for a moment here and there, thus the sum. Flight Recorder delivers once a second.
+			await().until(() -> app.metric("jvm_threads_virtual_pinned_seconds_sum") >= seconds + 0.005);
+			assertThat(app.metric("jvm_threads_virtual_pinned_seconds_count")).isGreaterThan(count);
+		}
+
+		/** Under other names vtlab would evaluate to nothing. */
+		@Test
+		void haveTheNamesThatVtlabReads() {
+			boolean cpuLimit = !Double.isNaN(app.metric("cgroup_cpu_limit_cores"));
+			boolean memoryLimit = !Double.isNaN(app.metric("cgroup_memory_limit_bytes"));
+			List<String> names = MetricNames.ofExpressions()
+				.stream()
+				// The scheduler has no meters before JDK 24.
+				.filter((name) -> !name.matches("jvm_threads_virtual_(parallelism|live_threads)")
+						|| Runtime.version().feature() >= 24)
+				// Without a quota here, CgroupTests has the same names.
+				.filter((name) -> cpuLimit || !name.startsWith("cgroup_cpu_"))
+				.filter((name) -> memoryLimit || !name.equals("cgroup_memory_limit_bytes"))
+				.toList();
+			assertThat(names).hasSizeGreaterThan(20);
+			app.get("/thread?duration=1ms");
+			// The first pause brings the meter with it.
+			System.gc();
+			await().untilAsserted(() -> {
+				Set<String> scraped = app.scrape()
+					.stream()
+					.map((line) -> line.replaceFirst("[{ ].*", ""))
+					.collect(Collectors.toSet());
+				assertThat(scraped).containsAll(names);
+			});
+		}
+
+		@Test
+		void countTasksOfTheExecutors() {
+			for (String name : List.of("bounded", "fan-out-pool8", "fan-out-pool200", "fan-out-processors")) {
+				for (String meter : List.of("executor_active_threads", "executor_queued_tasks",
+						"executor_pool_max_threads", "executor_pool_core_threads")) {
+					assertThat(app.metric(meter, "name=\"" + name + "\"")).as(name).isNotNaN();
+				}
+			}
+			assertThat(app.metric("executor_queue_remaining_tasks", "name=\"bounded\"")).isEqualTo(1000);
+			assertThat(app.metric("executor_rejected_tasks_total", "name=\"bounded\"")).isZero();
+			// Spring Boot's own executor is still there. It is a pool on platform threads only.
+			assertThat(app.metric("executor_pool_core_threads", "name=\"applicationTaskExecutor\""))
+				.isEqualTo(Double.valueOf(variant.isVirtual() ? Double.NaN : 8));
+		}
+
+		@Test
+		void countThePoolOfTheDownstream() {
+			assertThat(app.metric("httpcomponents_httpclient_pool_total_max", "httpclient=\"downstream\""))
+				.isEqualTo(100);
+		}
+
+		/** What vtlab shows as the place of a pinned thread. */
+		@Test
+		void countPinnedThreadsByClassAndLine() {
+			boolean pins = Runtime.version().feature() < 24 && variant.isVirtual();
+			await().untilAsserted(() -> {
+				Thread.ofVirtual().start(Pinning::fiveMilliseconds).join();
+				app.get("/pinned?duration=5ms&lock=monitor");
+				assertThat(app.metric("jvm_threads_virtual_pinned_at_total",
+						pins ? "class=\"lab.virtualthreads.pinned.PinnedController\""
+								: "class=\"lab.virtualthreads.Pinning$Sleeper\""))
+					.isGreaterThanOrEqualTo(1);
+			});
+		}
+
+		@Test
+		void countPausesOfTheGarbageCollector() {
+			System.gc();
+			await().until(() -> app.metric("jvm_gc_pause_seconds_count") >= 1);
+			assertThat(app.metric("jvm_gc_pause_seconds_sum")).isGreaterThan(0);
+			assertThat(app.metric("jvm_gc_pause_seconds_max")).isNotNaN();
+		}
+
+		@Test
+		void describeTheProcess() {
+			assertThat(app.metric("process_resident_memory_bytes"))
+				.isGreaterThan(app.metric("jvm_memory_used_bytes", "area=\"heap\""));
+			assertThat(app.metric("jvm_info", "version=", "vendor=")).isEqualTo(1);
+			assertThat(app.metric("process_cpu_time_ns_total")).isGreaterThan(0);
+			assertThat(app.metric("jvm_memory_used_bytes", "area=\"heap\"")).isGreaterThan(0);
+			assertThat(app.metric("jvm_gc_info", "name=")).isEqualTo(1);
+			assertThat(app.metric("system_cpu_count")).isEqualTo(Runtime.getRuntime().availableProcessors());
+		}
+
+		@Test
+		void keepToKnownPaths() {
+			for (int i = 0; i < 5; i++) {
+				app.get("/unknown-" + i);
+				app.get("/thread/" + i);
+			}
+			await().until(
+					() -> app.metric("http_server_requests_seconds_count", "uri=\"NOT_FOUND\"") >= 10);
+			Set<String> paths = app.scrape()
+				.stream()
+				.flatMap((line) -> Pattern.compile("[{,]uri=\"([^\"]*)\"").matcher(line).results())
+				.map((MatchResult match) -> match.group(1))
+				.collect(Collectors.toSet());
+			assertThat(paths).isSubsetOf("/thread", "/pinned", "/error", "NOT_FOUND", "UNKNOWN");
+		}
+
+	}
+
+	@Nested
+	class Management {
+
+		@ParameterizedTest
+		@ValueSource(strings = { "/actuator/health", "/actuator/health/liveness", "/actuator/health/readiness" })
+		void isUp(String path) {
+			HttpResponse<String> response = app.management(path);
+			assertThat(response.statusCode()).isEqualTo(200);
+			assertThat(json(response).get("status").stringValue()).isEqualTo("UP");
+		}
+
+		/** On virtual threads a scrape would wait for a carrier behind the workload. */
+		@Test
+		void isServedByPlatformThreads() {
+			app.management("/actuator/health");
+			assertThat(app.bean(LabApp.RequestThreads.class).ofHealth.isVirtual()).isFalse();
+		}
+
+		@ParameterizedTest
+		@ValueSource(strings = { "/actuator/env", "/actuator/metrics", "/actuator/shutdown", "/thread?duration=1ms" })
+		void showsNothingElse(String path) {
+			assertThat(app.management(path).statusCode()).isEqualTo(404);
+		}
+
+	}
+
+	private static JsonNode assertProblem(HttpResponse<String> response, int status) {
+		assertThat(response.statusCode()).isEqualTo(status);
+		assertThat(response.headers().firstValue("Content-Type")).contains("application/problem+json");
+		JsonNode problem = json(response);
+		assertThat(problem.get("status").intValue()).isEqualTo(status);
+		assertThat(problem.get("title").stringValue()).isNotBlank();
+		return problem;
+	}
+
+}
