@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -49,3 +50,12 @@ def find(repository: Path) -> Tool:
         re.sub(r"(?s)<parent>.*?</parent>", "", text),
     )
     return Tool(jar, version[1].strip() if version else "unknown")
+
+
+def find_benchmark(repository: Path) -> str:
+    """The class path of its JMH benchmark, which is among its tests; PrerequisiteMissing where it is not built."""
+    target = repository / "app" / "target"
+    classes, libraries = target / "test-classes", target / "jmh.classpath"
+    if not libraries.is_file() or not (classes / "META-INF" / "BenchmarkList").is_file():
+        raise PrerequisiteMissing(f"the JMH benchmark is not built: {libraries} or {classes} lacks it", SETUP)
+    return os.pathsep.join([str(classes), str(target / "classes"), libraries.read_text(encoding="utf-8").strip()])
