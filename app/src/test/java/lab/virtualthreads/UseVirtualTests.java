@@ -21,7 +21,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 class UseVirtualTests {
 
 	@ParameterizedTest
-	@CsvSource(delimiter = '|', value = { "--server.port=0 | false | http-nio-.+-exec-\\d+",
+	@CsvSource(delimiter = '|', value = { "--spring.main.banner-mode=off | false | http-nio-.+-exec-\\d+",
 			"--spring.threads.virtual.enabled=true | true | VirtualThread\\[#\\d+,tomcat-handler-\\d+]/runnable@ForkJoinPool-1-worker-\\d+",
 			"--application.use-virtual=false | false | http-nio-.+-exec-\\d+",
 			// As published: a virtual thread without a name.
