@@ -1,7 +1,11 @@
 package lab.virtualthreads;
 
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
 import java.util.Set;
@@ -11,6 +15,7 @@ import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
+import com.sun.net.httpserver.HttpServer;
 import io.micrometer.java21.instrument.binder.jdk.VirtualThreadMetrics;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Tag;
@@ -37,19 +42,31 @@ import static org.awaitility.Awaitility.await;
 @EnumSource
 class LabApplicationTests {
 
+	private static HttpServer downstream;
+
 	private static LabApp app;
 
 	@Parameter
 	private Variant variant;
 
 	@BeforeParameterizedClassInvocation
-	static void start(Variant variant) {
-		app = LabApp.start(variant);
+	static void start(Variant variant) throws IOException {
+		downstream = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+		downstream.createContext("/thread", (exchange) -> {
+			byte[] answer = "{\"answered\": true}".getBytes(StandardCharsets.UTF_8);
+			exchange.getResponseHeaders().set("Content-Type", "application/json");
+			exchange.sendResponseHeaders(200, answer.length);
+			exchange.getResponseBody().write(answer);
+			exchange.close();
+		});
+		downstream.start();
+		app = LabApp.start(variant, "--lab.downstream.url=http://localhost:" + downstream.getAddress().getPort());
 	}
 
 	@AfterParameterizedClassInvocation
 	static void stop() {
 		app.close();
+		downstream.stop(0);
 	}
 
 	@Test
@@ -61,6 +78,14 @@ class LabApplicationTests {
 		assertThat(json(response).get("isVirtual").booleanValue()).isEqualTo(this.variant.isVirtual());
 		assertThat(json(response).get("threadName").stringValue()).matches(this.variant.isVirtual()
 				? "VirtualThread\\[#\\d+,tomcat-handler-\\d+]/runnable@ForkJoinPool-1-worker-\\d+" : "http-nio-.+-exec-\\d+");
+	}
+
+	@Test
+	void callsADownstreamOnTheThreadOfTheVariant() {
+		JsonNode answer = json(app.get("/downstream?duration=1ms"));
+		assertThat(answer.propertyNames()).containsExactly("isVirtual", "downstream");
+		assertThat(answer.get("isVirtual").booleanValue()).isEqualTo(this.variant.isVirtual());
+		assertThat(answer.get("downstream").get("answered").booleanValue()).isTrue();
 	}
 
 	/** As Tomcat decodes it; the check of queries is in QueryCheckTests. */
@@ -226,6 +251,11 @@ class LabApplicationTests {
 		}
 
 		@Test
+		void haveNoPoolOfConnectionsWithoutADatabase() {
+			assertThat(app.metric("hikaricp_connections_max")).isNaN();
+		}
+
+		@Test
 		void countThePoolOfTheDownstream() {
 			assertThat(app.metric("httpcomponents_httpclient_pool_total_max", "httpclient=\"downstream\""))
 				.isEqualTo(100);
@@ -274,10 +304,11 @@ class LabApplicationTests {
 					() -> app.metric("http_server_requests_seconds_count", "uri=\"NOT_FOUND\"") >= 10);
 			Set<String> paths = app.scrape()
 				.stream()
+				.filter((line) -> line.startsWith("http_server_"))
 				.flatMap((line) -> Pattern.compile("[{,]uri=\"([^\"]*)\"").matcher(line).results())
 				.map((MatchResult match) -> match.group(1))
 				.collect(Collectors.toSet());
-			assertThat(paths).isSubsetOf("/thread", "/pinned", "/error", "NOT_FOUND", "UNKNOWN");
+			assertThat(paths).isSubsetOf("/thread", "/pinned", "/downstream", "/error", "NOT_FOUND", "UNKNOWN");
 		}
 
 	}

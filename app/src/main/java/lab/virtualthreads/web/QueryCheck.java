@@ -40,7 +40,7 @@ class QueryCheck {
 	void check(@RequestParam MultiValueMap<String, String> query,
 			@RequestAttribute(name = ON_SERVLET, required = false) @Nullable Object onServlet,
 			@RequestAttribute(name = ON_WEBFLUX, required = false) @Nullable Object onWebFlux) {
-		// Declared as Object: Spring MVC's data binder turns a HandlerMethod into null.
+		// Not declared as a HandlerMethod, which Spring MVC resolves to null.
 		HandlerMethod workload = (HandlerMethod) ((onServlet != null) ? onServlet : onWebFlux);
 		Map<String, RequestParam> parameters = parameters(workload);
 		query.forEach((name, values) -> {
