@@ -23,7 +23,7 @@ from vtlab.host.processes import Ledger
 IMAGES = archive.IMAGES
 USER = "10001:10001"
 EXTRA = re.compile(
-    r"app/(drivers/|lib/(netty-|reactor-|reactive-streams|spring-webflux|mybatis|spring-jdbc|HikariCP|http(client|core)5|jmh-|commons-math3))"
+    r"app/(drivers/|lib/(netty-|reactor-|reactive-streams|spring-webflux|mybatis|spring-jdbc|HikariCP|http(client|core)5))"
 )
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="runs the image without a container engine: needs root")
@@ -100,7 +100,7 @@ class TestWhatItHolds:
         ours = sum(member.size for name, member in packed.files.items() if name.startswith("app/"))
         with capsys.disabled():
             print(f"\nimage for Java {java}: {packed.size / 1e6:.0f} MB unpacked, {ours / 1e6:.0f} MB of them in /app")
-        # What some variants and workloads alone need: Netty, MyBatis, an HTTP client, JMH and two database drivers.
+        # What some variants and workloads alone need: Netty, MyBatis, an HTTP client and two database drivers.
         extra = sum(member.size for name, member in packed.files.items() if EXTRA.match(name))
         assert 0 < extra < 22e6
         assert ours - extra < (130e6 if java >= 25 else 40e6)

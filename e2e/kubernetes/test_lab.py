@@ -18,7 +18,6 @@ from e2e import lab
 from e2e.kubernetes import dashboards
 from tests.support.lab_call import blocks, only
 from tests.support.versions import VERSIONS
-from vtlab import jmh
 from vtlab.catalogue.dashboards import substitute
 from vtlab.targets.kubernetes.cluster import RIGHTS
 
@@ -379,20 +378,6 @@ def test_publication_002_comes_out_and_is_explained(tmp_path: Path) -> None:
     assert place.startswith("com.mysql.cj."), "the driver's line that keeps the carrier"
     rates = ", ".join(f"{name} {each['throughput']:.2f}/s" for name, each in found["variants"].items())
     lab.show([f"db-slow-query, --target kubernetes --blocks 1: {time.monotonic() - begun:.0f} s, {rates}"])
-
-
-def test_the_benchmark_runs_as_a_job(tmp_path: Path) -> None:
-    short = ["-p", "tasks=40", "-p", "milliseconds=1", "-p", "iterations=10", "-wi", "0", "-i", "1", "-r", "200ms"]
-    root = tmp_path / "results"
-    done = lab.vtlab("jmh", "--target", "kubernetes", "--results", root, "--", *short)
-    assert done.returncode == 0, done.stdout + done.stderr
-    scores = jmh.read(only(root) / jmh.FILE)
-    assert {(each.benchmark, each.executor) for each in scores} == {
-        *(("waits", executor) for executor in ("pool8", "pool200", "virtual")),
-        *(("hashes", executor) for executor in ("processors", "pool8", "virtual")),
-    }
-    assert all(each.expected is None or each.milliseconds >= each.expected for each in scores)
-    assert lab.left_by_vtlab() == []
 
 
 def shortened(

@@ -20,7 +20,6 @@ from vtlab.errors import BadInput, Interrupted, LabError
 from vtlab.model import experiment, normalised, units
 from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.planning import plan
-from vtlab.targets.kubernetes import benchmark as benchmark_in_cluster
 from vtlab.targets.kubernetes import doctor as kubernetes
 from vtlab.targets.kubernetes.cluster import Where
 from vtlab.targets.local import benchmark
@@ -143,18 +142,10 @@ def jmh_(
     quick: Annotated[bool, typer.Option("--quick", help="One warm-up and two measurements of 1 s.")] = False,
     more: Annotated[list[str] | None, typer.Argument(metavar="[-- JMH OPTIONS]")] = None,
     root: Results = ROOT,
-    target: To = "local",
-    context: Context = None,
-    namespace: Namespace = "lab",
-    release: Release = "lab",
 ) -> None:
-    """Run the JMH benchmark of publication 001, here under a CPU limit of 1 or in a cluster under the chart's."""
-    where = _where(target, context, namespace, release)
+    """Run the JMH benchmark of publication 001 on this machine, under a CPU limit of 1."""
     folder, options = root.resolve() / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-jmh", jmh.options(quick, more or ())
-    if where:
-        file = benchmark_in_cluster.run(folder, root.resolve(), where, options)
-    else:
-        file = benchmark.run(folder, root.resolve(), session.REPOSITORY, options)
+    file = benchmark.run(folder, root.resolve(), session.REPOSITORY, options)
     Console().print(reproductions.benchmark_table(jmh.read(file)))
     console.print(f"\nresult: {file}", highlight=False)
 
