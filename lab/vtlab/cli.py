@@ -84,7 +84,7 @@ def run(
         prometheus_port=prometheus_port,
         max_rejected=max_rejected,
     )
-    session.go_on(session.begin(planned, options, label), root, console)
+    session.measure_and_report(session.create_runs(planned, options, label), root, console)
 
 
 @app.command()
@@ -98,8 +98,8 @@ def aa(
 ) -> None:
     """Compare a variant with itself: how large a difference is when there is none."""
     planned = plan.runs([plan.identical(e, kind) for e in session.resolve([name])], [])
-    folder = session.begin(planned, _options(blocks, seed, root, no_cpu_limit), f"{planned[0].name}-aa")
-    analyses = session.go_on(folder, root, console)
+    folder = session.create_runs(planned, _options(blocks, seed, root, no_cpu_limit), f"{planned[0].name}-aa")
+    analyses = session.measure_and_report(folder, root, console)
     for analysis in analyses:
         console.print(session.noise(analysis), highlight=False)
 
@@ -124,7 +124,7 @@ def reproduce(
         asked = reproductions.chosen(every, numbers or [], published)
         planned = plan.runs(asked, [])
         label = "-".join(["reproduce", *dict.fromkeys(numbers or [])])
-        folder = session.begin(planned, _options(1 if quick else 3, seed, root, False), label)
+        folder = session.create_runs(planned, _options(1 if quick else 3, seed, root, False), label)
         if any(each.publication and each.publication.number == "001" for each in asked):
             shown.print("001: JMH, it takes minutes")
             more = ("-p", f"iterations={jmh.PUBLISHED_ITERATIONS}") if published else ()
@@ -137,7 +137,7 @@ def reproduce(
                 shown.print(f"001: {error}", highlight=False)
                 failed = error
         try:
-            session.go_on(folder, root, shown)
+            session.measure_and_report(folder, root, shown)
         except InvalidRun as error:
             failed = error
     else:
@@ -189,7 +189,7 @@ def jmh_(
 def resume(folder: Annotated[Path, typer.Argument(metavar="DIR")]) -> None:
     """Go on with an interrupted run, from its next block."""
     folder = folder.resolve()
-    session.go_on(folder, session.root_of(folder), console)
+    session.measure_and_report(folder, session.root_of(folder), console)
 
 
 @app.command()

@@ -55,7 +55,7 @@ class Options:
     max_rejected: int | None = None
 
 
-def begin(planned: Sequence[plan.PlannedRun], options: Options, label: str) -> Path:
+def create_runs(planned: Sequence[plan.PlannedRun], options: Options, label: str) -> Path:
     """Creates the folder of a call with one results directory per run; returns it.
 
     A single run's results directory is the folder itself.
@@ -139,7 +139,7 @@ def root_of(folder: Path) -> Path:
     return next((place for place in folder.parents if (place / processes.FOLDER).is_dir()), folder.parent)
 
 
-def go_on(folder: Path, root: Path, console: Console) -> list[Analysis]:
+def measure_and_report(folder: Path, root: Path, console: Console) -> list[Analysis]:
     """Measures whatever the runs in ``folder`` lack, then writes the reports. Keeps every finished block.
 
     AssertionFailed when a verdict is not what the call that began the runs demanded.
@@ -151,7 +151,7 @@ def go_on(folder: Path, root: Path, console: Console) -> list[Analysis]:
     places = results.runs_in(folder)
     for place in places:
         _refuse_other_parts(results.read(place))
-    todo = [seconds for place in places for seconds in _still(place)]
+    todo = [seconds for place in places for seconds in _remaining_block_seconds(place)]
     invalid: InvalidRun | None = None
     try:
         with Progress(console, todo) as progress:
@@ -162,7 +162,7 @@ def go_on(folder: Path, root: Path, console: Console) -> list[Analysis]:
                         runner.measure(place, target, progress, run.name)
                     except InvalidRun as error:
                         progress.say(f"{error.message}")
-                        progress.give_up(len(_still(place)))
+                        progress.give_up(len(_remaining_block_seconds(place)))
                         invalid = invalid or error
     except Interrupted as error:
         message = f"{error.message}; every finished block is kept in {folder}"
@@ -277,7 +277,7 @@ def resolve(names: Sequence[str]) -> list[Experiment]:
     return [load(name, EXPERIMENTS) for name in names]
 
 
-def _still(place: Path) -> list[float]:
+def _remaining_block_seconds(place: Path) -> list[float]:
     run = results.read(place)
     done = sum(not gates.reasons(block, run.experiment) for block in run.blocks)
     return [plan.block_seconds(run.experiment)] * max(0, run.manifest.blocks - done)

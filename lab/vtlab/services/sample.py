@@ -10,8 +10,6 @@ from vtlab.host.tools import SETUP, Tool
 from vtlab.model.service import Service
 
 NAME = "sample"
-#: The same for every variant and for the downstream; the experiment adds the heap.
-JVM_FLAGS = ["-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError"]
 JAR = Path("app", "target", "extracted", "app.jar")
 
 
@@ -21,7 +19,7 @@ def service(repository: Path) -> Service:
         name=NAME,
         jar=str(JAR),
         directory=str(repository.absolute()),
-        jvm_flags=JVM_FLAGS,
+        jvm_flags=jvm_flags(repository),
         management_port=8081,
         readiness="/actuator/health/readiness",
         metrics="/actuator/prometheus",
@@ -35,6 +33,12 @@ def service(repository: Path) -> Service:
             "downstream": {"LAB_DOWNSTREAM_URL": "{url}"},
         },
     )
+
+
+def jvm_flags(repository: Path) -> list[str]:
+    """The flags of every JVM of it, without the heap, which is a limit of the experiment."""
+    lines = (repository / "app" / "jvm.options").read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
 
 
 def find(repository: Path) -> Tool:

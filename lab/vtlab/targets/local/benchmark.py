@@ -24,7 +24,7 @@ def run(folder: Path, root: Path, repository: Path, options: Sequence[str]) -> P
     processes.end_orphans(root)
     with processes.open_exclusive_ledger(root) as ledger:
         group = ledger.cgroup(f"jmh-{folder.name}", jmh.LIMITS.cpu, units.size(jmh.LIMITS.memory))
-        command = [str(java.path), *sample.JVM_FLAGS, f"-Xmx{jmh.LIMITS.heap}"]
+        command = [str(java.path), *sample.jvm_flags(repository), f"-Xmx{jmh.LIMITS.heap}"]
         # The forks take the flags of their parent. A failed benchmark must not pass for one that was left out.
         command += ["-cp", str(app.path), "org.openjdk.jmh.Main", "-foe", "true", "-rf", "json", "-rff", str(file)]
         command += [*options, jmh.CLASS]

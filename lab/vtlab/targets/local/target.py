@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import shutil
 import time
@@ -116,7 +117,7 @@ class LocalTarget:
             identity=str(variant.process.identity),
             java=figures.java,
             gc=figures.gc,
-            processors=int(figures.processors or os.cpu_count() or 1),
+            processors=math.ceil(figures.processors or enforced.cpu or os.cpu_count() or 1),
             cpu_limit=enforced.cpu,
             started_in=round(variant.server.ready_after, 3),
         )
