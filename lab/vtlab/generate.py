@@ -14,7 +14,7 @@ from pathlib import Path
 
 from vtlab import results
 from vtlab.catalogue import rules
-from vtlab.model import experiment
+from vtlab.model import experiment, service
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -48,6 +48,7 @@ def _dashboards() -> dict[str, str]:
 TABLE: Sequence[File | Folder] = (
     File("helm/files/rules.json", rules.text),
     File("k6/experiments/experiment.schema.json", experiment.schema),
+    File("lab/service.schema.json", service.schema),
     File("lab/verdict.schema.json", results.verdict_schema),
     Folder("grafana-dashboards", "*.json", _dashboards),
 )
