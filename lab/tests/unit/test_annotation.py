@@ -8,7 +8,7 @@ from tests.support import builders
 from vtlab.catalogue.expressions import EXPRESSIONS
 from vtlab.host.cgroup import Limit
 from vtlab.model.records import Trial
-from vtlab.targets.annotation import fill_gaps
+from vtlab.targets.annotation import fill_gaps, fill_series_gaps
 
 LIMITS = Limit(0.5, 1000)
 USAGE = {"cpu_cores": 0.4, "resident": 250.0, "throttled_periods": 0.1, "throttled_seconds": 0.05}
@@ -59,3 +59,20 @@ def test_meters_of_the_process_alone_get_the_limits_of_the_harness() -> None:
     assert trial.server["resident"] is None
     assert trial.server["utilization_cpu"] == pytest.approx(0.6)
     assert trial.server["throttled_periods"] == 0.1
+
+
+def test_the_charts_of_a_service_without_meters_have_samples_of_each_second() -> None:
+    def usage(start_ms: int, end_ms: int) -> dict[str, float | None]:
+        assert end_ms - start_ms == 1000
+        return {"cpu_cores": end_ms / 1000, "resident": None if end_ms > 2000 else 5.0}
+
+    series: dict[str, list[list[float]]] = {"cpu_cores": [], "resident": [], "threads": [[1000, 7]]}
+    fill_series_gaps(series, usage, 1000, 3000, ["jvm"])
+    assert series == {
+        "cpu_cores": [[1000, 1], [2000, 2], [3000, 3]],
+        "resident": [[1000, 5], [2000, 5]],
+        "threads": [[1000, 7]],
+    }
+    before = {name: list(samples) for name, samples in series.items()}
+    fill_series_gaps(series, usage, 1000, 1000, ["process", "cgroup"])
+    assert series == before, "a service with meters"

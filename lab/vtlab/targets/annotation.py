@@ -43,6 +43,16 @@ def fill_gaps(trial: Trial, usage: Mapping[str, float | None], limits: Limit, me
     )
 
 
+def fill_series_gaps(
+    series: dict[str, list[list[float]]], usage: Window, begin_ms: int, end_ms: int, meters: Collection[Meters]
+) -> None:
+    """The same for the samples of the report's charts, every second."""
+    for name in (name for group, names in _FIGURES.items() if group not in meters for name in names):
+        if name in series:
+            values = ((at, usage(at - 1000, at).get(name)) for at in range(begin_ms, end_ms + 1, 1000))
+            series[name] = [[at, value] for at, value in values if value is not None]
+
+
 def _share(part: float | None, whole: float | None) -> float | None:
     return None if part is None or not whole else part / whole
 
