@@ -83,7 +83,7 @@ def run(
         prometheus_port=prometheus_port,
         max_rejected=max_rejected,
     )
-    session.go_on(session.begin(planned, options, label), root, console)
+    session.measure_and_report(session.create_runs(planned, options, label), root, console)
 
 
 @app.command()
@@ -97,8 +97,8 @@ def aa(
 ) -> None:
     """Compare a variant with itself: how large a difference is when there is none."""
     planned = plan.runs([plan.identical(e, kind) for e in session.resolve([name])], [])
-    folder = session.begin(planned, _options(blocks, seed, root, no_cpu_limit), f"{planned[0].name}-aa")
-    analyses = session.go_on(folder, root, console)
+    folder = session.create_runs(planned, _options(blocks, seed, root, no_cpu_limit), f"{planned[0].name}-aa")
+    analyses = session.measure_and_report(folder, root, console)
     for analysis in analyses:
         console.print(session.noise(analysis), highlight=False)
 
@@ -154,7 +154,7 @@ def jmh_(
 def resume(folder: Annotated[Path, typer.Argument(metavar="DIR")]) -> None:
     """Go on with an interrupted run, from its next block."""
     folder = folder.resolve()
-    session.go_on(folder, session.root_of(folder), console)
+    session.measure_and_report(folder, session.root_of(folder), console)
 
 
 @app.command()

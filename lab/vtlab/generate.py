@@ -15,7 +15,7 @@ from pathlib import Path
 from vtlab import results
 from vtlab.catalogue import metrics, rules
 from vtlab.catalogue.dashboards import documents
-from vtlab.model import experiment, normalised
+from vtlab.model import experiment, normalised, service
 from vtlab.services import sample
 from vtlab.targets import k6
 
@@ -46,7 +46,7 @@ def _plans() -> dict[str, str]:
 
 
 def _chart_flags() -> str:
-    return json.dumps({"flags": sample.JVM_FLAGS}, indent=2) + "\n"
+    return json.dumps({"flags": sample.jvm_flags(REPOSITORY)}, indent=2) + "\n"
 
 
 def _copies(folder: str, *patterns: str) -> Callable[[], dict[str, str]]:
@@ -66,6 +66,7 @@ TABLE: Sequence[File | Folder] = (
     File("k6/experiments/experiment.schema.json", experiment.schema),
     File("k6/lib/experiment.ts", normalised.typescript),
     Folder(normalised.FOLDER, "*.json", _plans),
+    File("lab/service.schema.json", service.schema),
     File("lab/verdict.schema.json", results.verdict_schema),
     Folder("grafana-dashboards", "*.json", documents.files),
     File("helm/files/jvm.json", _chart_flags),

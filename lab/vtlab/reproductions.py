@@ -103,7 +103,7 @@ def run(
     in one of them: the others were measured all the same."""
     experiments = session.resolve(experiment_names(session.EXPERIMENTS))
     planned = plan.runs(chosen(experiments, numbers, as_published), [])
-    folder = session.begin(planned, options, "-".join(["reproduce", *dict.fromkeys(numbers)]))
+    folder = session.create_runs(planned, options, "-".join(["reproduce", *dict.fromkeys(numbers)]))
     failed: LabError | None = None
     if not numbers or "001" in numbers:
         console.print("001: JMH, it takes minutes")
@@ -116,7 +116,7 @@ def run(
             console.print(f"001: {error}", highlight=False)
             failed = error
     try:
-        session.go_on(folder, options.root, console)
+        session.measure_and_report(folder, options.root, console)
     except InvalidRun as error:
         failed = error
     return folder, failed

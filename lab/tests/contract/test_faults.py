@@ -118,7 +118,7 @@ def test_a_squeezed_k6_is_called_saturated(tmp_path: Path) -> None:
     )
     root = tmp_path / "results"
     (planned,) = plan.runs(session.resolve([str(fast)]), [])
-    folder = session.begin([planned], session.Options(1, 1, root, no_cpu_limit=False), "tiny")
+    folder = session.create_runs([planned], session.Options(1, 1, root, no_cpu_limit=False), "tiny")
     squeeze = Cgroup.create(f"test-{os.getpid()}-squeeze", 0.2, 2 * 1024**3)
     try:
         with local_target(folder, root, session.REPOSITORY, k6_prefix=squeeze.prefix) as target:

@@ -25,7 +25,7 @@ def test_a_whole_block_of_a_command(tmp_path: Path) -> None:
     planned = stub.planned()
     with stub.target(tmp_path, planned) as target:
         block = target.start(planned, 1, 1)
-        pids = [int(instance.identity.partition(":")[0]) for instance in block.instances]
+        pids = [variant.process.pid for variant in block.variants]
         assert [instance.variant for instance in block.instances] == ["platform", "virtual"]
         assert {(i.cpu_limit, i.processors, i.java, i.gc) for i in block.instances} == {(1, 1, "25.0.0 stub", "Serial")}
         document = block.load(order=["virtual", "platform"], warmup_cycles=1, single="1s")
@@ -42,7 +42,8 @@ def test_a_whole_block_of_a_command(tmp_path: Path) -> None:
             assert 4 * 1024**2 < trial.server["resident"] < 64 * 1024**2
             assert trial.machine["generator_cpu"] is not None
         assert block.check_instances() == block.instances, "alive, no OOM kill"
-        assert set(block.series(document.trials[0].begin, document.trials[-1].drained)) == {"platform", "virtual"}
+        charts = block.series(document.trials[0].begin, document.trials[-1].drained)
+        assert all(charts[name][of] for name in planned.variants for of in ("cpu_cores", "resident", "in_flight"))
         assert all(map(alive, pids)), "until the block is stored"
     assert not any(map(alive, pids))
     assert leftovers(tmp_path) == []

@@ -171,7 +171,7 @@ def with_the_semaphore(folder: Path) -> Path:
         archive.write(compiled, compiled.relative_to(target))
     service = sample.service(session.REPOSITORY).model_copy(update={"jar": jar.name, "directory": "."})
     described = folder / "service.json"
-    described.write_text(service.model_dump_json(exclude_none=True), encoding="utf-8")
+    described.write_text(service.model_dump_json(by_alias=True, exclude_none=True), encoding="utf-8")
     return described
 
 

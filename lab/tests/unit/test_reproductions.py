@@ -233,8 +233,8 @@ def test_a_jmh_that_fails_does_not_stop_the_rest(measured: Path, monkeypatch: py
 
     went_on: list[Path] = []
     monkeypatch.setattr("vtlab.reproductions.benchmark.run", failing)
-    monkeypatch.setattr("vtlab.reproductions.session.begin", lambda *_: measured)
-    monkeypatch.setattr("vtlab.reproductions.session.go_on", lambda folder, *_: went_on.append(folder))
+    monkeypatch.setattr("vtlab.reproductions.session.create_runs", lambda *_: measured)
+    monkeypatch.setattr("vtlab.reproductions.session.measure_and_report", lambda folder, *_: went_on.append(folder))
     with pytest.raises(LabError, match="JMH ended"):
         cli.reproduce(["001"], root=measured.parent, seed=1)
     assert went_on == [measured]

@@ -246,7 +246,7 @@ class Sampler:
 
 def _task_delays(tasks: Path) -> dict[str, tuple[int, int]]:
     """Nanoseconds that each thread has waited for a CPU, and its time slices; without those just ended."""
-    found = {}
+    delays = {}
     try:
         names = os.listdir(tasks)  # noqa: PTH208
     except OSError:
@@ -255,10 +255,10 @@ def _task_delays(tasks: Path) -> dict[str, tuple[int, int]]:
         try:
             with open(f"{tasks}/{name}/schedstat", "rb") as file:  # noqa: PTH123 (many, four times a second)
                 _, waited, slices = file.read().split()
-            found[name] = (int(waited), int(slices))
+            delays[name] = (int(waited), int(slices))
         except (OSError, ValueError):
             continue
-    return found
+    return delays
 
 
 def _machine(proc: Path) -> tuple[int, int, int]:

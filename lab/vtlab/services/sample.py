@@ -37,9 +37,9 @@ def service(repository: Path) -> Service:
 
 
 def jvm_flags(repository: Path) -> list[str]:
-    """The same for every variant, the downstream and the image; the experiment adds the heap."""
+    """The flags of every JVM of it, without the heap, which is a limit of the experiment."""
     lines = (repository / "app" / "jvm.options").read_text(encoding="utf-8").splitlines()
-    return [line for line in lines if not line.startswith("#")]
+    return [line for line in lines if line and not line.startswith("#")]
 
 
 def find(repository: Path) -> Tool:

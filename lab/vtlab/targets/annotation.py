@@ -12,6 +12,8 @@ from vtlab.targets.prometheus import Prometheus
 
 #: The machine and the load generator between two times (epoch ms).
 Window = Callable[[int, int], dict[MachineFigure, float | None]]
+#: What a service used between two times (epoch ms), as measured from outside.
+Usage = Callable[[int, int], Mapping[ServerFigure, float | None]]
 
 
 #: What the harness measures itself, by the meters that would tell it otherwise.
@@ -46,6 +48,16 @@ def fill_gaps(
             "demand_cpu": per_request,
         }
     )
+
+
+def fill_series_gaps(
+    series: dict[str, list[list[float]]], usage: Usage, begin_ms: int, end_ms: int, meters: Collection[Meters]
+) -> None:
+    """The same for the samples of the report's charts, every second."""
+    for name in (name for group, names in _FIGURES.items() if group not in meters for name in names):
+        if name in series:
+            values = ((at, usage(at - 1000, at).get(name)) for at in range(begin_ms, end_ms + 1, 1000))
+            series[name] = [[at, value] for at, value in values if value is not None]
 
 
 def _share(part: float | None, whole: float | None) -> float | None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import math
 import os
 import shutil
 import time
@@ -18,13 +20,13 @@ from vtlab.host.processes import Ledger, Process
 from vtlab.host.server import await_ready
 from vtlab.host.tools import Java, Tool
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Instance, K6Document, Trial
+from vtlab.model.records import Instance, K6Document, ServerFigure, Trial
 from vtlab.model.run import BlockSeries
 from vtlab.services import companions
 from vtlab.services.companions import CompanionServices
 from vtlab.services.process import Launch, VariantProcess, spawn
 from vtlab.targets import k6, verification
-from vtlab.targets.annotation import annotate, fill_gaps
+from vtlab.targets.annotation import annotate, fill_gaps, fill_series_gaps
 from vtlab.targets.local.prometheus_server import PrometheusServer
 from vtlab.targets.prometheus import Prometheus
 
@@ -116,7 +118,7 @@ class LocalTarget:
             identity=str(variant.process.identity),
             java=figures.java,
             gc=figures.gc,
-            processors=int(figures.processors or os.cpu_count() or 1),
+            processors=math.ceil(figures.processors or enforced.cpu or os.cpu_count() or 1),
             cpu_limit=enforced.cpu,
             started_in=round(variant.server.ready_after, 3),
         )
@@ -210,7 +212,8 @@ class LocalBlock:
         self._retired: dict[str, Instance] = {}
         #: The last phase in the block of each variant that still runs.
         self._before: dict[str, Trial] = {}
-        self._loads = 0
+        #: Of each call of k6.
+        self._samplers: list[machine.Sampler] = []
 
     def renumbered(self, experiment: Experiment, number: int, attempt: int) -> LocalBlock:
         """Another block, with the variants of this one as they run."""
@@ -242,7 +245,16 @@ class LocalBlock:
     def series(self, begin_ms: int, end_ms: int) -> BlockSeries:
         """The charts' samples of all variants, every second."""
         with Prometheus(self._target.prometheus.url) as client:
-            return {v.variant: client.charted(v.variant, begin_ms, end_ms) for v in self.variants}
+            series = {variant.variant: client.charted(variant.variant, begin_ms, end_ms) for variant in self.variants}
+        for variant in self.variants:
+            usage = functools.partial(self._usage, variant.variant)
+            fill_series_gaps(series[variant.variant], usage, begin_ms, end_ms, variant.launch.service.meters)
+        return series
+
+    def _usage(self, variant: str, start_ms: int, end_ms: int) -> dict[ServerFigure, float | None]:
+        """What a variant used between two times, by the call of k6 that ran then."""
+        windows = (sampler.service_window(variant, start_ms, end_ms) for sampler in self._samplers)
+        return next((window for window in windows if window["cpu_cores"] is not None), {})
 
     def _load(
         self,
@@ -254,8 +266,7 @@ class LocalBlock:
     ) -> K6Document:
         target = self._target
         with _disk(target.root), Prometheus(target.prometheus.url) as client:
-            self._loads += 1
-            name = f"{self.number}-{self.attempt}-{self._loads}"
+            name = f"{self.number}-{self.attempt}-{len(self._samplers) + 1}"
             work = target.folder / "k6"
             work.mkdir(parents=True, exist_ok=True)
             call = k6.Call(
@@ -280,7 +291,9 @@ class LocalBlock:
                 folder=work,
             )
             usages = {variant.variant: variant.usage for variant in self.variants}
-            with machine.Sampler(generator.pid, target.prometheus.process.pid, services=usages) as sampler:
+            sampler = machine.Sampler(generator.pid, target.prometheus.process.pid, services=usages)
+            self._samplers.append(sampler)
+            with sampler:
                 try:
                     self._watch(generator)
                 finally:
@@ -292,7 +305,7 @@ class LocalBlock:
             annotate(document, client, sampler.window, self._before)
             for trial in (*document.warmup, *document.single, *document.trials):
                 variant = self._process_of(trial.variant)
-                usage = sampler.service_window(trial.variant, trial.start, trial.end)
+                usage = self._usage(trial.variant, trial.start, trial.end)
                 fill_gaps(trial, usage, variant.limits(), variant.launch.service.meters)
             return document
 
