@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support import builders
-from vtlab.catalogue.expressions import EXPRESSIONS
+from vtlab.catalogue.metrics import WINDOW_METRICS
 from vtlab.host.cgroup import Limit
 from vtlab.model.records import Trial
 from vtlab.targets.annotation import fill_gaps, fill_series_gaps
@@ -16,7 +16,7 @@ USAGE = {"cpu_cores": 0.4, "resident": 250.0, "throttled_periods": 0.1, "throttl
 
 def unmeasured() -> Trial:
     trial = next(trial for trial in builders.run(blocks=1).blocks[0].trials if trial.ok)
-    return trial.model_copy(update={"server": dict.fromkeys(EXPRESSIONS)})
+    return trial.model_copy(update={"server": dict.fromkeys(WINDOW_METRICS)})
 
 
 def test_a_service_without_meters_has_the_figures_of_the_harness() -> None:
@@ -35,7 +35,7 @@ def test_a_service_without_meters_has_the_figures_of_the_harness() -> None:
             "utilization_cpu": 0.8,
         }
     )
-    assert set(trial.server) == set(EXPRESSIONS), "no name that nothing reads"
+    assert set(trial.server) == set(WINDOW_METRICS), "no name that nothing reads"
 
 
 def test_without_limits_there_are_no_shares_of_them() -> None:

@@ -57,7 +57,7 @@ def test_its_report_has_the_same_bytes_each_time(recorded: Path) -> None:
 
 def test_it_is_not_resumed(recorded: Path) -> None:
     with pytest.raises(BadInput, match=r"measured by vtlab 0\.1\.0: this one cannot resume it") as caught:
-        session.go_on(recorded, recorded.parent, Console(quiet=True))
+        session.measure_and_report(recorded, recorded.parent, Console(quiet=True))
     assert caught.value.exit_code == 2
     assert f"vtlab report {recorded}" in caught.value.fix
     assert "vtlab run recorded.json --blocks 2" in caught.value.fix

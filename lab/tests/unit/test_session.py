@@ -44,7 +44,7 @@ def test_one_run_lies_in_the_folder_itself_and_several_in_folders_of_their_own(t
 def test_the_manifest_has_the_publication_that_the_experiment_reproduces(tmp_path: Path) -> None:
     options = session.Options(blocks=3, seed=7, root=tmp_path, no_cpu_limit=False)
     planned = plan.runs([load(name, session.EXPERIMENTS) for name in ("blocking-5s", "cpu")], [])
-    runs = [results.read(place) for place in results.runs_in(session.begin(planned, options, "x"))]
+    runs = [results.read(place) for place in results.runs_in(session.create_runs(planned, options, "x"))]
     assert [r.manifest.publication.number if r.manifest.publication else None for r in runs] == ["000", None]
 
 

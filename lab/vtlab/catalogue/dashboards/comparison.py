@@ -54,7 +54,7 @@ def dashboard() -> dict[str, Any]:
             figures(
                 "Warnings",
                 "Alerts of the lab that fired in this time range, for whatever run: then look at the panel Load and at"
-                " vtlab's gates before trusting the figures.",
+                " vtlab's validity checks before trusting the figures.",
                 "none",
                 [Line(_WARNINGS, "{{warning}}")],
                 width=4,
