@@ -386,7 +386,7 @@ def shortened(
     query: dict[str, str] | None = None,
 ) -> Path:
     """The file of an experiment with fewer users, another window and maybe fewer variants or shorter requests."""
-    experiment = json.loads((lab.CHART / f"k6/experiments/{name}.json").read_text(encoding="utf-8"))
+    experiment = json.loads((lab.REPOSITORY / f"k6/experiments/{name}.json").read_text(encoding="utf-8"))
     del experiment["$schema"], experiment["publication"]
     experiment["load"]["users"] = users
     experiment["windows"] |= {"measure": measure, "measure_of": {}}
