@@ -23,8 +23,10 @@ def image(java: int) -> str:
 def pod_of_chart(name: str, java: int, options: Iterable[str] = (), environment: dict[str, str] | None = None) -> Any:
     """A pod as the chart's Deployment `lab-platform` has it, with JVM ``options`` and ``environment`` on top; it is not
     started again, and no Service finds it."""
-    deployments = yaml.safe_load_all(lab.helm("template", "lab", lab.CHART, "-s", "templates/deployment.yaml"))
-    (template,) = (each["spec"]["template"] for each in deployments if each["metadata"]["name"] == "lab-platform")
+    # --validate asks the cluster for its version.
+    text = lab.helm("template", "lab", lab.CHART, "--validate", "-s", "templates/deployment.yaml")
+    deployments = {document["metadata"]["name"]: document for document in yaml.safe_load_all(text) if document}
+    template = deployments["lab-platform"]["spec"]["template"]
     (container,) = template["spec"]["containers"]
     container["image"] = image(java)
     variables = {pair["name"]: pair for pair in container["env"]}
