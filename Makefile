@@ -9,7 +9,7 @@ VTLAB := .venv/bin/vtlab
 PYTHON := .venv/bin/python
 SETUP := lab/setup
 
-.PHONY: help compare jmh up down test e2e e2e-faults generate check-generated vtlab setup setup-test prose lint lock clean
+.PHONY: help compare jmh up down test e2e e2e-all generate check-generated vtlab setup setup-test prose lint lock clean
 
 help: ## Show what there is to make
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,14 +29,14 @@ down: ## Take down what `make up` brought up
 test: setup-test lint ## Every test on this machine, against real parts (Tomcat, k6, Prometheus, Chromium)
 	$(SETUP) java mvn -q -f app/pom.xml test
 	cd k6 && K6="$$(../$(PYTHON) -m vtlab.host.tools k6)" PATH="$(CURDIR)/.venv/bin:$$PATH" npm test
-	$(PYTHON) -m pytest -c e2e/pytest.ini e2e/chart e2e/test_up.py
+	$(PYTHON) -m pytest -c e2e/pytest.ini e2e --ignore e2e/on_cluster
 	cd lab && ../$(PYTHON) -m pytest
 
-e2e: setup-test ## The whole thing on a real Kubernetes (brought up and taken down again)
-	@e2e/run kubernetes
+e2e: setup-test ## A release on a real Kubernetes, from install to uninstall (a cluster is brought up and taken down)
+	@e2e/run main
 
-e2e-faults: setup-test ## What goes wrong in a cluster: killed pods, an absent API server, missing images
-	@e2e/run faults
+e2e-all: setup-test ## The same with all there is: upgrades, rights, dashboards, publication 002, the image, every fault
+	@e2e/run all
 
 lint: setup-test ## Formatting, types and lint rules of every part
 	cd k6 && PATH="$(CURDIR)/.venv/bin:$$PATH" npm run check

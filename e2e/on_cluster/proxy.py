@@ -37,9 +37,9 @@ class Proxy:
             self._listener.close()
             self._listener = None
         with self._lock:
-            for each in self._open:
+            for connection in self._open:
                 with contextlib.suppress(OSError):
-                    each.shutdown(socket.SHUT_RDWR)
+                    connection.shutdown(socket.SHUT_RDWR)
 
     def __enter__(self) -> Proxy:
         return self
@@ -65,8 +65,8 @@ class Proxy:
             with self._lock:
                 self._open += ends
             with selectors.DefaultSelector() as ready:
-                for each in ends:
-                    ready.register(each, selectors.EVENT_READ)
+                for connection in ends:
+                    ready.register(connection, selectors.EVENT_READ)
                 while True:
                     for key, _ in ready.select():
                         end = key.fileobj

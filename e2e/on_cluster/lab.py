@@ -1,4 +1,4 @@
-"""Calls kubectl, helm and vtlab as a user does, against the cluster that is there."""
+"""Calls kubectl, helm and Prometheus's API against the cluster that is up."""
 
 from __future__ import annotations
 
@@ -16,9 +16,7 @@ from urllib.parse import quote, urlencode
 
 import httpx
 
-from tests.support import lab_call
-
-REPOSITORY = Path(__file__).resolve().parents[1]
+REPOSITORY = Path(__file__).resolve().parents[2]
 CHART = REPOSITORY / "helm"
 NAMESPACE = "lab"
 #: What e2e/up has brought up.
@@ -33,7 +31,7 @@ def run(
     timeout: float = 300,
     env: dict[str, str] | None = None,
 ) -> str:
-    """The command's output; fails the test with everything it said when it fails."""
+    """The command's output; fails the test, with all output, where the exit code is not 0."""
     done = attempt(*command, given=given, timeout=timeout, env=env)
     assert done.returncode == 0, f"{' '.join(map(str, command))}: {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout
@@ -45,7 +43,7 @@ def attempt(
     timeout: float = 300,
     env: dict[str, str] | None = None,
 ) -> CompletedProcess:
-    """The command, however it ends."""
+    """The command, with any exit code."""
     return subprocess.run(
         [str(word) for word in command],
         input=given if given is not None else "",
@@ -79,13 +77,13 @@ def answer(variant: str, path: str) -> Any:
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as forward:
         try:
             assert forward.stdout
-            told = re.match(r"Forwarding from (127\.0\.0\.1:\d+) ", forward.stdout.readline())
-            assert told, "kubectl port-forward did not start"
-            found = httpx.get(f"http://{told[1]}{path}", timeout=30, trust_env=False)
+            address = re.match(r"Forwarding from (127\.0\.0\.1:\d+) ", forward.stdout.readline())
+            assert address, "kubectl port-forward did not start"
+            response = httpx.get(f"http://{address[1]}{path}", timeout=30, trust_env=False)
         finally:
             forward.terminate()
-    assert found.status_code == 200, found.text
-    return found.json()
+    assert response.status_code == 200, response.text
+    return response.json()
 
 
 @cache
@@ -94,36 +92,37 @@ def api() -> httpx.Client:
     proxy = subprocess.Popen(["kubectl", "proxy", "--port=0"], stdout=subprocess.PIPE, text=True)
     atexit.register(proxy.terminate)
     assert proxy.stdout
-    told = re.search(r"127\.0\.0\.1:\d+", proxy.stdout.readline())
-    assert told, "kubectl proxy did not start"
-    return httpx.Client(base_url=f"http://{told[0]}", timeout=60, trust_env=False)
+    address = re.search(r"127\.0\.0\.1:\d+", proxy.stdout.readline())
+    assert address, "kubectl proxy did not start"
+    return httpx.Client(base_url=f"http://{address[0]}", timeout=60, trust_env=False)
 
 
 def prometheus(path: str, **parameters: str | float) -> Any:
     """What Prometheus's API says."""
-    found = api().get(f"{PROMETHEUS}/{path}?{urlencode(parameters, quote_via=quote)}")
-    assert found.status_code == 200, found.text
-    return found.json()["data"]
+    response = api().get(f"{PROMETHEUS}/{path}?{urlencode(parameters, quote_via=quote)}")
+    assert response.status_code == 200, response.text
+    return response.json()["data"]
 
 
 def query(expression: str) -> list[dict[str, Any]]:
     """The series of an expression, now."""
-    found: list[dict[str, Any]] = prometheus("query", query=expression)["result"]
-    return found
+    series: list[dict[str, Any]] = prometheus("query", query=expression)["result"]
+    return series
 
 
 @cache
 def query_range(expression: str, start: float, end: float, step: float) -> list[dict[str, Any]]:
     """The series of an expression, from one time to another; both are past."""
-    found: list[dict[str, Any]] = prometheus("query_range", query=expression, start=start, end=end, step=step)["result"]
-    return found
+    document = prometheus("query_range", query=expression, start=start, end=end, step=step)
+    series: list[dict[str, Any]] = document["result"]
+    return series
 
 
 def value(expression: str) -> float | None:
     """The one value of an expression, now; None where there is none."""
-    found = query(expression)
-    assert len(found) <= 1, f"{expression}: {found}"
-    return float(found[0]["value"][1]) if found else None
+    series = query(expression)
+    assert len(series) <= 1, f"{expression}: {series}"
+    return float(series[0]["value"][1]) if series else None
 
 
 def until(what: str, holds: Callable[[], object], within: float = 300) -> None:
@@ -154,22 +153,9 @@ def rollback(revision: str = "") -> None:
     helm("rollback", "lab", *([revision] if revision else []), "--wait", "--timeout", "4m")
 
 
-def measure(experiment: str | Path, root: Path, blocks: int = 1, max_rejected: int = 8) -> list[str | Path]:
-    """The words after ``vtlab`` that measure an experiment here; a busy machine costs some blocks, too."""
-    numbers = ["--blocks", str(blocks), "--max-rejected", str(max_rejected)]
-    return ["run", experiment, "--target", "kubernetes", *numbers, "--results", root]
-
-
-def vtlab(*words: str | Path, timeout: float = 900, env: dict[str, str] | None = None) -> CompletedProcess:
-    """vtlab to its end, however it ends; it never ends with a traceback."""
-    done = attempt(lab_call.VTLAB, *words, timeout=timeout, env=env)
-    assert "Traceback" not in done.stdout + done.stderr, done.stderr
-    return done
-
-
 def fresh_namespace() -> None:
-    """An empty namespace in which Pod Security `restricted` is enforced. Fails where there is one that e2e/up (or this)
-    did not make: it may be somebody's."""
+    """An empty namespace in which Pod Security `restricted` is enforced. Fails where one is there that neither e2e/up
+    nor a test made: it may be somebody's."""
     made = f"made {NAMESPACE}\n"
     if made in UP.read_text(encoding="utf-8"):
         run("kubectl", "delete", "namespace", NAMESPACE, "--ignore-not-found", timeout=200)
@@ -180,13 +166,7 @@ def fresh_namespace() -> None:
         with UP.open("a", encoding="utf-8") as state:
             state.write(made)
     run("kubectl", "create", "namespace", NAMESPACE)
-    run(
-        "kubectl",
-        "label",
-        "namespace",
-        NAMESPACE,
-        "pod-security.kubernetes.io/enforce=restricted",
-    )
+    run("kubectl", "label", "namespace", NAMESPACE, "pod-security.kubernetes.io/enforce=restricted")
 
 
 def job_log(name: str, timeout: float) -> str:
@@ -201,32 +181,11 @@ def job_log(name: str, timeout: float) -> str:
         time.sleep(1)
 
 
-def faults(results: Path) -> str:
-    """Every fault of every block."""
-    return "\n".join(fault for block in lab_call.blocks(results) for fault in block["faults"])
-
-
-def verdict(results: Path) -> dict[str, Any]:
-    """verdict.json."""
-    found: dict[str, Any] = json.loads((results / "verdict.json").read_text(encoding="utf-8"))
-    return found
-
-
-def left_by_vtlab() -> list[str]:
-    """Jobs and ConfigMaps of vtlab's."""
-    return kubectl(
-        "get",
-        "jobs,configmaps",
-        "-l",
-        "app.kubernetes.io/managed-by=vtlab",
-        "-o",
-        "name",
-    ).split()
-
-
 def show(figures: Iterable[str]) -> None:
     """Adds lines to the summary at the end of the tests."""
     FIGURES.extend(figures)
 
 
 FIGURES: list[str] = []
+#: What was measured again, as the machine stalled.
+MEASURED_AGAIN: list[str] = []

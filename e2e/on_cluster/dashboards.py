@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-from e2e import lab
+from e2e.on_cluster import lab
 
 FOLDER = lab.REPOSITORY / "grafana-dashboards"
 FILES = sorted(path.stem for path in FOLDER.glob("*.json"))
@@ -24,14 +24,14 @@ BANDS = "W"
 @cache
 def read(name: str) -> dict[str, Any]:
     """The dashboard's JSON."""
-    found: dict[str, Any] = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
-    return found
+    document: dict[str, Any] = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+    return document
 
 
 def choices(name: str) -> Iterator[tuple[str, str, str]]:
     """Every variable that is asked of Prometheus: its name, and the selector and the label of its options."""
-    for each in read(name)["templating"]["list"]:
-        if each["type"] == "query":
-            asked = re.fullmatch(r"label_values\((.*), *(\w+)\)", each["query"]["query"])
-            assert asked, each["query"]
-            yield each["name"], asked[1], asked[2]
+    for variable in read(name)["templating"]["list"]:
+        if variable["type"] == "query":
+            query = re.fullmatch(r"label_values\((.*), *(\w+)\)", variable["query"]["query"])
+            assert query, variable["query"]
+            yield variable["name"], query[1], query[2]
