@@ -9,12 +9,12 @@ VTLAB := .venv/bin/vtlab
 PYTHON := .venv/bin/python
 SETUP := lab/setup
 # What ruff looks at, from lab/.
-PYTHON_CODE := . ../e2e ../grafana-dashboards
+PYTHON_CODE := . ../e2e
 # Stops all processes of the tests for two seconds, about once a minute.
 STALLED := $(if $(STALLS),$(PYTHON) lab/tests/support/stalling.py)
 
 .PHONY: help compare jmh up down unit unit-python unit-java unit-k6 unit-chart unit-types test contract truth truth-all \
-  e2e e2e-faults generate check-generated vtlab setup setup-test prose lock clean
+  e2e e2e-all generate check-generated vtlab setup setup-test prose lock clean
 
 help: ## Show what there is to make
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,7 +44,7 @@ unit-k6:
 	cd k6 && export PATH="$(CURDIR)/.venv/bin:$$PATH" && npm run -s check && npm run -s test:pure
 
 unit-chart:
-	$(PYTHON) -m pytest -q -n 2 -c e2e/pytest.ini e2e --ignore e2e/on_cluster --ignore e2e/image --ignore e2e/kubernetes --ignore e2e/faults
+	$(PYTHON) -m pytest -q -n 2 -c e2e/pytest.ini e2e --ignore e2e/on_cluster
 
 unit-types:
 	cd lab && ../$(PYTHON) -m ruff check -q $(PYTHON_CODE) && ../$(PYTHON) -m ruff format -q --check $(PYTHON_CODE) && ../$(PYTHON) -m mypy
@@ -65,11 +65,11 @@ truth-all: setup-test ## All planted bottlenecks and figures, kills of real JVMs
 	cd lab && ../$(PYTHON) -m pytest -q tests/truth
 	cd k6 && K6="$$(../$(PYTHON) -m vtlab.host.tools k6)" npm run -s test:backlog
 
-e2e: setup-test ## The whole thing on a real Kubernetes (brought up and taken down again)
-	@e2e/run kubernetes
+e2e: setup-test ## A release on a real Kubernetes, from install to uninstall (a cluster is brought up and taken down)
+	@e2e/run main
 
-e2e-faults: setup-test ## What goes wrong in a cluster: killed pods, an absent API server, missing images
-	@e2e/run faults
+e2e-all: setup-test ## The same with all there is: upgrades, rights, dashboards, publication 002, the image, every fault
+	@e2e/run all
 
 generate: ## Write every generated file anew (lab/vtlab/generate.py has their table)
 	cd lab && ../$(PYTHON) -m vtlab.generate

@@ -8,9 +8,8 @@ export async function backlog(users) {
   const servers = { queue: await stub(queue(users / 5, 250)), constant: await stub(constant(1250)) };
   const result = await block(
     experiment({
-      load: { model: 'closed', users, think_time: '0s' },
-      windows: { measure: '2500ms' },
-      ideal: { queue: 0.8 * users, constant: 0.8 * users },
+      load: { model: 'closed', users, round: { queue: 1250, constant: 1250 } },
+      windows: { measure: 2500 },
     }),
     servers,
     { WARMUP_CYCLES: '0', ORDER: 'queue,queue,constant,constant' },

@@ -3,13 +3,12 @@
     .venv/bin/python lab/benchmarks/instrumentation.py [BLOCKS]
 
 Uses the lab's own parts (JVMs in their control groups, k6's blocks in mirrored order, the paired interval), but not its
-gates: the variant without metrics has nothing that Prometheus could scrape. The one with metrics is scraped every
-second, as in a run.
+validity checks: the variant without metrics has nothing that Prometheus could scrape. The one with metrics is scraped
+every second, as in a run.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
 import threading
@@ -26,7 +25,7 @@ from vtlab.analysis import statistics
 from vtlab.host import machine, tools
 from vtlab.host.processes import Ledger
 from vtlab.host.server import await_ready
-from vtlab.model import experiment
+from vtlab.model import experiment, normalised
 from vtlab.model.records import K6Document, Trial
 from vtlab.planning import plan
 from vtlab.services import process, sample
@@ -61,7 +60,7 @@ def scraped(address: str) -> Iterator[None]:
 
 
 def block(number: int, folder: Path, ledger: Ledger) -> dict[str, list[float]]:
-    """Throughput of both, two trials each, of fresh JVMs under the same CPU limit, once both have levelled off."""
+    """Throughput of both, two trials each, of fresh JVMs under the same CPU limit, in their steady state."""
     small = experiment.load(str(Path(__file__).with_suffix(".json")), session.EXPERIMENTS)
     running: dict[str, VariantProcess] = {}
     for name, settings in SETTINGS.items():
@@ -79,13 +78,13 @@ def block(number: int, folder: Path, ledger: Ledger) -> dict[str, list[float]]:
         process.spawn(launch, started)
         running[name] = started[0]
     await_ready([variant.server for variant in running.values()])
-    place = folder / "experiment.json"
-    place.write_text(json.dumps(small.document() | {"variants": [ON, OFF]}), encoding="utf-8")
+    planned = folder / "plan.json"
+    planned.write_text(normalised.text(small.model_copy(update={"variants": [ON, OFF]})), encoding="utf-8")
 
     def load(order: list[str], cycles: int) -> tuple[K6Document, machine.Sampler]:
         call = k6.Call(
             script=session.REPOSITORY / "k6" / "block.ts",
-            experiment=place,
+            experiment=planned,
             targets={name: each.url for name, each in running.items()},
             order=order,
             warmup_cycles=cycles,

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from vtlab import results
-from vtlab.analysis import gates
+from vtlab.analysis import checks
+from vtlab.analysis.laws import cpu_capacity
 from vtlab.errors import BlockFault, InvalidRun
 from vtlab.host import processes
 from vtlab.model.experiment import Experiment
@@ -52,7 +53,7 @@ def measure(
     """Measures what the run in ``folder`` still lacks. InvalidRun when too many blocks are rejected."""
     run = results.read(folder)
     manifest, experiment = run.manifest, run.experiment
-    judged = [(block, gates.reasons(block, experiment)) for block in run.blocks]
+    judged = [(block, checks.reasons(block, experiment)) for block in run.blocks]
     accepted = sum(not reasons for _, reasons in judged)
     rejected = [(block, reasons) for block, reasons in judged if reasons]
     while accepted < manifest.blocks:
@@ -70,7 +71,7 @@ def measure(
             results.append_block(folder, block)
             if samples:
                 results.append_series(folder, block, samples)
-        reasons = gates.reasons(block, experiment)
+        reasons = checks.reasons(block, experiment)
         if reasons:
             rejected.append((block, reasons))
             # Whatever disturbed the block may last a moment; give it a growing one.
@@ -104,7 +105,7 @@ def attempt(
         level = _warm_up(started, experiment, block, progress, title)
         if level:
             progress.step(f"{title}: measuring in the order {', '.join(order)}")
-            single = plan.SINGLE if number == 1 else None
+            single = experiment.windows.single_user_phase if number == 1 else None
             for document in _trials(started, experiment, order, single):
                 block.single += document.single
                 block.trials += document.trials
@@ -120,7 +121,7 @@ def attempt(
 
 
 def _warm_up(started: StartedBlock, experiment: Experiment, block: Block, progress: Progress, title: str) -> bool:
-    """Equal warm-up cycles for all variants, until all have levelled off. False when they do not."""
+    """Equal warm-up cycles for all variants, until all have reached their steady state. False when they do not."""
     windows = experiment.windows
     cycles, more = 0, windows.warmup_cycles
     while True:
@@ -131,9 +132,9 @@ def _warm_up(started: StartedBlock, experiment: Experiment, block: Block, progre
             _renumbered(trial, position) for position, trial in enumerate(document.warmup, len(block.warmup) + 1)
         ]
         block.agreed = block.agreed and document.agreed
-        if all(gates.levelled(_of(block.warmup, i.variant), gates.cpu_capacity(i)).ok for i in block.instances):
+        if all(checks.steady_state(_of(block.warmup, i.variant), cpu_capacity(i)).reached for i in block.instances):
             return True
-        # No answer was OK: more of the same does not help, and the gates say why.
+        # No answer was OK: more of the same does not help, and the validity checks say why.
         if cycles >= windows.max_cycles or not all(trial.ok for trial in document.warmup):
             return False
         more = 1
@@ -144,7 +145,7 @@ def _trials(
 ) -> Iterator[K6Document]:
     """The single-user phases and the trials: by one call of k6, or, where what is unanswered may be given up, by one
     for each trial."""
-    if experiment.windows.drain:
+    if experiment.windows.wait_for_answers:
         yield started.load(order=order, warmup_cycles=0, single=single)
         return
     if single:
@@ -163,4 +164,4 @@ def _of(trials: Sequence[Trial], variant: str) -> list[Trial]:
 
 def manifest_of(planned: plan.PlannedRun, facts: Facts, **fields: Any) -> Manifest:
     """The manifest of a planned run."""
-    return Manifest(experiment=planned.experiment.document(), **facts.model_dump(), **fields)
+    return Manifest(name=planned.name, experiment=planned.experiment, **facts.model_dump(), **fields)

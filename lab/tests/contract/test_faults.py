@@ -15,7 +15,7 @@ from tests.support.experiments import stub_file
 from tests.support.lab_call import Running, alive, blocks, leftovers, measuring, only, started, vtlab
 from tests.support.privileges import MakeDisk, needs_root
 from vtlab import results as stored
-from vtlab.analysis import gates
+from vtlab.analysis import checks
 
 pytestmark = [pytest.mark.timeout(300), needs_root]
 
@@ -143,7 +143,7 @@ def test_a_kill_9_and_then_a_full_disk_lose_no_finished_block(make_disk: MakeDis
     assert done.returncode == 0, done.stdout + done.stderr
     assert blocks(results)[: len(before)] == before
     whole = stored.read(results)
-    assert [block.block for block in whole.blocks if not gates.reasons(block, whole.experiment)] == [1, 2]
+    assert [block.block for block in whole.blocks if not checks.reasons(block, whole.experiment)] == [1, 2]
     assert verdict(results)["n"] == 2
     assert leftovers(root) == []
 

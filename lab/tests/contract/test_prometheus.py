@@ -17,12 +17,13 @@ import pytest
 
 from tests.support.lab_call import Running, vtlab
 from vtlab import session
-from vtlab.catalogue.expressions import CHARTED, EXPRESSIONS
+from vtlab.catalogue import metrics
+from vtlab.catalogue.metrics import REPORT_SERIES, WINDOW_METRICS
 from vtlab.errors import BlockFault
 from vtlab.host import ports, tools
 from vtlab.host.processes import Identity, Ledger
 from vtlab.targets.local.prometheus_server import PrometheusServer
-from vtlab.targets.prometheus import IN_FLIGHT, Prometheus
+from vtlab.targets.prometheus import Prometheus
 
 #: The path that is scraped; every path is answered.
 METRICS = "/metrics"
@@ -154,7 +155,7 @@ def test_values_of_exactly_the_window(tmp_path: Path, ledger: Ledger, exposition
         end = round(last) + 100
         found = client.window("platform", start, end)
 
-        assert set(found) == set(EXPRESSIONS)
+        assert set(found) == set(WINDOW_METRICS)
         assert found["cpu_cores"] == exactly(0.5)
         assert found["cpu_limit"] == 1.5
         assert found["throttled_periods"] == exactly(0.25)
@@ -169,12 +170,14 @@ def test_values_of_exactly_the_window(tmp_path: Path, ledger: Ledger, exposition
         assert client.in_flight("platform", round(scraped), before) is None, "no scrape in between"
         assert found["carriers"] is None, "nobody exposes it"
         assert set(client.window("platform", end, end).values()) == {None}
-        assert client.evaluate(CHARTED["in_flight"].replace("$server", 'variant="platform"'), begin - 60_000) is None
+        assert (
+            client.evaluate(metrics.metric("in_flight", "chart", server='variant="platform"'), begin - 60_000) is None
+        )
         assert client.evaluate("1 + 1", end) == 2
         assert client.evaluate("0 / 0", end) is None
 
         series = client.charted("platform", start, end)
-        assert set(series) == set(CHARTED)
+        assert set(series) == set(REPORT_SERIES)
         times = [at for at, _ in series["in_flight"]]
         assert times == [start + 1000 * i for i in range(len(times))]
         assert len(times) == (end - start) // 1000 + 1
@@ -212,7 +215,7 @@ def during_a_scrape(client: Prometheus) -> int:
         client.await_scrape("platform", began - 500)
         # Not so where a stall had one of the scrapes time out.
         good = client.measured("platform", "min(min_over_time(up{$server}[2500ms]))", began) == 1
-        if good and client.measured("platform", IN_FLIGHT, began) == 7:
+        if good and client.measured("platform", "$in_flight_now", began) == 7:
             return began
 
 

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,15 +19,12 @@ from tests.support.real_block import VARIANTS, Measured
 from vtlab import results, session
 from vtlab.analysis import verdict
 from vtlab.catalogue import rules
-from vtlab.catalogue.expressions import CHARTED, EXPRESSIONS
+from vtlab.catalogue.dashboards import substitute
+from vtlab.catalogue.metrics import REPORT_SERIES, WINDOW_METRICS
 from vtlab.host import cgroup
 from vtlab.host.cgroup import Limit
 from vtlab.planning import plan
 from vtlab.report import write as write_report
-
-sys.path.insert(0, str(session.REPOSITORY / "grafana-dashboards"))
-
-import substitute
 
 pytestmark = [pytest.mark.timeout(600), needs_root]
 
@@ -100,12 +96,12 @@ def test_figures_are_those_of_what_was_scraped(measured: Measured, variant: str)
         assert value
         return value
 
-    assert set(trial.server) == {*EXPRESSIONS, "in_flight_before"}
+    assert set(trial.server) == {*WINDOW_METRICS, "in_flight_before"}
     assert trial.server["cpu_limit"] == 1
     assert (trial.server["cpu_cores"] or 0) > 0
     assert trial.server["server_throughput"] == pytest.approx(rate("count"))
     assert trial.server["service_time"] == pytest.approx(rate("sum") / rate("count"))
-    assert set(measured.series[variant]) == set(CHARTED)
+    assert set(measured.series[variant]) == set(REPORT_SERIES)
     assert max(value for _, value in measured.series[variant]["in_flight"]) > 9
 
 
@@ -120,9 +116,9 @@ def test_what_is_recorded_is_what_a_trials_window_says(measured: Measured, varia
     afterwards = measured.client.window(variant, at - span, at)
 
     absent = set()
-    for name, each in EXPRESSIONS.items():
-        labels = "".join(f',{key}="{value}"' for key, value in each.labels.items())
-        recorded = measured.client.evaluate(f'{each.record}{{variant="{variant}"{labels}}}', at)
+    for name, metric in WINDOW_METRICS.items():
+        labels = "".join(f',{key}="{value}"' for key, value in metric.labels.items())
+        recorded = measured.client.evaluate(f'{metric.recorded_as("window")}{{variant="{variant}"{labels}}}', at)
         if recorded is None and afterwards[name] is None:
             absent.add(name)
             continue
@@ -186,10 +182,10 @@ def test_the_report_opens_in_a_browser(measured: Measured, browser: Browser, tmp
     planned = measured.planned
     (plan_run,) = plan.runs([planned], [])
     options = session.Options(blocks=1, seed=1, root=tmp_path, no_cpu_limit=False)
-    folder = session.begin([plan_run], options, "real")
+    folder = session.create_runs([plan_run], options, "real")
     results.append_block(folder, measured.block)
     results.append_series(folder, measured.block, measured.series)
-    write_report(folder, [verdict.analyse(results.read(folder))])
+    write_report(folder, verdict.analyse_all([results.read(folder)]))
     page = browser.new_page()
     page.goto((folder / "report.html").as_uri())
     text = page.inner_text("body")

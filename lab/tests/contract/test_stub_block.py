@@ -18,7 +18,7 @@ from tests.support.privileges import needs_root
 from tests.support.runs import LONG, Later, RunFolder, environment_of, kill_under_load
 from tests.support.stalls import Stalls, undisturbed
 from vtlab.analysis import laws
-from vtlab.catalogue.expressions import CHARTED, EXPRESSIONS
+from vtlab.catalogue.metrics import REPORT_SERIES, WINDOW_METRICS
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.host import cgroup, ports
 from vtlab.host.cgroup import Limit
@@ -71,12 +71,14 @@ def test_a_whole_block_is_measured_and_leaves_nothing(tmp_path: Path, monkeypatc
             assert trial.server["cpu_limit"] == 1
             assert 0 <= (trial.server["cpu_cores"] or 0) < 1
             assert 4 * 1024**2 < (trial.server["resident"] or 0) < 64 * 1024**2
-            assert set(trial.server) == {*EXPRESSIONS, "in_flight_before"}
+            assert set(trial.server) == {*WINDOW_METRICS, "in_flight_before"}
             assert trial.server["in_flight_before"] == 0
             assert trial.machine["generator_cpu"] is not None
             assert trial.machine["generator_throttled"] is None, "k6 has no limit"
         series = block.series(document.trials[0].begin, document.trials[-1].drained)
-        assert {variant: set(metrics) for variant, metrics in series.items()} == {key: set(CHARTED) for key in VARIANTS}
+        assert {variant: set(metrics) for variant, metrics in series.items()} == {
+            key: set(REPORT_SERIES) for key in VARIANTS
+        }
         with Prometheus(target.prometheus.url) as client:
             for variant in VARIANTS:
                 counts_agree([trial for trial in phases if trial.variant == variant], client)
@@ -155,10 +157,10 @@ def test_a_service_without_meters_of_the_cpu_has_a_cpu_bottleneck(tmp_path: Path
         def check(block: Block) -> None:
             for variant in VARIANTS:
                 explained = laws.explain(laws.measured([block], planned, variant))
-                assert explained.constraint.resource == "cpu", explained
+                assert explained.bottleneck.resource == "cpu", explained
                 (bound,) = (bound for bound in explained.bounds if bound.resource == "cpu")
                 assert bound.capacity == 0.1
-                assert bound.demand >= 0.005, "what was planted, and the rest of a request"
+                assert bound.service_demand >= 0.005, "what was planted, and the rest of a request"
             for trial in block.trials:
                 assert trial.server["throttled_periods"] == pytest.approx(1, abs=0.3)
                 assert trial.server["utilization_cpu"] == pytest.approx(1, abs=0.15)

@@ -15,13 +15,20 @@ from pathlib import Path
 from typing import Any
 
 TINY = Path(__file__).parent / "tiny.json"
-VTLAB = Path(sys.executable).parent / "vtlab"
+#: The command of this checkout: what is installed may be another's.
+VTLAB = [sys.executable, "-m", "vtlab"]
+CHECKOUT = {"PYTHONPATH": str(Path(__file__).parents[2])}
 
 
 def vtlab(*arguments: str | Path, timeout: float = 900) -> subprocess.CompletedProcess[str]:
     """Runs vtlab to its end."""
     done = subprocess.run(
-        [VTLAB, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL
+        [*VTLAB, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        stdin=subprocess.DEVNULL,
+        env=os.environ | CHECKOUT,
     )
     assert "Traceback" not in done.stderr + done.stdout, done.stderr
     return done
@@ -48,12 +55,12 @@ class Running:
         self.log = folder / "vtlab.log"
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [VTLAB, *map(str, arguments)],
+                [*VTLAB, *map(str, arguments)],
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
-                env={**os.environ, **(env or {})},
+                env={**os.environ, **CHECKOUT, **(env or {})},
             )
 
     def text(self) -> str:

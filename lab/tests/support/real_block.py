@@ -14,7 +14,7 @@ import httpx
 from tests.support.experiments import tiny
 from tests.support.runs import RunFolder
 from tests.support.stalls import Stalls, undisturbed
-from vtlab.analysis import gates
+from vtlab.analysis import checks
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Trial
 from vtlab.model.run import BlockSeries
@@ -23,7 +23,7 @@ from vtlab.targets.prometheus import Prometheus
 
 VARIANTS = ("platform", "virtual")
 #: A block here has little warm-up, and one trial for each variant.
-NOT_HERE = {"trials complete", "warm-up levelled off"}
+NOT_HERE = {"trials complete", "warm-up cycles", "steady state"}
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Measured:
 
 @contextlib.contextmanager
 def measured(root: Path, window: str) -> Iterator[Measured]:
-    """A block that the gates accept and in which the machine did not stall; everything still runs."""
+    """A block that the validity checks accept and in which the machine did not stall; everything still runs."""
     run = RunFolder(root, tiny(windows={"measure": window}, settings={"SERVER_TOMCAT_THREADS_MAX": "10"}))
     with run.target() as target, contextlib.closing(Stalls()) as stalls:
 
@@ -81,15 +81,15 @@ def measured(root: Path, window: str) -> Iterator[Measured]:
 
         def reasons(measurement: Measured) -> list[str]:
             block = measurement.block
-            rows = [row for row in gates.rows([block], run.planned) if row["name"] not in NOT_HERE]
-            return [f"{row['name']}: {row['worst']}" for row in rows if not row["passed"]]
+            failed = [check for check in checks.results([block], run.planned) if not check.passed]
+            return [f"{check.name}: {check.worst}" for check in failed if check.name not in NOT_HERE]
 
         def disturbances(measurement: Measured) -> list[str]:
             block = measurement.block
             return reasons(measurement) + stalls.disturbed([*block.single, *block.trials])
 
         def check(measurement: Measured) -> None:
-            # As in a run, what the gates reject is measured again.
+            # As in a run, what the checks reject is measured again.
             assert disturbances(measurement) == []
 
         result = undisturbed(measure, check, disturbances)

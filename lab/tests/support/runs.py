@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.lab_call import alive
-from vtlab import session
+from vtlab import results, session
 from vtlab.host.processes import FOLDER
 from vtlab.model.experiment import Experiment
 from vtlab.targets.local.target import LocalTarget, local_target
@@ -38,7 +38,7 @@ class RunFolder:
     def plan(self, planned: Experiment) -> None:
         """What the next block measures."""
         self.planned = planned
-        (self.folder / "experiment.json").write_text(json.dumps(planned.document()), encoding="utf-8")
+        results.write_experiment(self.folder, planned)
 
     def target(self, **more: Any) -> AbstractContextManager[LocalTarget]:
         return local_target(self.folder, self.root, session.REPOSITORY, **more)

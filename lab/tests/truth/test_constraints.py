@@ -19,9 +19,10 @@ from tests.support.privileges import needs_root
 from tests.support.runs import RunFolder
 from tests.support.stalls import Stalls, undisturbed
 from vtlab import session
-from vtlab.analysis import gates, laws
+from vtlab.analysis import checks, laws
 from vtlab.analysis.laws import Measured
-from vtlab.catalogue import expressions, rules
+from vtlab.catalogue import metrics, rules
+from vtlab.catalogue.resources import HOLDS
 from vtlab.errors import BlockFault
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
@@ -37,8 +38,8 @@ pytestmark = [
 
 APP = session.REPOSITORY / "app"
 SEMAPHORE = "lab/virtualthreads/semaphore/SemaphoreController"
-#: A block here is shorter than a run's: little warm-up, one trial for each variant. All other gates hold.
-NOT_HERE = {"trials complete", "warm-up levelled off"}
+#: A block here is shorter than a run's: little warm-up, one trial for each variant. All other validity checks hold.
+NOT_HERE = {"trials complete", "warm-up cycles", "steady state"}
 
 
 def waiting(
@@ -50,11 +51,14 @@ def waiting(
     """
     return tiny(
         request={"path": path, "query": {"duration": wait}},
-        load={"users": users},
+        load={"users": users, "round": {"platform": in_ms(users / platform), "virtual": in_ms(users / virtual)}},
         windows={"warmup_users": 10, "warmup_load": "1s", "measure": measure},
-        ideal={"platform": platform, "virtual": virtual},
         **more,
     )
+
+
+def in_ms(seconds: float) -> str:
+    return f"{round(1000 * seconds)}ms"
 
 
 Judge = Callable[[Measured], None]
@@ -73,7 +77,7 @@ class Lab:
     def explains(self, planned: Experiment, platform: Judge, virtual: Judge) -> None:
         """Measures a block and has each variant judged.
 
-        Against vtlab counts only a block that its gates accept and in which the machine did not stall.
+        Against vtlab counts only a block that its validity checks accept and in which the machine did not stall.
         """
         self.run.plan(planned)
         number = next(self.numbers)
@@ -82,7 +86,7 @@ class Lab:
             for variant, judge_variant in (("platform", platform), ("virtual", virtual)):
                 m = laws.measured([block], planned, variant)
                 judge_variant(m)
-                assert self._shown(variant, block) == laws.explain(m).constraint.resource, "on the dashboards"
+                assert self._shown(variant, block) == laws.explain(m).bottleneck.resource, "on the dashboards"
 
         def disturbances(block: Block) -> list[str]:
             return rejected(block, planned) + self.stalls.disturbed([*block.single, *block.trials])
@@ -95,14 +99,15 @@ class Lab:
         # The rules look a few seconds back.
         time.sleep(max(0.0, end / 1000 + units.seconds(rules.OFFSET) + 1 - time.time()))
         matchers = f'variant="{variant}"'
-        expr = expressions.fill(
-            expressions.RUN_CONSTRAINT,
+        query = metrics.metric(
+            "bottleneck",
+            "run",
             server=matchers,
             client=f'{matchers},block="{block.block}"',
             range=f"{(end - begin) // 1000 + 1}s",
         )
         with Prometheus(self.target.prometheus.url) as client:
-            return client.labels(variant, expr, end).get("resource")
+            return client.labels(variant, query, end).get("resource")
 
     def _measured(self, planned: Experiment, number: int, attempt: int) -> Block:
         started = self._started(planned, number, attempt)
@@ -140,8 +145,8 @@ def jvms_of(planned: Experiment) -> object:
 def rejected(block: Block, planned: Experiment) -> list[str]:
     # The bounds hang on the single-user phases as much as on the trials.
     judged = block.model_copy(update={"trials": [*block.single, *block.trials]})
-    rows = [row for row in gates.rows([judged], planned) if not row["passed"] and row["name"] not in NOT_HERE]
-    return [f"{row['name']}: {row['worst']}" for row in rows]
+    failed = [check for check in checks.results([judged], planned) if not check.passed]
+    return [f"{check.name}: {check.worst}" for check in failed if check.name not in NOT_HERE]
 
 
 @pytest.fixture(scope="session")
@@ -183,18 +188,18 @@ def held_back_by(resource: str, capacity: float, then: str | None = None) -> Jud
 
     def judge(m: Measured) -> None:
         found = laws.explain(m)
-        assert found.constraint.resource == resource, found
-        assert found.constraint.utilisation is not None
-        assert 0.9 <= found.constraint.utilisation <= 1 / 0.9
-        assert found.constraint.bound is not None
-        assert found.constraint.bound * found.constraint.utilisation == pytest.approx(m.throughput)
+        assert found.bottleneck.resource == resource, found
+        assert found.bottleneck.utilisation is not None
+        assert 0.9 <= found.bottleneck.utilisation <= 1 / 0.9
+        assert found.bottleneck.bound is not None
+        assert found.bottleneck.bound * found.bottleneck.utilisation == pytest.approx(m.throughput)
         bounds = {bound.resource: bound for bound in found.bounds}
         assert bounds[resource].capacity == pytest.approx(capacity)
         assert ("tomcat-threads" in bounds) == (m.variant == "platform")
         assert found.next is not None
-        larger = [each for each in found.bounds if each.bound >= found.constraint.bound and each.resource != resource]
+        larger = [each for each in found.bounds if each.bound >= found.bottleneck.bound and each.resource != resource]
         # What is held while it waits for the constraint only looks busy.
-        larger = [each for each in larger if resource not in laws.HELD_INSIDE.get(each.resource, ())]
+        larger = [each for each in larger if resource not in HOLDS.get(each.resource, ())]
         assert (found.next.resource, found.next.bound) == (larger[0].resource, larger[0].bound)
         planted = [each.resource for each in larger if each.resource != "cpu"]
         assert then in (None, *planted[:1]), larger
@@ -222,27 +227,27 @@ def planted(semaphore_service: str) -> dict[str, object]:
 def test_tomcat_threads_hold_platform_back_and_virtual_has_none(lab: Lab, planted: dict[str, object]) -> None:
     """tomcat-threads is named for platform, and users for virtual, where there are more users than threads."""
     planned = waiting("800ms", 100, 62.5, 125, "4800ms", **planted)
-    lab.explains(planned, held_back_by("tomcat-threads", 50, then="users"), held_back_by("users", 100))
+    lab.explains(planned, held_back_by("tomcat-threads", 50, then="load"), held_back_by("load", 100))
 
 
 def test_a_light_load_holds_both_back_itself(lab: Lab, planted: dict[str, object]) -> None:
     """users is named for both variants where everything else is plentiful."""
     planned = waiting("400ms", 10, 25, 25, "3200ms", **planted)
-    lab.explains(planned, held_back_by("users", 10), held_back_by("users", 10))
+    lab.explains(planned, held_back_by("load", 10), held_back_by("load", 10))
 
 
 @pytest.mark.small
 def test_connections_of_the_database_hold_both_back(lab: Lab, planted: dict[str, object]) -> None:
     """db-pool is named where requests wait for connections of the pool."""
     planned = waiting("400ms", 16, 25, 25, "6400ms", "/stress/sleep", **planted)
-    lab.explains(planned, held_back_by("db-pool", 10, then="users"), held_back_by("db-pool", 10, then="users"))
+    lab.explains(planned, held_back_by("db-pool", 10, then="load"), held_back_by("db-pool", 10, then="load"))
 
 
 @pytest.mark.small
 def test_connections_to_the_downstream_hold_both_back(lab: Lab, planted: dict[str, object]) -> None:
     """downstream is named where requests wait for connections to another service."""
     planned = waiting("400ms", 16, 25, 25, "6400ms", "/downstream", **planted)
-    lab.explains(planned, held_back_by("downstream", 10, then="users"), held_back_by("downstream", 10, then="users"))
+    lab.explains(planned, held_back_by("downstream", 10, then="load"), held_back_by("downstream", 10, then="load"))
 
 
 @pytest.mark.small
@@ -251,12 +256,12 @@ def test_an_executor_holds_both_back(lab: Lab, planted: dict[str, object]) -> No
     # Eight tasks are eight threads' work for one wait.
     planned = tiny(
         request={"path": "/fan-out", "query": {"tasks": "8", "duration": "400ms"}},
-        load={"users": 2},
+        load={"users": 2, "round": {"platform": "800ms", "virtual": "800ms"}},
         windows={"warmup_users": 2, "warmup_load": "1s", "measure": "8s"},
         **planted,
         ideal={"platform": 2.5, "virtual": 2.5},
     )
-    lab.explains(planned, held_back_by("executor", 8, then="users"), held_back_by("executor", 8, then="users"))
+    lab.explains(planned, held_back_by("executor", 8, then="load"), held_back_by("executor", 8, then="load"))
 
 
 @pytest.mark.small
@@ -270,9 +275,9 @@ def test_what_no_metric_shows_is_unknown(lab: Lab, planted: dict[str, object]) -
         assert 1 <= shortest / 0.4 < 1 / 0.9, "a request alone does not wait for a permit"
         assert 0.9 <= m.throughput * shortest / 10 <= 1 / 0.9, "under load the permits are the bound"
         found = laws.explain(m)
-        assert found.constraint.resource == "unknown", found
-        assert (found.constraint.bound, found.constraint.utilisation) == (None, None)
-        assert {bound.resource for bound in found.bounds} >= {"cpu", "connections", "users"}
+        assert found.bottleneck.resource == "unknown", found
+        assert (found.bottleneck.bound, found.bottleneck.utilisation) == (None, None)
+        assert {bound.resource for bound in found.bounds} >= {"cpu", "connections", "load"}
         assert max(bound.utilisation for bound in found.bounds) < 0.5, "no bound is anywhere near"
 
     # Few enough that fewer than half of the threads wait.
@@ -286,7 +291,7 @@ def test_connections_hold_both_back(lab: Lab) -> None:
     # 10 users wait in Tomcat's accept queue (100). A connection serves one request, or the first 20 would keep theirs.
     few = {"SERVER_TOMCAT_MAX_CONNECTIONS": "20", "SERVER_TOMCAT_MAX_KEEP_ALIVE_REQUESTS": "1"}
     planned = waiting("400ms", 30, 50, 50, "3600ms", settings=few)
-    connections = held_back_by("connections", 20, then="users")
+    connections = held_back_by("connections", 20, then="load")
     lab.explains(planned, connections, connections)
 
 
@@ -322,9 +327,9 @@ def test_carriers_hold_virtual_back_where_they_are_pinned(lab: Lab) -> None:
     )
 
     def pinned(m: Measured) -> None:
-        held_back_by("carriers", 1, then="users")(m)
+        held_back_by("carriers", 1, then="load")(m)
         (place, waits), *_ = m.trials[0].pinned.items()
         assert re.fullmatch(r"lab\.virtualthreads\.pinned\.\w+:\d+", place)
         assert waits == pytest.approx(m.trials[0].ok, rel=0.5), "one for each request"
 
-    lab.explains(planned, held_back_by("users", 2), pinned)
+    lab.explains(planned, held_back_by("load", 2), pinned)

@@ -56,18 +56,18 @@ def test_the_ratio_is_that_of_the_windows(measured: Measured) -> None:
     assert slower == pytest.approx(virtual.latency.p99 / platform.latency.p99, rel=0.2)
 
 
-@pytest.mark.parametrize(("variant", "resource"), [("platform", "tomcat-threads"), ("virtual", "users")])
-def test_dashboards_and_verdict_name_the_same_constraint(measured: Measured, variant: str, resource: str) -> None:
+@pytest.mark.parametrize(("variant", "resource"), [("platform", "tomcat-threads"), ("virtual", "load")])
+def test_dashboards_and_verdict_name_the_same_bottleneck(measured: Measured, variant: str, resource: str) -> None:
     """Rules and verdict name the same bottleneck, with the same utilisation."""
     explained = laws.explain(laws.measured([measured.block], measured.planned, variant))
-    assert explained.constraint.resource == resource
+    assert explained.bottleneck.resource == resource
     trial = measured.trial(variant)
     (seen,) = measured.query(f'vtlab:constraint:ratio{{variant="{variant}"}}', trial.end - 1000)
     every = measured.query(f'vtlab:utilization:ratio{{variant="{variant}"}}', trial.end - 1000)
     assert seen["metric"]["resource"] == resource, (every, measured.block.single)
     # Of the CPU a cold JVM takes less and less: the last 15 s are not the whole window. Nor are they of what is sampled
     # once a second; over the same seconds rules and vtlab are compared above.
-    held = {"tomcat-threads", "connections", "users"}
+    held = {"tomcat-threads", "connections", "load"}
     bounds = [each for each in explained.bounds if each.resource in held]
     assert {each.resource for each in bounds} == held - ({"tomcat-threads"} if variant == "virtual" else set())
     for bound in bounds:

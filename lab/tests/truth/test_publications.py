@@ -32,8 +32,8 @@ class Shape:
 
 
 SHAPES: dict[str, dict[str, Shape]] = {
-    "blocking-5s": {"platform": Shape("tomcat-threads"), "virtual": Shape("users", "faster")},
-    "db-no-sleep": {"platform": Shape("users"), "virtual": Shape("users", "alike")},
+    "blocking-5s": {"platform": Shape("tomcat-threads"), "virtual": Shape("load", "faster")},
+    "db-no-sleep": {"platform": Shape("load"), "virtual": Shape("load", "alike")},
     "db-pool": {
         "pool-10": Shape("db-pool"),
         "pool-50": Shape("db-pool", "faster"),
@@ -47,18 +47,18 @@ SHAPES: dict[str, dict[str, Shape]] = {
     },
     "fan-out": {
         "pool-8": Shape("executor"),
-        "pool-200": Shape("users", "faster"),
-        "virtual": Shape("users", "faster"),
+        "pool-200": Shape("load", "faster"),
+        "virtual": Shape("load", "faster"),
     },
     "fan-out-hashes": {"pool-8": Shape("cpu"), "virtual": Shape("cpu", "alike")},
-    "locked-out": {"virtual-jdk21": Shape("users"), "virtual-jdk25": Shape("users", "faster")},
-    "one-thread": {"one-thread": Shape("tomcat-threads"), "one-carrier": Shape("users", "faster")},
+    "locked-out": {"virtual-jdk21": Shape("load"), "virtual-jdk25": Shape("load", "faster")},
+    "one-thread": {"one-thread": Shape("tomcat-threads"), "one-carrier": Shape("load", "faster")},
     "pinning": {
-        "lock-jdk21": Shape("users"),
+        "lock-jdk21": Shape("load"),
         "monitor-jdk21": Shape("carriers", "slower"),
-        "monitor-jdk25": Shape("users", "alike"),
+        "monitor-jdk25": Shape("load", "alike"),
     },
-    "reactive": {"virtual": Shape("users"), "reactive": Shape("users", "alike")},
+    "reactive": {"virtual": Shape("load"), "reactive": Shape("load", "alike")},
     "run-cpu": {"bounded": Shape("cpu"), "unbounded": Shape("cpu", "alike")},
     "run-io": {"bounded": Shape("cpu"), "unbounded": Shape("cpu", "alike")},
 }
@@ -83,10 +83,10 @@ def test_an_experiment_has_the_shape_of_its_publication(name: str, tmp_path: Pat
     root = tmp_path / "results"
     done = vtlab("run", planned, "--blocks", "1", "--max-rejected", "3", "--results", root)
     assert done.returncode == 0, done.stdout + done.stderr
-    result = verdict.analyse(results.read(only(root))).verdict
-    ratios = {c.of: c.ratio for c in result.comparisons if c.metric == "throughput"}
+    (analysis,) = verdict.analyse_all([results.read(only(root))])
+    ratios = {c.of: c.ratio for c in analysis.verdict.comparisons if c.metric == "throughput"}
     measured = {
-        variant: Shape(summary.constraint.resource, direction(ratios[variant]) if variant in ratios else "first")
-        for variant, summary in result.variants.items()
+        variant: Shape(summary.bottleneck.resource, direction(ratios[variant]) if variant in ratios else "first")
+        for variant, summary in analysis.verdict.variants.items()
     }
     assert measured == SHAPES[name]

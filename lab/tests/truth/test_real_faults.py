@@ -15,7 +15,7 @@ from tests.support.privileges import needs_root
 from tests.support.runs import RunFolder
 from vtlab import results as stored
 from vtlab import runner, session
-from vtlab.analysis import gates
+from vtlab.analysis import checks
 from vtlab.errors import BlockFault
 from vtlab.host.cgroup import Cgroup
 from vtlab.planning import plan
@@ -41,7 +41,7 @@ def test_jvms_that_outlive_vtlab_are_ended_and_the_run_goes_on(tmp_path: Path) -
     assert [pid for pid in orphans if alive(pid)] == []
     assert blocks(results)[: len(before)] == before
     whole = stored.read(results)
-    assert [block.block for block in whole.blocks if not gates.reasons(block, whole.experiment)] == [1, 2]
+    assert [block.block for block in whole.blocks if not checks.reasons(block, whole.experiment)] == [1, 2]
     assert leftovers(root) == []
 
 
@@ -70,7 +70,7 @@ def test_a_squeezed_k6_is_called_saturated(tmp_path: Path) -> None:
     fast = tiny(request={"path": "/thread", "query": {"duration": "5ms"}}, load={"model": "closed", "users": 40})
     root = tmp_path / "results"
     (planned,) = plan.runs([fast], [])
-    folder = session.begin([planned], session.Options(1, 1, root, no_cpu_limit=False), "tiny")
+    folder = session.create_runs([planned], session.Options(1, 1, root, no_cpu_limit=False), "tiny")
     squeeze = Cgroup.create(f"test-{os.getpid()}-squeeze", 0.2, 2 * 1024**3)
     try:
         with local_target(folder, root, session.REPOSITORY, k6_prefix=squeeze.prefix) as target:
@@ -80,5 +80,5 @@ def test_a_squeezed_k6_is_called_saturated(tmp_path: Path) -> None:
             )
     finally:
         squeeze.remove()
-    reasons = gates.reasons(block, run.experiment)
+    reasons = checks.reasons(block, run.experiment)
     assert any("the load generator was saturated" in reason for reason in reasons), reasons

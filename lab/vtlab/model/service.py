@@ -20,8 +20,9 @@ _Path = Annotated[str, Field(pattern=r"^/")]
 class Service(BaseModel):
     """One service. It listens on the port that ``SERVER_PORT`` names. Unknown keys are errors."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
+    schema_: Annotated[str | None, Field(alias="$schema", description="this schema, for editors")] = None
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
     jar: Annotated[str | None, Field(description="an executable jar; a relative path starts at directory")] = None
     image: Annotated[str | None, Field(description="a container image, for a cluster")] = None
@@ -84,3 +85,8 @@ def load(path: Path) -> Service:
         wrong = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'the file'}: {e['msg']}" for e in error.errors())
         raise BadInput(f"{path}: {wrong}", "correct the file") from None
     return service.model_copy(update={"directory": str((path.parent / service.directory).resolve())})
+
+
+def schema() -> str:
+    """The JSON Schema of a service, as committed in ``lab/service.schema.json``."""
+    return json.dumps(Service.model_json_schema(by_alias=True), indent=2) + "\n"

@@ -21,23 +21,23 @@ DATABASE = "database"
 def versions(needs: Sequence[str], repository: Path) -> dict[str, str]:
     """The versions of what an experiment needs; PrerequisiteMissing for the first that cannot be had, BadInput for one
     of the user's own that makes no sense."""
-    found = {}
+    versions = {}
     if "database" in needs:
-        found["database"] = database_version(repository)
+        versions["database"] = database_version(repository)
     if "downstream" in needs:
         # vtlab's own one is the app.
-        theirs = downstream.own()
-        if theirs:
-            downstream.require(theirs)
-            found["downstream"] = f"of {downstream.URL}"
+        url = downstream.from_environment()
+        if url:
+            downstream.require(url)
+            versions["downstream"] = f"of {downstream.URL}"
     if "jdk21" in needs:
-        found["jdk21"] = tools.find_java("21").named
-    return found
+        versions["jdk21"] = tools.find_java("21").named
+    return versions
 
 
 def database_version(repository: Path) -> str:
     """The version of the user's own database, else of vtlab's. Errors as of ``versions``."""
-    access = database.own()
+    access = database.from_environment()
     return database.version_of(access) if access else tools.find_mariadb(repository).version
 
 
@@ -59,14 +59,14 @@ class CompanionServices:
         """
         environment: dict[str, str] = {}
         if "database" in needs:
-            access = database.own()
+            access = database.from_environment()
             if access is None:
                 access = self._started_database().access
             environment |= service.companion_environment(
                 "database", url=access.url, user=access.user, password=access.password
             )
         if "downstream" in needs:
-            url = downstream.own()
+            url = downstream.from_environment()
             if url is None:
                 self._downstream.start()
                 url = self._downstream.url

@@ -64,7 +64,7 @@ class Access:
         return parts.hostname or "", parts.port or 3306
 
 
-def own() -> Access | None:
+def from_environment() -> Access | None:
     """The user's own database; None where VTLAB_DATABASE_URL is not set. BadInput where it makes no sense."""
     url = os.environ.get(DATABASE_URL)
     if not url:

@@ -22,7 +22,7 @@ URL = "VTLAB_DOWNSTREAM_URL"
 HEAP = "256m"
 
 
-def own() -> str | None:
+def from_environment() -> str | None:
     """The URL of the user's own; None where VTLAB_DOWNSTREAM_URL is not set. BadInput where it makes no sense."""
     url = os.environ.get(URL)
     if not url:

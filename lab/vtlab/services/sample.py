@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -10,8 +11,6 @@ from vtlab.host.tools import SETUP, Tool
 from vtlab.model.service import Service
 
 NAME = "sample"
-#: The same for every variant and for the downstream; the experiment adds the heap.
-JVM_FLAGS = ["-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError"]
 JAR = Path("app", "target", "extracted", "app.jar")
 
 
@@ -21,7 +20,7 @@ def service(repository: Path) -> Service:
         name=NAME,
         jar=str(JAR),
         directory=str(repository.absolute()),
-        jvm_flags=JVM_FLAGS,
+        jvm_flags=jvm_flags(repository),
         management_port=8081,
         readiness="/actuator/health/readiness",
         metrics="/actuator/prometheus",
@@ -37,6 +36,12 @@ def service(repository: Path) -> Service:
     )
 
 
+def jvm_flags(repository: Path) -> list[str]:
+    """The flags of every JVM of it, without the heap, which is a limit of the experiment."""
+    lines = (repository / "app" / "jvm.options").read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
+
+
 def find(repository: Path) -> Tool:
     """Its extracted jar and its version; PrerequisiteMissing where it is not built."""
     jar = repository / JAR
@@ -49,3 +54,12 @@ def find(repository: Path) -> Tool:
         re.sub(r"(?s)<parent>.*?</parent>", "", text),
     )
     return Tool(jar, version[1].strip() if version else "unknown")
+
+
+def find_benchmark(repository: Path) -> str:
+    """The class path of its JMH benchmark, which is among its tests; PrerequisiteMissing where it is not built."""
+    target = repository / "app" / "target"
+    classes, libraries = target / "test-classes", target / "jmh.classpath"
+    if not libraries.is_file() or not (classes / "META-INF" / "BenchmarkList").is_file():
+        raise PrerequisiteMissing(f"the JMH benchmark is not built: {libraries} or {classes} lacks it", SETUP)
+    return os.pathsep.join([str(classes), str(target / "classes"), libraries.read_text(encoding="utf-8").strip()])

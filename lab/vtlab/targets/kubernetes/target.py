@@ -15,11 +15,11 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from vtlab.errors import BlockFault, LabError, PrerequisiteMissing
+from vtlab.errors import BadInput, BlockFault, LabError, PrerequisiteMissing
 from vtlab.host import processes
 from vtlab.host.machine import difference, reaching
 from vtlab.host.processes import Ledger
-from vtlab.model import units, variant
+from vtlab.model import normalised, units, variant
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Instance, K6Document, Trial
 from vtlab.model.run import BlockSeries
@@ -148,8 +148,7 @@ class KubernetesTarget:
 
         Fills ``server`` and ``machine`` of every record.
         """
-        # SINGLE over the chart's, which has one for blocks by hand.
-        return self._load({"ORDER": ",".join(order), "WARMUP_CYCLES": str(warmup_cycles), "SINGLE": single or ""})
+        return self._load({"ORDER": ",".join(order), "WARMUP_CYCLES": str(warmup_cycles), "SINGLE": single or "0s"})
 
     def _load(self, what: dict[str, str]) -> K6Document:
         client, experiment = self._client, self._experiment()
@@ -162,6 +161,8 @@ class KubernetesTarget:
         env = {
             "TARGETS": json.dumps(targets),
             **what,
+            # Also where the experiment gives up: vtlab may replace pods, not end one.
+            "WAIT_FOR_ANSWERS": "true",
             "RUN_ID": self._run_id,
             "BLOCK": str(block),
             "DOCUMENT": "stdout",
@@ -177,8 +178,8 @@ class KubernetesTarget:
         return found
 
     def trial_without_drain(self, variant: str, position: int) -> K6Document:
-        """Runs k6 once, as a Job, and waits for every answer: vtlab may replace pods, not end one."""
-        return self._load({"ORDER": variant, "WARMUP_CYCLES": "0", "SINGLE": "", "POSITION": str(position)})
+        """Runs k6 once, as a Job, and waits for every answer."""
+        return self._load({"ORDER": variant, "WARMUP_CYCLES": "0", "SINGLE": "0s", "POSITION": str(position)})
 
     def check_instances(self) -> list[Instance]:
         """Whether the pods are those that started. They stay until the next block replaces them."""
@@ -214,7 +215,7 @@ class KubernetesTarget:
         self._end_job()
         self._keep(f"{name.removeprefix(self._name + '-')}-k6.log", log)
         code = pods.exit_code(pod, job.CONTAINER)
-        # 99: a threshold was crossed, which the gates judge better.
+        # 99: a threshold was crossed, which the validity checks judge better.
         if code not in (0, 99):
             raise BlockFault(f"k6 ended with exit code {code}: {job.last_lines(log) or 'it said nothing'}")
         return log
@@ -237,6 +238,7 @@ class KubernetesTarget:
         pool = client.measured(name, "max(tomcat_threads_config_max_threads{$server})", now)
         variant.refuse_other_threads(name, threads, pool)
         info = client.labels(name, "jvm_info{$server}", now)
+        self._refuse_other_java(experiment, name, info.get("version", "unknown"))
         return Instance(
             variant=name,
             identity=pods.uid(pod),
@@ -246,6 +248,15 @@ class KubernetesTarget:
             cpu_limit=limit,
             started_in=pods.started_in(pod),
         )
+
+    def _refuse_other_java(self, experiment: Experiment, name: str, version: str) -> None:
+        """BadInput when a variant that is made by its JDK runs on another."""
+        wanted = experiment.properties_of(name).java
+        if wanted is not None and re.split(r"\D", version)[0] != str(wanted):
+            raise BadInput(
+                f"{name}: it runs on Java {version}, the experiment says {wanted}",
+                "name an image with that JDK: " + self._where.helm_upgrade(f"--set variants.{name}.image.tag=…"),
+            )
 
     def _prometheus(self, experiment: Experiment) -> Prometheus:
         if self._client is None:
@@ -291,7 +302,7 @@ class KubernetesTarget:
 
     def _put_experiment(self, experiment: Experiment, template: Json) -> None:
         if not self._config_map:
-            data = {"experiment.json": json.dumps(experiment.document())}
+            data = {job.PLAN: normalised.text(experiment)}
             metadata = {
                 "name": self._name,
                 "labels": job.labels(self._where.release),

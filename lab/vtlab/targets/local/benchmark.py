@@ -18,15 +18,15 @@ def run(folder: Path, root: Path, repository: Path, options: Sequence[str]) -> P
 
     PrerequisiteMissing where nothing here can limit the CPU; LabError when the benchmark fails.
     """
-    java, app = tools.find_java(), sample.find(repository)
+    java, class_path = tools.find_java(), sample.find_benchmark(repository)
     folder.mkdir(parents=True, exist_ok=True)
     file, log = folder / jmh.FILE, folder / jmh.LOG
     processes.end_orphans(root)
     with processes.open_exclusive_ledger(root) as ledger:
         group = ledger.cgroup(f"jmh-{folder.name}", jmh.LIMITS.cpu, units.size(jmh.LIMITS.memory))
-        command = [str(java.path), *sample.JVM_FLAGS, f"-Xmx{jmh.LIMITS.heap}"]
+        command = [str(java.path), *sample.jvm_flags(repository), f"-Xmx{jmh.LIMITS.heap}"]
         # The forks take the flags of their parent. A failed benchmark must not pass for one that was left out.
-        command += ["-cp", str(app.path), "org.openjdk.jmh.Main", "-foe", "true", "-rf", "json", "-rff", str(file)]
+        command += ["-cp", class_path, "org.openjdk.jmh.Main", "-foe", "true", "-rf", "json", "-rff", str(file)]
         command += [*options, jmh.CLASS]
         process = ledger.start(command, role="jmh", log=log, environment=tools.clean_environment(), cgroup=group)
         end = time.monotonic() + jmh.GIVEN_UP_AFTER

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import math
 import os
 import shutil
 import time
@@ -10,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from vtlab import services
+from vtlab import results, services
 from vtlab.catalogue import rules
 from vtlab.errors import BlockFault, LabError, PrerequisiteMissing
 from vtlab.host import cgroup, machine, processes, tools
@@ -18,13 +20,13 @@ from vtlab.host.processes import Ledger, Process
 from vtlab.host.server import await_ready
 from vtlab.host.tools import Java, Tool
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Instance, K6Document, Trial
+from vtlab.model.records import Instance, K6Document, ServerFigure, Trial
 from vtlab.model.run import BlockSeries
 from vtlab.services import companions
 from vtlab.services.companions import CompanionServices
 from vtlab.services.process import Launch, VariantProcess, spawn
 from vtlab.targets import k6, verification
-from vtlab.targets.annotation import annotate, fill_gaps
+from vtlab.targets.annotation import annotate, fill_gaps, fill_series_gaps
 from vtlab.targets.local.prometheus_server import PrometheusServer
 from vtlab.targets.prometheus import Prometheus
 
@@ -116,7 +118,7 @@ class LocalTarget:
             identity=str(variant.process.identity),
             java=figures.java,
             gc=figures.gc,
-            processors=int(figures.processors or os.cpu_count() or 1),
+            processors=math.ceil(figures.processors or enforced.cpu or os.cpu_count() or 1),
             cpu_limit=enforced.cpu,
             started_in=round(variant.server.ready_after, 3),
         )
@@ -210,7 +212,8 @@ class LocalBlock:
         self._retired: dict[str, Instance] = {}
         #: The last phase in the block of each variant that still runs.
         self._before: dict[str, Trial] = {}
-        self._loads = 0
+        #: Of each call of k6.
+        self._samplers: list[machine.Sampler] = []
 
     def renumbered(self, experiment: Experiment, number: int, attempt: int) -> LocalBlock:
         """Another block, with the variants of this one as they run."""
@@ -226,7 +229,7 @@ class LocalBlock:
 
     def trial_without_drain(self, variant: str, position: int) -> K6Document:
         """Runs k6 once; it gives up what is unanswered when the window ends, and the variant ends with it."""
-        document = self._load([variant], 0, None, position, drain=False)
+        document = self._load([variant], 0, None, position, wait_for_answers=False)
         instance = next(instance for instance in self.instances if instance.variant == variant)
         self._retired[variant] = self._checked(instance)
         self._process_of(variant).process.stop(0)
@@ -242,20 +245,33 @@ class LocalBlock:
     def series(self, begin_ms: int, end_ms: int) -> BlockSeries:
         """The charts' samples of all variants, every second."""
         with Prometheus(self._target.prometheus.url) as client:
-            return {v.variant: client.charted(v.variant, begin_ms, end_ms) for v in self.variants}
+            series = {variant.variant: client.charted(variant.variant, begin_ms, end_ms) for variant in self.variants}
+        for variant in self.variants:
+            usage = functools.partial(self._usage, variant.variant)
+            fill_series_gaps(series[variant.variant], usage, begin_ms, end_ms, variant.launch.service.meters)
+        return series
+
+    def _usage(self, variant: str, start_ms: int, end_ms: int) -> dict[ServerFigure, float | None]:
+        """What a variant used between two times, by the call of k6 that ran then."""
+        windows = (sampler.service_window(variant, start_ms, end_ms) for sampler in self._samplers)
+        return next((window for window in windows if window["cpu_cores"] is not None), {})
 
     def _load(
-        self, order: Sequence[str], warmup_cycles: int, single: str | None, position: int = 1, drain: bool = True
+        self,
+        order: Sequence[str],
+        warmup_cycles: int,
+        single: str | None,
+        position: int = 1,
+        wait_for_answers: bool = True,
     ) -> K6Document:
         target = self._target
         with _disk(target.root), Prometheus(target.prometheus.url) as client:
-            self._loads += 1
-            name = f"{self.number}-{self.attempt}-{self._loads}"
+            name = f"{self.number}-{self.attempt}-{len(self._samplers) + 1}"
             work = target.folder / "k6"
             work.mkdir(parents=True, exist_ok=True)
             call = k6.Call(
                 script=target.repository / "k6" / "block.ts",
-                experiment=target.folder / "experiment.json",
+                experiment=target.folder / results.PLAN,
                 targets={variant.variant: variant.url for variant in self.variants},
                 order=order,
                 warmup_cycles=warmup_cycles,
@@ -264,7 +280,7 @@ class LocalBlock:
                 block=self.number,
                 document=work / f"{name}.json",
                 position=position,
-                drain=drain,
+                wait_for_answers=wait_for_answers,
             )
             call.document.unlink(missing_ok=True)
             generator = target.ledger.start(
@@ -275,7 +291,9 @@ class LocalBlock:
                 folder=work,
             )
             usages = {variant.variant: variant.usage for variant in self.variants}
-            with machine.Sampler(generator.pid, target.prometheus.process.pid, services=usages) as sampler:
+            sampler = machine.Sampler(generator.pid, target.prometheus.process.pid, services=usages)
+            self._samplers.append(sampler)
+            with sampler:
                 try:
                     self._watch(generator)
                 finally:
@@ -287,7 +305,7 @@ class LocalBlock:
             annotate(document, client, sampler.window, self._before)
             for trial in (*document.warmup, *document.single, *document.trials):
                 variant = self._process_of(trial.variant)
-                usage = sampler.service_window(trial.variant, trial.start, trial.end)
+                usage = self._usage(trial.variant, trial.start, trial.end)
                 fill_gaps(trial, usage, variant.limits(), variant.launch.service.meters)
             return document
 

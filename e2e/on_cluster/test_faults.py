@@ -1,0 +1,179 @@
+"""What goes wrong in a cluster while vtlab measures: it is named, the block is repeated, finished blocks are kept."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from e2e.on_cluster import lab, runs
+from e2e.on_cluster.proxy import Proxy
+from e2e.on_cluster.runs import TINY, Running, measuring
+
+pytestmark = pytest.mark.cluster_all
+
+IMAGE_REFUSED = "ImagePullBackOff"
+K6 = "app.kubernetes.io/component=k6"
+VARIANTS = "app.kubernetes.io/component=variant"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _lab() -> Iterator[None]:
+    lab.fresh_namespace()
+    lab.install()
+    yield
+    lab.helm("uninstall", "lab", "--wait", "--timeout", "3m")
+
+
+def running_pod(selector: str, **env: str) -> str:
+    """The name of the running pod with those labels and environment, once there is one."""
+    names: list[str] = []
+
+    def look() -> list[str]:
+        names.clear()
+        for pod in lab.get("pods", "-l", selector)["items"]:
+            environment = {pair["name"]: pair.get("value") for pair in pod["spec"]["containers"][0].get("env", [])}
+            if pod["status"]["phase"] == "Running" and env.items() <= environment.items():
+                names.append(pod["metadata"]["name"])
+        return names
+
+    lab.until(f"a running pod {selector}", look)
+    return names[0]
+
+
+def test_a_killed_pod_and_an_evicted_k6_cost_a_block_each(tmp_path: Path) -> None:
+    """A killed pod of a variant and an evicted pod of k6 are named, cost a block each, and the run goes on."""
+    root = tmp_path / "results"
+    with Running(tmp_path, *runs.measure(TINY, root)) as run:
+        first = run.until(measuring(1))
+        at_once = ("--grace-period=0", "--force", "--wait=false")
+        lab.kubectl("delete", "pod", running_pod("variant=virtual"), *at_once)
+        run.until(measuring(1), first)
+        pod = running_pod(K6, WARMUP_CYCLES="0")
+        eviction = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": pod, "namespace": lab.NAMESPACE},
+        }
+        path = f"/api/v1/namespaces/{lab.NAMESPACE}/pods/{pod}/eviction"
+        lab.run("kubectl", "create", "--raw", path, "-f", "-", given=json.dumps(eviction))
+        assert run.exit_code() == 0, run.text()
+    results = runs.only(root)
+    faults = [" ".join(block["faults"]) for block in runs.blocks(results)]
+    (killed,) = [number for number, text in enumerate(faults) if "virtual: its pod lab-virtual-" in text]
+    (evicted,) = [number for number, text in enumerate(faults) if "k6: its pod" in text and "was evicted" in text]
+    assert killed < evicted
+    assert faults[-1] == ""
+    assert runs.verdict(results)["valid"] is True
+    assert runs.left_by_vtlab() == []
+
+
+def test_a_restarted_prometheus_and_an_absent_api_server_lose_no_block(tmp_path: Path) -> None:
+    """An API server that is absent for ten seconds costs no block, a restarted Prometheus only the block that it did
+    not see; finished blocks stay as they were."""
+    root = tmp_path / "results"
+    admin: Any = json.loads(lab.run("kubectl", "config", "view", "--raw", "--minify", "--flatten", "-o", "json"))
+    server = urlsplit(admin["clusters"][0]["cluster"]["server"])
+    with Proxy(str(server.hostname), server.port or 443) as proxy:
+        admin["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{proxy.port}"
+        kubeconfig = tmp_path / "kubeconfig"
+        kubeconfig.write_text(json.dumps(admin), encoding="utf-8")
+        kubeconfig.chmod(0o600)
+        with Running(tmp_path, *runs.measure(TINY, root, blocks=2), env={"KUBECONFIG": str(kubeconfig)}) as run:
+            run.until(measuring(1))
+            proxy.cut()
+            time.sleep(10)
+            proxy.restore()
+            run.until(measuring(2))
+            before = runs.blocks(runs.only(root))
+            prometheus = ("-l", "app.kubernetes.io/name=prometheus")
+            lab.run("kubectl", "-n", "monitoring", "delete", "pod", *prometheus, "--wait=false")
+            assert run.exit_code() == 0, run.text()
+    results = runs.only(root)
+    blocks = runs.blocks(results)
+    assert blocks[: len(before)] == before
+    document = runs.verdict(results)
+    assert (document["valid"], document["n"]) == (True, 2)
+    assert [blocks[0]["block"], blocks[0]["faults"]] == [1, []]
+    without = [rejected for rejected in document["rejected"] if "Prometheus" in " ".join(rejected["reasons"])]
+    assert {rejected["block"] for rejected in without} == {2}, document["rejected"]
+    assert runs.left_by_vtlab() == []
+
+
+def test_an_image_that_is_not_there_ends_the_run(tmp_path: Path) -> None:
+    """An image that cannot be pulled ends the run as soon as the kubelet says so, with the image's name and the way to
+    go on: exit code 3, not the 4 of pods that are not ready in time."""
+    lab.upgrade("--set", "image.tag=no-such-tag", wait=False)
+
+    def refused() -> set[str]:
+        pods = lab.get("pods", "-l", VARIANTS)["items"]
+        states = {pod["metadata"]["uid"]: pod["status"].get("containerStatuses", []) for pod in pods}
+        return {
+            uid
+            for uid, containers in states.items()
+            if any(container["state"].get("waiting", {}).get("reason") == IMAGE_REFUSED for container in containers)
+        }
+
+    try:
+        lab.until("the kubelet cannot pull", refused)
+        before = refused()
+        with Running(tmp_path, *runs.measure(TINY, tmp_path / "results")) as run:
+            lab.until("the same for vtlab's fresh pods", lambda: refused() - before or run.process.poll() is not None)
+            known = time.monotonic()
+            assert run.exit_code() == 3, run.text()
+            lab.show([f"a missing image was reported {time.monotonic() - known:.0f} s after the kubelet had said so"])
+            for part in ("no-such-tag", IMAGE_REFUSED, "vtlab resume"):
+                assert part in run.text(), run.text()
+    finally:
+        lab.rollback()
+
+
+def test_a_variant_killed_for_lack_of_memory_makes_the_run_invalid(tmp_path: Path) -> None:
+    """A variant that the kernel kills for lack of memory is named, and the run has no verdict."""
+    tight = json.loads(TINY.read_text(encoding="utf-8"))
+    tight["limits"] = {"cpu": 1, "memory": "96Mi", "heap": "64m"}
+    path = tmp_path / "tiny.json"
+    path.write_text(json.dumps(tight), encoding="utf-8")
+    lab.upgrade("--set", "limits.memory=96Mi,limits.heap=64m", wait=False)
+    try:
+        done = runs.vtlab(*runs.measure(path, tmp_path / "results", max_rejected=2))
+        assert done.returncode == 4, done.stdout + done.stderr
+        assert "OOMKilled" in done.stdout + done.stderr
+        results = runs.only(tmp_path / "results")
+        assert runs.verdict(results)["valid"] is False
+        assert "OOMKilled" in runs.faults(results)
+    finally:
+        lab.rollback()
+
+
+def test_the_jobs_of_an_ended_vtlab_are_removed_and_resume_goes_on(tmp_path: Path) -> None:
+    """A killed vtlab leaves a Job that the next one removes, an interrupted one deletes its Job itself, and `vtlab
+    resume` measures on fresh pods."""
+    root = tmp_path / "results"
+    with Running(tmp_path, *runs.measure(TINY, root)) as run:
+        run.until("block 1 of 1: warm-up")
+        running_pod(K6)
+        run.process.kill()
+        run.process.wait(60)
+    left = set(runs.left_by_vtlab())
+    assert any(name.startswith("job") for name in left), "nobody was there to delete it"
+    with Running(tmp_path, "resume", runs.only(root)) as run:
+        run.until(measuring(1))
+        assert left.isdisjoint(runs.left_by_vtlab())
+        running_pod(K6)
+        assert run.end(signal.SIGINT) == 130, run.text()
+        assert "vtlab resume" in run.text()
+    lab.until("no Job of vtlab's", lambda: not runs.left_by_vtlab(), within=300)
+    loaded = {pod["metadata"]["uid"] for pod in lab.get("pods", "-l", VARIANTS)["items"]}
+    done = runs.vtlab("resume", runs.only(root))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert runs.verdict(runs.only(root))["n"] == 1
+    measured = {instance["identity"] for block in runs.blocks(runs.only(root)) for instance in block["instances"]}
+    assert measured
+    assert loaded.isdisjoint(measured), "fresh pods, not those loaded before"

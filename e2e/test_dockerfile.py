@@ -1,0 +1,30 @@
+"""What the Dockerfile tells others about the image."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+DOCKERFILE = (REPOSITORY / "Dockerfile").read_text(encoding="utf-8")
+
+
+def test_its_version_is_that_of_the_app() -> None:
+    pom = (REPOSITORY / "app/pom.xml").read_text(encoding="utf-8")
+    version = re.search(r"<artifactId>virtual-threads-lab-app</artifactId>\s*<version>(.+?)</version>", pom)
+    assert version
+    assert re.findall(r"^ARG VERSION=(.*)$", DOCKERFILE, re.M) == [version[1]]
+    assert 'org.opencontainers.image.version="${VERSION}"' in DOCKERFILE
+
+
+def test_it_has_a_title_a_description_and_a_licence() -> None:
+    labels = dict(re.findall(r'org\.opencontainers\.image\.(\w+)="([^"]+)"', DOCKERFILE))
+    assert labels["title"] == "virtual-threads-lab"
+    assert labels["description"]
+    assert labels["licenses"] == "Apache-2.0"
+
+
+def test_it_names_its_ports_and_a_user_by_number() -> None:
+    (ports,) = re.findall(r"^EXPOSE (.*)$", DOCKERFILE, re.M)
+    assert set(ports.split()) >= {"8080", "8081"}
+    assert re.findall(r"^USER (.*)$", DOCKERFILE, re.M) == ["10001:10001"], "Kubernetes sees that it is not root"
