@@ -49,14 +49,15 @@ unit-chart:
 unit-types:
 	cd lab && ../$(PYTHON) -m ruff check -q $(PYTHON_CODE) && ../$(PYTHON) -m ruff format -q --check $(PYTHON_CODE) && ../$(PYTHON) -m mypy
 
-# What is measured gets no neighbours: one part after another.
 test: setup-test ## unit, and every part against the real ones beside it (k6, Prometheus, limits, Chromium); STALLS=1 disturbs it
 	@$(STALLED) $(MAKE) unit contract
 
 contract:
 	$(SETUP) java mvn -q -f app/pom.xml test -Dgroups=context
 	cd k6 && K6="$$(../$(PYTHON) -m vtlab.host.tools k6)" PATH="$(CURDIR)/.venv/bin:$$PATH" npm run -s test:blocks
-	cd lab && ../$(PYTHON) -m pytest -q tests/contract
+	cd lab && ../$(PYTHON) -m pytest -q -n 2 --dist loadfile tests/contract --ignore tests/contract/test_real_block.py
+# What is measured there gets no neighbours.
+	cd lab && ../$(PYTHON) -m pytest -q tests/contract/test_real_block.py
 
 truth: setup-test ## Real load on planted bottlenecks: one of each name, and whether all figures of a long run agree
 	cd lab && ../$(PYTHON) -m pytest -q tests/truth -m small

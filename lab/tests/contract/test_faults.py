@@ -17,7 +17,7 @@ from tests.support.privileges import MakeDisk, needs_root
 from vtlab import results as stored
 from vtlab.analysis import checks
 
-pytestmark = [pytest.mark.timeout(300), needs_root]
+pytestmark = [pytest.mark.timeout(600), needs_root]
 
 #: What is planted costs blocks; what a busy machine costs comes on top.
 PATIENT = ("--max-rejected", "20")
@@ -37,22 +37,19 @@ def kill(root: Path, role: str) -> None:
 def test_a_dead_service_and_a_dead_prometheus_cost_a_block_each(tmp_path: Path) -> None:
     """A killed service and a killed Prometheus cost a run one block each, and the verdict counts the others."""
     root = tmp_path / "results"
-    mirrored = stub_file(tmp_path, windows={"measure": "2s", "trials": 2})
-    with Running(tmp_path, "run", mirrored, "--blocks", "1", *PATIENT, "--results", root) as run:
+    planned = stub_file(tmp_path, windows={"measure": "3s"})
+    with Running(tmp_path, "run", planned, "--blocks", "1", *PATIENT, "--results", root) as run:
         said = run.until(measuring(1))
         kill(root, "service virtual")
         run.until(measuring(1), said)
         kill(root, "prometheus")
-        assert run.process.wait(200) == 0, run.text()
+        assert run.process.wait(400) == 0, run.text()
         assert "1 of 1:" in run.text()
     results = only(root)
     faults = [" ".join(block["faults"]) for block in blocks(results)]
     assert any("virtual: the service ended with exit code 137 (killed)" in fault for fault in faults)
     assert any("Prometheus ended with exit code 137 (killed)" in fault for fault in faults)
     assert verdict(results)["valid"] is True
-    order = [trial["variant"] for trial in blocks(results)[-1]["trials"]]
-    assert len(order) == 4
-    assert order == order[::-1], "mirrored"
     assert leftovers(root) == []
 
 

@@ -187,8 +187,11 @@ def test_the_report_opens_in_a_browser(measured: Measured, browser: Browser, tmp
     results.append_series(folder, measured.block, measured.series)
     write_report(folder, verdict.analyse_all([results.read(folder)]))
     page = browser.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
     page.goto((folder / "report.html").as_uri())
+    # The block is too short for a verdict: the report says why, with what the variants are.
     text = page.inner_text("body")
     assert [variant for variant in VARIANTS if variant not in text] == []
-    assert page.locator("svg").count() > 0
+    assert errors == []
     page.close()
