@@ -180,12 +180,12 @@ def list_() -> None:
     for title in ("experiment", "load", "limit", "a block", "what it shows"):
         table.add_column(title, no_wrap=title in ("experiment", "limit"))
     for name in experiment.names(session.EXPERIMENTS):
-        found = experiment.load(name, session.EXPERIMENTS)
-        load = found.load
+        planned = experiment.load(name, session.EXPERIMENTS)
+        load = planned.load
         amount = f"{load.users} users" if isinstance(load, ClosedLoad) else f"{load.rate:g}/s"
-        seconds = session.block_seconds(session.REPOSITORY / normalised.FOLDER / f"{name}.json", found)
+        seconds = session.block_seconds(session.REPOSITORY / normalised.FOLDER / f"{name}.json", planned)
         length = "-" if seconds is None else f"{seconds:.0f} s"
-        table.add_row(name, amount, f"{found.limits.cpu:g} CPU", length, found.description)
+        table.add_row(name, amount, f"{planned.limits.cpu:g} CPU", length, planned.description)
     Console().print(table)
 
 
@@ -203,10 +203,10 @@ def doctor_(
     namespace: Namespace = "lab",
     release: Release = "lab",
 ) -> None:
-    """Show each prerequisite, found or missing, with the command that mends it."""
+    """Show each prerequisite, found or missing, with the command that fixes it."""
     where = _where(target, context, namespace, release)
-    found = kubernetes.findings(where, _shipped()) if where else doctor.findings(root, session.REPOSITORY)
-    doctor.examine(found, console)
+    prerequisites = kubernetes.findings(where, _shipped()) if where else doctor.findings(root, session.REPOSITORY)
+    doctor.examine(prerequisites, console)
 
 
 def _shipped() -> list[Experiment]:
@@ -250,15 +250,15 @@ def _options(blocks: int, seed: int | None, root: Path, no_cpu_limit: bool) -> s
 
 def _interrupted(number: int, _: types.FrameType | None) -> None:
     # One is enough: further ones must not interrupt the clean-up.
-    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(each, signal.SIG_IGN)
+    for other in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(other, signal.SIG_IGN)
     raise Interrupted(f"stopped by {signal.Signals(number).name}")
 
 
 def main() -> None:
     """Entry point: every error becomes a message, a fix and its exit code; never a traceback."""
-    for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, _interrupted)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupted)
     # Under nohup a closed terminal must not end the run.
     if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
         signal.signal(signal.SIGHUP, _interrupted)
@@ -270,8 +270,8 @@ def main() -> None:
     except typer.Abort:
         sys.exit(130)
     except OSError as error:
-        place = f": {error.filename}" if error.filename else ""
-        _fail(f"{error.strerror or error}{place}", "see that this is there, writable, and the disk not full", 3)
+        file = f": {error.filename}" if error.filename else ""
+        _fail(f"{error.strerror or error}{file}", "see that this is there, writable, and the disk not full", 3)
     except Exception as error:
         if os.environ.get("VTLAB_DEBUG"):
             raise

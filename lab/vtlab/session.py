@@ -129,7 +129,7 @@ def _facts(experiment: Experiment) -> Facts:
 
 
 def _versions(experiment: Experiment) -> dict[str, str]:
-    """Of everything that runs the experiment here; PrerequisiteMissing or BadInput where something cannot be had."""
+    """Of everything that runs the experiment here; PrerequisiteMissing or BadInput where something is unavailable."""
     return {
         "vtlab": __version__,
         **tools.versions(REPOSITORY),
@@ -193,7 +193,7 @@ def refuse_invalid(folder: Path, analyses: Sequence[Analysis]) -> None:
             raise InvalidRun(
                 f"{analysis.run.name}: {len(verdict.rejected)} blocks were rejected, {verdict.n} of "
                 f"{manifest.blocks} count",
-                f"the reasons stand in {folder / 'report.html'}",
+                f"the reasons are in {folder / 'report.html'}",
             )
 
 

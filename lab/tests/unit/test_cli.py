@@ -24,7 +24,7 @@ from tests.support.lab_call import TINY, vtlab
         (["run", "blocking", "--blocks", "0"], 2, "at least one block"),
         (["run", "blocking", "--max-rejected", "-1"], 2, "fewer than none"),
         (["run", "blocking", "--blocks", "six"], 2, "blocks"),
-        (["run", "blocking", "--assert", "speed"], 2, "is no assertion"),
+        (["run", "blocking", "--assert", "speed"], 2, "is not an assertion"),
         (["run", "blocking", "--colour"], 2, "--colour"),
         (["aa", "blocking", "--variant", "green"], 2, "unknown variant 'green'"),
         (["dance"], 2, "dance"),
