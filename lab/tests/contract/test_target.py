@@ -206,7 +206,7 @@ def test_a_whole_block_then_faults_then_a_block_again(tmp_path: Path) -> None:
             assert set(trial.machine) >= {
                 "idle_cores",
                 "generator_cpu",
-                "generator_delay",
+                "generator_wait",
                 "generator_throttled",
             }
             assert trial.machine["generator_cpu"] is not None

@@ -158,7 +158,7 @@ def samples(log: str) -> list[Sample]:
                 words[0]: (int(words[1]), int(words[2]), int(words[3])) for words in map(str.split, _items(threads))
             }
             periods = [int(value) for value in group.split()]
-            total, idle, steal = sum(ticks), ticks[3] + ticks[4], ticks[7]
+            total, idle = sum(ticks), ticks[3] + ticks[4]
         except (ValueError, IndexError):
             continue
         waited, slices = delays.update({key: (wait, count) for key, (_, wait, count) in tasks.items()})
@@ -168,7 +168,6 @@ def samples(log: str) -> list[Sample]:
                 at=at,
                 total=total,
                 idle=idle,
-                steal=steal,
                 generator=Usage(cpu, waited, slices) if tasks else None,
                 # Without a quota the kernel counts no periods.
                 periods=(periods[0], periods[1]) if len(periods) == 2 and periods[0] else None,
