@@ -192,11 +192,11 @@ def test_the_ratio_is_that_of_the_windows(measured: Measured) -> None:
 
 
 @pytest.mark.parametrize(("variant", "resource"), [("platform", "tomcat-threads"), ("virtual", "load")])
-def test_dashboards_and_verdict_name_the_same_constraint(measured: Measured, variant: str, resource: str) -> None:
+def test_dashboards_and_verdict_name_the_same_bottleneck(measured: Measured, variant: str, resource: str) -> None:
     explained = laws.explain(laws.measured([measured.block], measured.planned, variant))
     assert explained.bottleneck.resource == resource
     trial = trial_of(measured, variant)
-    (seen,) = measured.query(f'vtlab:constraint:ratio{{variant="{variant}"}}', trial.end - 1000)
+    (seen,) = measured.query(f'vtlab:bottleneck:ratio{{variant="{variant}"}}', trial.end - 1000)
     every = measured.query(f'vtlab:utilization:ratio{{variant="{variant}"}}', trial.end - 1000)
     assert seen["metric"]["resource"] == resource, (every, measured.block.single)  # type: ignore[index]
     # Of the CPU a cold JVM takes less and less: the last 15 s are not the whole window. Nor are they of what is sampled
