@@ -479,3 +479,17 @@ CHECKS: tuple[Check[Any], ...] = (
     *_GENERATOR,
     Check("server measured", "samples in every window", _trials, _server),
 )
+
+
+def page() -> str:
+    """``docs/validity-checks.md``."""
+    rows = [f"| {check.name} | {check.rule} |" for check in CHECKS]
+    return "\n".join([_INTRODUCTION, "| validity check | limit |", "|---|---|", *rows, ""])
+
+
+_INTRODUCTION = """# The validity checks
+
+Generated from `lab/vtlab/analysis/checks.py` by `make generate`: do not edit this page.
+
+A block counts if it passes every check that applies to it. [method.md](method.md) has the reasons.
+"""
