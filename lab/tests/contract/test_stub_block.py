@@ -71,10 +71,10 @@ def test_a_service_without_meters_of_the_cpu_has_a_cpu_bottleneck(tmp_path: Path
             )
             explained = [laws.explain(laws.measured([block], planned, variant)) for variant in planned.variants]
             # A machine that is busy elsewhere does not give a service its whole quota: then measure again.
-            if all(found.constraint.resource == "cpu" for found in explained):
+            if all(found.bottleneck.resource == "cpu" for found in explained):
                 break
     for found, trial in zip(explained, document.trials, strict=True):
-        assert found.constraint.resource == "cpu", found
+        assert found.bottleneck.resource == "cpu", found
         (bound,) = (bound for bound in found.bounds if bound.resource == "cpu")
         assert bound.capacity == 0.2
         assert bound.demand >= 0.005, "what was planted, and the rest of a request"
