@@ -86,7 +86,7 @@ class Downstream:
             [str(self._java.path), *flags, "-jar", str(jar)],
             role="jvm downstream",
             log=self._log,
-            # Its management is on the same port: nobody scrapes it.
+            # Nobody scrapes it, so its management needs no port of its own.
             environment=clean_environment(**variant.ENVIRONMENT["virtual"], **process.where(chosen[0], chosen[0])),
         )
 
