@@ -20,8 +20,9 @@ from vtlab.errors import BadInput, Interrupted, LabError
 from vtlab.model import experiment, normalised, units
 from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.planning import plan
+from vtlab.services import sample
 from vtlab.targets.kubernetes import doctor as kubernetes
-from vtlab.targets.kubernetes.cluster import Where
+from vtlab.targets.kubernetes.cluster import ReleaseRef
 from vtlab.targets.local import benchmark
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -65,10 +66,10 @@ def run(
     release: Release = "lab",
 ) -> None:
     """Measure experiments, here or in a cluster: both variants, block by block, then the verdict."""
-    where = _where(target, context, namespace, release)
-    if where and no_cpu_limit:
+    cluster = _cluster(target, context, namespace, release)
+    if cluster and no_cpu_limit:
         raise BadInput("--no-cpu-limit is for this machine", "in a cluster the chart sets the limit")
-    if where and prometheus_port is not None:
+    if cluster and prometheus_port is not None:
         raise BadInput("--prometheus-port is for this machine", "a cluster has its own: kubectl port-forward")
     if prometheus_port is not None:
         _refuse_no_port(prometheus_port)
@@ -78,7 +79,7 @@ def run(
     label = "+".join(dict.fromkeys(r.experiment.name for r in planned))
     options = replace(
         _options(blocks, seed, root, no_cpu_limit),
-        cluster=where,
+        cluster=cluster,
         asserts=demand or [],
         prometheus_port=prometheus_port,
         max_rejected=max_rejected,
@@ -204,8 +205,11 @@ def doctor_(
     release: Release = "lab",
 ) -> None:
     """Show each prerequisite, found or missing, with the command that fixes it."""
-    where = _where(target, context, namespace, release)
-    prerequisites = kubernetes.findings(where, _shipped()) if where else doctor.findings(root, session.REPOSITORY)
+    cluster = _cluster(target, context, namespace, release)
+    if cluster:
+        prerequisites = kubernetes.findings(cluster, sample.service(session.REPOSITORY), _shipped())
+    else:
+        prerequisites = doctor.findings(root, session.REPOSITORY)
     doctor.examine(prerequisites, console)
 
 
@@ -213,11 +217,11 @@ def _shipped() -> list[Experiment]:
     return [experiment.load(name, session.EXPERIMENTS) for name in experiment.names(session.EXPERIMENTS)]
 
 
-def _where(target: str, context: str | None, namespace: str, release: str) -> Where | None:
+def _cluster(target: str, context: str | None, namespace: str, release: str) -> ReleaseRef | None:
     """The cluster that is meant; None for this machine. BadInput for another target."""
     if target not in ("local", "kubernetes"):
         raise BadInput(f"--target {target}: no such target", "write local or kubernetes")
-    return Where(context, namespace, release) if target == "kubernetes" else None
+    return ReleaseRef(context, namespace, release) if target == "kubernetes" else None
 
 
 def _cpus(text: str) -> list[float]:
