@@ -18,6 +18,7 @@ FROM eclipse-temurin:${JAVA_VERSION}-jre AS app
 COPY --from=build /src/target/extracted/lib /app/lib
 COPY --from=build /src/target/extracted/drivers /app/drivers
 COPY --from=build /src/target/extracted/app.jar /app/app.jar
+COPY app/jvm.options /app/jvm.options
 
 # The ahead-of-time cache fits only the very JVM, jars and paths that it was trained with, so it is made in the image
 # itself. JDKs older than 25 cannot make one; there the file of options is empty.
@@ -25,7 +26,7 @@ FROM app AS training
 RUN mkdir /trained && touch /trained/java.options \
  && major=$(sed -n 's/^JAVA_VERSION="\([0-9]*\).*/\1/p' "$JAVA_HOME/release") \
  && if [ "$major" -ge 25 ]; then \
-      java -XX:+UseSerialGC -Xmx384m -XX:AOTCacheOutput=/trained/app.aot -Xlog:disable -Xlog:all=error \
+      java @/app/jvm.options -Xmx384m -XX:AOTCacheOutput=/trained/app.aot -Xlog:disable -Xlog:all=error \
         -cp /app/app.jar lab.virtualthreads.TrainingRun \
       && echo -XX:AOTCache=/app/app.aot >/trained/java.options; \
     fi

@@ -40,7 +40,7 @@ e2e-all: setup-test ## The same with all there is: upgrades, rights, dashboards,
 
 lint: setup-test ## Formatting, types and lint rules of every part
 	cd k6 && PATH="$(CURDIR)/.venv/bin:$$PATH" npm run check
-	cd lab && ../$(PYTHON) -m ruff check . ../e2e ../grafana-dashboards && ../$(PYTHON) -m ruff format --check . ../e2e ../grafana-dashboards && ../$(PYTHON) -m mypy
+	cd lab && ../$(PYTHON) -m ruff check . ../e2e && ../$(PYTHON) -m ruff format --check . ../e2e && ../$(PYTHON) -m mypy
 
 generate: ## Write every generated file anew (lab/vtlab/generate.py has their table)
 	cd lab && ../$(PYTHON) -m vtlab.generate

@@ -2,13 +2,14 @@
 //
 //   k6 run -e EXPERIMENT=blocking -e TARGETS='{"platform":"http://localhost:8081","virtual":"http://localhost:8082"}' block.ts
 //
-// EXPERIMENT     a name from experiments/, or a path to a .json file
+// EXPERIMENT     a name from plans/, or a path to a normalised experiment (vtlab normalise FILE > plan.json)
 // TARGETS        JSON: variant -> base URL
-// ORDER          the trials, a comma list of variants; default: first,second,second,first; empty: warm-up only
+// ORDER          the trials, a comma list of variants; default: the experiment's block; empty: warm-up only
 // WARMUP_CYCLES  rounds of warm-up, one cycle for each variant in each; default: the experiment's
-// SINGLE         length of a phase with one user for each variant, after the warm-up; default: none
+// SINGLE         length of a phase with one user for each variant, after the warm-up; default: the experiment's; 0s: none
 // POSITION       the number of the first trial in its block, for one of several calls; default: 1
-// DRAIN          false: what is unanswered when the last window ends is given up, of closed load; default: true
+// WAIT_FOR_ANSWERS  false: what is unanswered when the last window ends is given up, of closed load; default: the
+//                experiment's
 // RUN_ID, BLOCK  what this block belongs to; go into every sample and the document
 // NAMESPACE      where the variants run on Kubernetes; goes into every sample
 // DOCUMENT       where the JSON document goes: a path, or `stdout` for lines `@@vtlab i/n …` of at most 8 KB
@@ -38,6 +39,8 @@ export const options: Options = {
       // Longer than anything can take: an interrupted request leaves no sample.
       maxDuration: `${block.longest}ms`,
       gracefulStop: `${block.timeout}ms`,
+      // `k6 inspect` prints it: how long the block takes where every request is answered in time.
+      env: { BLOCK_SECONDS: String(block.seconds) },
     },
   },
   thresholds: thresholds(block.phases),

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -76,22 +73,5 @@ def test_without_a_folder(render: Render) -> None:
 
 
 @pytest.mark.parametrize("switch", ["monitoring.enabled", "monitoring.dashboards.enabled"])
-def test_switched_off(render: Render, chart_copy: Path, switch: str) -> None:
+def test_switched_off(render: Render, switch: str) -> None:
     assert dashboards(render("--set", f"{switch}=false")) == []
-    # Nor are the files missed.
-    shutil.rmtree(chart_copy / "grafana-dashboards")
-    assert dashboards(render("--set", f"{switch}=false", chart=chart_copy)) == []
-
-
-@pytest.mark.parametrize("left", ["a link as text", "no dashboard"])
-def test_a_checkout_without_symbolic_links(refusal: Any, chart_copy: Path, left: str) -> None:
-    shutil.rmtree(chart_copy / "grafana-dashboards")
-    if left == "no dashboard":
-        (chart_copy / "grafana-dashboards").mkdir()
-        (chart_copy / "grafana-dashboards/README.md").write_text("Nothing here.\n")
-    else:
-        # What git leaves there with core.symlinks=false.
-        (chart_copy / "grafana-dashboards").write_text("../grafana-dashboards")
-
-    said = refusal(chart=chart_copy)
-    assert "no files in grafana-dashboards/ of the chart: it is a symbolic link to ../grafana-dashboards" in said

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -70,7 +68,6 @@ Refusal = Callable[..., str]
             "experiments={blokcing}",
             'experiments: no experiment "blokcing": known are blocking, blocking-100ms, blocking-5s',
         ),
-        ("experiments={experiment.schema}", 'no experiment "experiment.schema"'),
         (
             "settings.JAVA_TOOL_OPTIONS=-Xmx1g",
             "JAVA_TOOL_OPTIONS is made from limits.heap, jvm.gc and jvmFlags",
@@ -129,17 +126,3 @@ def test_a_release_name_that_makes_too_long_names() -> None:
 
     assert done.returncode != 0
     assert "52 are allowed: choose a shorter release name" in done.stderr
-
-
-def test_a_checkout_without_symbolic_links(refusal: Refusal, chart_copy: Path) -> None:
-    shutil.rmtree(chart_copy / "k6")
-    # What git leaves there with core.symlinks=false.
-    (chart_copy / "k6").write_text("../k6")
-
-    assert "no files in k6/ of the chart: it is a symbolic link to ../k6" in refusal(chart=chart_copy)
-
-
-def test_scripts_without_experiments(refusal: Refusal, chart_copy: Path) -> None:
-    shutil.rmtree(chart_copy / "k6/experiments")
-
-    assert "no files in k6/ of the chart" in refusal(chart=chart_copy)

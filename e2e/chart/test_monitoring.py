@@ -55,7 +55,6 @@ def test_without_monitoring_nothing_of_the_operator(render: Render) -> None:
     (k6,) = containers(rendered.one("CronJob", "lab-blocking")["spec"]["jobTemplate"]["spec"]["template"])
     assert "-o" not in k6["command"]
     assert not [name for name in env(k6) if "PROMETHEUS" in name]
-    assert env(k6)["SINGLE"] == "5s", "k6's table is the same"
 
 
 def test_another_prometheus(render: Render) -> None:

@@ -79,7 +79,7 @@ def needed(rendered: Rendered, monitoring: str) -> set[Flow]:
         return name, port_number(pods[name], port)
 
     for name, template in pods.items():
-        if template["metadata"]["labels"]["app.kubernetes.io/component"] in ("database", "downstream", "jmh"):
+        if template["metadata"]["labels"]["app.kubernetes.io/component"] in ("database", "downstream"):
             # They ask nobody.
             continue
         flows |= {Flow(name, "dns", 53, "UDP"), Flow(name, "dns", 53, "TCP")}
@@ -208,7 +208,7 @@ def test_what_is_needed_is_allowed_and_nothing_else(render: Render, values: Path
 
     # No CronJob may reach a variant that it does not compare, but pods of k6 are one kind to a policy.
     variants = rendered.variants()
-    k6 = [name for name in rendered.pods() if name.startswith("cronjob") and name != "cronjob lab-jmh"]
+    k6 = [name for name in rendered.pods() if name.startswith("cronjob")]
     expected |= {Flow(job, variant, 8080) for job in k6 for variant in variants}
     # Services of the user's are wherever they are, but not in the release.
     if values.name == "own-services-values.yaml":

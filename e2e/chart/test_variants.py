@@ -13,6 +13,7 @@ from e2e.chart.rendering import (
     env,
 )
 from tests.support.versions import VERSIONS
+from vtlab.model.variant import ENVIRONMENT
 
 Render = Callable[..., Rendered]
 
@@ -25,6 +26,8 @@ def test_variants_differ_in_one_variable(default: Rendered) -> None:
         ("SPRING_THREADS_VIRTUAL_ENABLED", "false"),
         ("SPRING_THREADS_VIRTUAL_ENABLED", "true"),
     }
+    for variant, container in (("platform", left), ("virtual", right)):
+        assert ENVIRONMENT[variant].items() <= env(container).items(), "vtlab's"
     assert {**left, "env": None} == {**right, "env": None}
     # And nothing but the name beside it.
     assert json.dumps(platform).replace("platform", "virtual").replace('"false"', '"true"') == json.dumps(virtual)
@@ -95,11 +98,8 @@ def test_environment_is_text_and_the_variant_has_the_last_word(render: Render, t
     assert expected.items() <= env(app).items()
 
 
-def test_a_dropped_variant_takes_its_experiments_along(render: Render) -> None:
-    rendered = render("--set", "variants.platform=null")
-
-    assert rendered.names("Deployment") == ["lab-virtual"]
-    assert rendered.experiments() == []
+def test_a_variant_can_be_dropped(render: Render) -> None:
+    assert render("--set", "variants.platform=null").names("Deployment") == ["lab-virtual"]
 
 
 def test_the_test_pod_knows_the_kind_of_each_thread(render: Render) -> None:

@@ -113,7 +113,7 @@ def verdict(results: Path) -> dict[str, Any]:
 
 def bottlenecks(document: dict[str, Any]) -> dict[str, str]:
     """Variant -> the resource that limits it, of a ``verdict.json``."""
-    return {name: variant["constraint"]["resource"] for name, variant in document["variants"].items()}
+    return {name: variant["bottleneck"]["resource"] for name, variant in document["variants"].items()}
 
 
 def left_by_vtlab() -> list[str]:

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import substitute
 import yaml
 
 from e2e.on_cluster import dashboards, lab, runs
+from vtlab.catalogue.dashboards import substitute
 from vtlab.targets.kubernetes.cluster import RIGHTS
 
 VARIANTS = ("platform", "virtual")
@@ -259,8 +259,8 @@ def test_vtlab_measures_with_the_rights_of_the_charts_roles(limited: dict[str, s
     assert doctor.returncode == 0, doctor.stdout + doctor.stderr
 
     # Publication 000 in a short form: 1000 users of 5 s take half a minute to come and another to go.
-    ideal: dict[str, float] = {"platform": 200, "virtual": 400}
-    short = shortened("blocking-5s", tmp_path, users=400, ideal=ideal, measure="6s", query={"duration": "1s"})
+    rounds = {"platform": "2s", "virtual": "1s"}
+    short = shortened("blocking-5s", tmp_path, users=400, rounds=rounds, measure="6s", query={"duration": "1s"})
     root = tmp_path / "results"
     before = {pod["metadata"]["uid"] for pod in lab.get("pods")["items"]}
     begun, begun_at = time.monotonic(), time.time()
@@ -269,7 +269,7 @@ def test_vtlab_measures_with_the_rights_of_the_charts_roles(limited: dict[str, s
     results = runs.only(root)
     document = runs.verdict(results)
     assert (document["valid"], document["n"]) == (True, 1)
-    assert runs.bottlenecks(document) == {"platform": "tomcat-threads", "virtual": "users"}
+    assert runs.bottlenecks(document) == {"platform": "tomcat-threads", "virtual": "load"}
     assert document["environment"]["target"] == "kubernetes"
     instances = document["environment"]["instances"]
     assert {name: instance["cpu_limit"] for name, instance in instances.items()} == dict.fromkeys(VARIANTS, 1)
@@ -361,7 +361,7 @@ def test_publication_002_comes_out_and_is_explained(tmp_path: Path) -> None:
     lab.upgrade("-f", str(file))
 
     two = ["platform-jdk21", "virtual-jdk21"]
-    short = shortened("db-slow-query", tmp_path, users=20, ideal={"platform-jdk21": 10}, measure="30s", variants=two)
+    short = shortened("db-slow-query", tmp_path, users=20, rounds={"platform-jdk21": "2s"}, measure="30s", variants=two)
     begun = time.monotonic()
     done = runs.vtlab(*runs.measure(short, tmp_path / "results"))
     assert done.returncode == 0, done.stdout + done.stderr
@@ -380,20 +380,20 @@ def shortened(
     folder: Path,
     *,
     users: int,
-    ideal: dict[str, float],
+    rounds: dict[str, str],
     measure: str,
     variants: list[str] | None = None,
     query: dict[str, str] | None = None,
 ) -> Path:
     """The file of an experiment with fewer users, another window and maybe fewer variants or shorter requests."""
     experiment = json.loads((lab.REPOSITORY / f"k6/experiments/{name}.json").read_text(encoding="utf-8"))
-    del experiment["$schema"], experiment["publication"]
-    experiment["load"]["users"] = users
-    experiment["windows"] |= {"measure": measure, "measure_of": {}}
+    del experiment["$schema"]
+    experiment["load"] |= {"users": users, "round": rounds}
+    experiment["windows"] |= {"measure": measure, "measure_by_variant": {}}
     experiment["request"]["query"] |= query or {}
     experiment["variants"] = variants or experiment["variants"]
     properties = experiment.get("properties", {})
-    experiment |= {"ideal": ideal, "properties": {k: v for k, v in properties.items() if k in experiment["variants"]}}
+    experiment |= {"expected": {}, "properties": {k: v for k, v in properties.items() if k in experiment["variants"]}}
     file = folder / f"{name}.json"
     file.write_text(json.dumps(experiment), encoding="utf-8")
     return file

@@ -58,7 +58,7 @@ export function takePart(phase: Phase, begin: number, user: number, request: Exp
 
   /** The next request waits for the answer to the one before. */
   function closed() {
-    for (let due = (phase.spread * user) / phase.users; due < end; ) {
+    for (let due = (phase.rampUp * user) / phase.users; due < end; ) {
       const pause = send(due, false);
       due = clock() + Math.max(phase.thinkTime, pause);
     }
@@ -92,7 +92,7 @@ export function takePart(phase: Phase, begin: number, user: number, request: Exp
     metrics.started.add(1);
 
     // What is not waited for is given up at the window's end.
-    const patience = phase.drain ? timeout : Math.min(timeout, Math.max(1, Math.ceil(end - from)));
+    const patience = phase.waitForAnswers ? timeout : Math.min(timeout, Math.max(1, Math.ceil(end - from)));
     let took = 0;
     let reason: string | undefined;
     try {

@@ -1,4 +1,5 @@
 // The phases of a block, one after another. Pure: no k6 in here.
+import type { Closed, Experiment } from './experiment.ts';
 import type { Input } from './input.ts';
 
 export type Kind = 'warmup' | 'single' | 'measure';
@@ -18,13 +19,13 @@ export interface Phase {
   /** Arrivals per second of an open load; a closed one has none. */
   rate: number | undefined;
   thinkTime: number;
-  /** Milliseconds over which the users' first requests are spread. */
-  spread: number;
+  /** Milliseconds over which the users start, evenly. */
+  rampUp: number;
   /** The window [start, end) in milliseconds from the phase's beginning. No request starts at its end or later. */
   start: number;
   end: number;
-  /** Whether what is unanswered at the window's end is waited for. */
-  drain: boolean;
+  /** Whether to wait for outstanding answers at the end of the window. */
+  waitForAnswers: boolean;
 }
 
 export interface Plan {
@@ -35,6 +36,8 @@ export interface Plan {
   timeout: number;
   /** Milliseconds that the block cannot exceed. */
   longest: number;
+  /** How long the block takes where every request is answered in time. */
+  seconds: number;
   /** Milliseconds between the moments at which users end and begin phases. All of them wake at once: more need longer. */
   grid: number;
 }
@@ -43,9 +46,13 @@ export interface Plan {
 const GRACE = 5_000;
 /** Milliseconds for each user to begin in, at least: a thousand new connections in a second would come in bunches. */
 const GENTLY = 5;
+/** The longest ramp-up of a warm-up cycle in milliseconds. */
+const WARMUP_RAMP = 1000;
+/** Milliseconds between two phases, about: users end and begin on the grid. */
+const BETWEEN = 1000;
 
 export function plan(input: Input): Plan {
-  const { windows, load } = input.experiment;
+  const { request, windows, load, max_response } = overridden(input);
   const inOrder = [...new Set(input.order)];
   const variants = inOrder.length > 0 ? inOrder : Object.keys(input.targets);
   const phases: Phase[] = [];
@@ -53,67 +60,81 @@ export function plan(input: Input): Plan {
   function add(
     kind: Kind,
     variant: string,
-    rest: Pick<Phase, 'users' | 'rate' | 'thinkTime' | 'spread' | 'start' | 'end'>,
-    drain = true,
+    rest: Pick<Phase, 'users' | 'rate' | 'thinkTime' | 'rampUp' | 'start' | 'end'>,
+    waitForAnswers = true,
   ) {
     const first = kind === 'measure' ? input.position : 1;
     const position = first + phases.filter((phase) => phase.kind === kind).length;
     const trial = { warmup: 'w', single: 's', measure: '' }[kind] + position;
-    const { path, query } = input.experiment.request;
-    const url = input.targets[variant] + target(path, kind === 'warmup' ? windows.warmupQuery : query);
-    phases.push({ index: phases.length, kind, position, trial, variant, url, ...rest, drain });
+    const query = kind === 'warmup' ? windows.warmup_query : request.query;
+    const url = input.targets[variant] + target(request.path, query);
+    phases.push({ index: phases.length, kind, position, trial, variant, url, ...rest, waitForAnswers });
   }
 
   const rate = load.model === 'open' ? load.rate : undefined;
-  const thinkTime = load.model === 'closed' ? load.thinkTime : 0;
+  const thinkTime = load.model === 'closed' ? load.think_time : 0;
 
   for (let cycle = 0; cycle < input.warmupCycles; cycle++) {
     for (const variant of variants) {
-      const spread = Math.min(windows.spread, 1000);
-      const users = load.model === 'open' ? load.users : windows.warmupUsers;
-      add('warmup', variant, { users, rate, thinkTime, spread, start: spread, end: spread + windows.warmupLoad });
+      const rampUp = Math.min(windows.ramp_up, WARMUP_RAMP);
+      const users = load.model === 'open' ? load.users : windows.warmup_users;
+      add('warmup', variant, { users, rate, thinkTime, rampUp, start: rampUp, end: rampUp + windows.warmup_load });
     }
   }
 
   for (const variant of input.single > 0 ? variants : []) {
-    add('single', variant, { users: 1, rate: undefined, thinkTime: 0, spread: 0, start: 0, end: input.single });
+    add('single', variant, { users: 1, rate: undefined, thinkTime: 0, rampUp: 0, start: 0, end: input.single });
   }
 
+  let rounds = 0;
   for (const [i, variant] of input.order.entries()) {
-    const own = roundOf(input, variant);
+    const round = load.model === 'closed' ? roundOf(load, windows.ramp_up, variant) : 0;
     // In whole rounds: in one and a quarter the first quarter would have twice the users.
-    const spread = load.model === 'closed' ? own * Math.ceil((GENTLY * load.users) / own) : own;
+    const rampUp = load.model === 'closed' ? round * Math.ceil((GENTLY * load.users) / round) : windows.ramp_up;
     // Closed load: what clients see is steady only after each user's second response, so settle for one more round.
-    const start = load.model === 'closed' ? spread + own : spread;
-    const window = { start, end: start + (windows.measureOf[variant] ?? windows.measure) };
+    const start = rampUp + round;
+    const window = { start, end: start + (windows.measure_by_variant[variant] ?? windows.measure) };
     // The next trial would begin with the backlog of this one.
-    const drain = input.drain || i < input.order.length - 1;
-    add('measure', variant, { users: load.users, rate, thinkTime, spread, ...window }, drain);
+    const waitForAnswers = input.waitForAnswers || i < input.order.length - 1;
+    add('measure', variant, { users: load.users, rate, thinkTime, rampUp, ...window }, waitForAnswers);
+    if (waitForAnswers) rounds += round;
   }
 
-  const timeout = input.experiment.maxResponse + GRACE;
+  const timeout = max_response + GRACE;
   const users = Math.max(...phases.map((phase) => phase.users));
+  const sum = (extra: number) => phases.reduce((total, phase) => total + phase.end + extra, 0);
   return {
     phases,
     users,
     timeout,
-    longest: phases.reduce((sum, phase) => sum + phase.end + timeout + GRACE, 60_000),
+    longest: 60_000 + sum(timeout + GRACE),
+    seconds: Math.round((sum(BETWEEN) + rounds) / 1000),
     grid: users <= 100 ? 250 : 500 * Math.ceil(users / 500),
   };
 }
 
+/** The experiment as USERS, RATE and MEASURE change it. */
+function overridden({ experiment, users, rate, measure }: Input): Experiment {
+  const load = { ...experiment.load, users: users ?? experiment.load.users };
+  if (load.model === 'open') load.rate = rate ?? load.rate;
+  else load.round = scaled(load.round, load.users / experiment.load.users);
+  const windows = { ...experiment.windows, ...(measure === undefined ? {} : { measure, measure_by_variant: {} }) };
+  return { ...experiment, load, windows };
+}
+
+/** Rounds of so many times the users: N / X = R + Z, at the same throughput. */
+function scaled(rounds: Record<string, number>, times: number): Record<string, number> {
+  const entries = Object.entries(rounds).map(([variant, ms]) => [variant, Math.max(1, Math.round(ms * times))]);
+  return Object.fromEntries(entries);
+}
+
 /**
- * One whole round of a user under closed load, N / X = R + Z: spread over it the first requests come evenly. Without an
- * ideal it is unknown, but no shorter than that of the variant whose users wait least.
+ * One whole round of a user under closed load, R + Z: where they start within one round, the first requests come evenly.
+ * An unknown one is no shorter than that of the variant whose users wait least.
  */
-function roundOf(input: Input, variant: string): number {
-  const { load, ideal, windows } = input.experiment;
-  if (load.model === 'open') return windows.spread;
-  const round = (best: number) => Math.max(1, Math.round((1000 * load.users) / best));
-  const own = ideal[variant];
-  if (own !== undefined) return round(own);
-  const known = Object.values(ideal).map(round);
-  return known.length > 0 ? Math.max(windows.spread, Math.min(...known)) : windows.spread;
+function roundOf(load: Closed, rampUp: number, variant: string): number {
+  const known = Object.values(load.round);
+  return load.round[variant] ?? Math.max(rampUp, known.length > 0 ? Math.min(...known) : 0);
 }
 
 function target(path: string, query: Record<string, string>): string {

@@ -83,7 +83,7 @@ test('a closed block: counts, percentiles, tags and the document on stdout', asy
     async () => {
       const servers = { constant: await stub(constant(200)), bimodal: await stub(bimodal(100, 500, 20)) };
       const measured = await block(
-        experiment({ load: { model: 'closed', users: 45, think_time: '0s' }, windows: { measure: '3s' } }),
+        experiment({ load: { model: 'closed', users: 45, think_time: 0 }, windows: { measure: 3000 } }),
         servers,
         { DOCUMENT: 'stdout', SINGLE: '500ms', RUN_ID: 'r1', BLOCK: '7', NAMESPACE: 'n1' },
         { args: ['-o', `json=${samples}`] },
@@ -244,9 +244,8 @@ test('a trial that leaves a backlog changes nothing in the next', async () => {
     const servers = { queue: await stub(queue(users / 5, 250)), constant: await stub(constant(1250)) };
     const result = await block(
       experiment({
-        load: { model: 'closed', users, think_time: '0s' },
-        windows: { measure: '2500ms' },
-        ideal: { queue: 0.8 * users, constant: 0.8 * users },
+        load: { model: 'closed', users, round: { queue: 1250, constant: 1250 } },
+        windows: { measure: 2500 },
       }),
       servers,
       { WARMUP_CYCLES: '0', ORDER: 'queue,queue,constant,constant' },
@@ -292,10 +291,10 @@ test('without a drain the last trial gives up what is unanswered at the end of i
     async () => {
       const servers = { queue: await stub(queue(1, 200)) };
       const change = {
-        load: { model: 'closed', users: 30, think_time: '0s' },
-        windows: { measure: '2s' },
+        load: { model: 'closed', users: 30, think_time: 0 },
+        windows: { measure: 2000 },
       };
-      const env = { ORDER: 'queue,queue', WARMUP_CYCLES: '0', DRAIN: 'false' };
+      const env = { ORDER: 'queue,queue', WARMUP_CYCLES: '0', WAIT_FOR_ANSWERS: 'false' };
       const result = await block(experiment(change), servers, env);
       servers.queue.close();
       return result;
@@ -321,7 +320,7 @@ test('latency holds the time to connect, once', async () => {
     async () => {
       const servers = { connecting: await stub(constant(100), 200) };
       const result = await block(
-        experiment({ load: { model: 'closed', users: 10, think_time: '0s' }, windows: { measure: '3s' } }),
+        experiment({ load: { model: 'closed', users: 10, think_time: 0 }, windows: { measure: 3000 } }),
         servers,
         { ORDER: 'connecting', WARMUP_CYCLES: '0' },
         { args: ['--insecure-skip-tls-verify'] },
@@ -351,7 +350,7 @@ test('think time, overrides and a single trial', async () => {
     async () => {
       const servers = { constant: await stub(constant(200)) };
       const result = await block(
-        experiment({ load: { model: 'closed', users: 3, think_time: '200ms' }, ideal: { constant: 125 } }),
+        experiment({ load: { model: 'closed', users: 3, think_time: 200, round: { constant: 24 } } }),
         servers,
         { ORDER: 'constant', WARMUP_CYCLES: '0', USERS: '50', MEASURE: '2s' },
       );
@@ -389,7 +388,7 @@ test('open load: exact arrivals, each in time', async () => {
     async () => {
       const servers = { constant: await stub(constant(200)) };
       const measured = await block(
-        experiment({ load: { ...OPEN, users: 400 }, windows: { spread: '500ms', measure: '4s' } }),
+        experiment({ load: { ...OPEN, users: 400 }, windows: { ramp_up: 500, measure: 4000 } }),
         servers,
         { ORDER: 'constant', WARMUP_CYCLES: '0' },
       );
@@ -422,7 +421,7 @@ test('open load: exact arrivals, each in time', async () => {
 
 test('open load: drops where the user is still busy', async () => {
   const servers = { hang: await stub(hang) };
-  const change = { load: OPEN, windows: { spread: '500ms', measure: '3s' }, max_response: '100ms' };
+  const change = { load: OPEN, windows: { ramp_up: 500, measure: 3000 }, max_response: 100 };
   const result = await block(experiment(change), servers, { ORDER: 'hang', WARMUP_CYCLES: '0' });
   servers.hang.close();
   sound(result);
@@ -439,7 +438,7 @@ test('open load: a slow answer drops the next arrival of its user, though others
       // Each user is due once a second.
       const servers = { slow: await stub((n, done) => setTimeout(done, n === 13 ? 1500 : 20, 200)) };
       const measured = await block(
-        experiment({ load: { model: 'open', rate: 10, users: 10 }, windows: { spread: '500ms', measure: '4s' } }),
+        experiment({ load: { model: 'open', rate: 10, users: 10 }, windows: { ramp_up: 500, measure: 4000 } }),
         servers,
         { ORDER: 'slow', WARMUP_CYCLES: '0' },
       );
@@ -463,7 +462,7 @@ test('open load: latency counts from when a request was due, also when the gener
       const servers = { constant: await stub(constant(20)) };
       let stopped = 0;
       const result = await block(
-        experiment({ load: OPEN, windows: { spread: '500ms', measure: '4s' } }),
+        experiment({ load: OPEN, windows: { ramp_up: 500, measure: 4000 } }),
         servers,
         { ORDER: 'constant', WARMUP_CYCLES: '0' },
         {
@@ -501,7 +500,7 @@ test('open load: latency counts from when a request was due, also when the gener
 });
 
 test('failures by reason', async () => {
-  const load = { model: 'closed', users: 4, think_time: '0s' };
+  const load = { model: 'closed', users: 4, think_time: 0 };
   // Timeouts after 5.1 s, so the first ones are in the window and the second ones after it.
   async function hanging() {
     const servers = { hang: await stub(hang) };
@@ -553,7 +552,7 @@ test('failures by reason', async () => {
 test('an interrupted block ends non-zero and its document shows what is missing', async () => {
   const servers = { slow: await stub(constant(1500)) };
   const result = await block(
-    experiment({ windows: { measure: '5s' } }),
+    experiment({ windows: { measure: 5000 } }),
     servers,
     { ORDER: 'slow,slow', WARMUP_CYCLES: '0' },
     {

@@ -9,35 +9,33 @@ const SCRIPT = new URL('../block.ts', import.meta.url).pathname;
 export const folder = mkdtempSync(join(tmpdir(), 'vtlab-k6-'));
 let files = 0;
 
-/** An experiment with short windows; `change` overrides its keys, one level deep. */
+/** A normalised experiment with short windows; `change` overrides its keys, one level deep. */
 export function experiment(change = {}) {
-  const base = {
-    $schema: './experiment.schema.json',
-    name: 'stub',
-    description: 'A stub server.',
-    publication: null,
-    request: { method: 'GET', path: '/work', query: { duration: '1s', what: 'a b' }, status: 200 },
-    load: { model: 'closed', users: 10, think_time: '0s' },
-    primary: 'throughput',
-    windows: {
-      warmup_users: 5,
-      warmup_load: '500ms',
-      warmup_cycles: 1,
-      max_cycles: 8,
-      spread: '200ms',
-      measure: '1s',
-    },
-    max_response: '5s',
-    limits: { cpu: 1, memory: '768Mi', heap: '384m' },
-    variants: ['platform', 'virtual'],
-    settings: {},
-    needs: [],
-    ideal: null,
+  const query = { duration: '1s', what: 'a b' };
+  const closed = { think_time: 0, round: {} };
+  const windows = {
+    warmup_users: 5,
+    warmup_query: query,
+    warmup_load: 500,
+    warmup_cycles: 1,
+    single_user_phase: 0,
+    ramp_up: 200,
+    measure: 1000,
+    measure_by_variant: {},
+    trials: 2,
+    wait_for_answers: true,
   };
-  const merged = { ...base, ...change };
-  merged.request = { ...base.request, ...change.request };
-  merged.windows = { ...base.windows, ...change.windows };
-  return merged;
+  const load = { model: 'closed', users: 10, ...change.load };
+  return {
+    normalised: 1,
+    name: 'stub',
+    max_response: 5000,
+    variants: ['platform', 'virtual'],
+    ...change,
+    request: { method: 'GET', path: '/work', query, status: 200, ...change.request },
+    load: load.model === 'closed' ? { ...closed, ...load } : load,
+    windows: { ...windows, ...change.windows },
+  };
 }
 
 export function file(content) {
@@ -72,11 +70,12 @@ export async function k6(env, { args = [], during = () => {} } = {}) {
  */
 export async function block(content, targets, env = {}, options = {}) {
   const path = join(folder, `document-${++files}.json`);
+  const variants = Object.keys(targets);
   const urls = Object.fromEntries(Object.entries(targets).map(([variant, target]) => [variant, target.url ?? target]));
   const ticks = [];
   const clock = setInterval(() => ticks.push(Date.now()), 5);
   const result = await k6(
-    { EXPERIMENT: file(content), TARGETS: JSON.stringify(urls), DOCUMENT: path, ...env },
+    { EXPERIMENT: file({ ...content, variants }), TARGETS: JSON.stringify(urls), DOCUMENT: path, ...env },
     options,
   );
   clearInterval(clock);

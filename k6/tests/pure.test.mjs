@@ -1,7 +1,7 @@
 // The parts that need no k6, compiled as they are; `k6/metrics` is a stand-in.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { experiment, folder, reassemble } from './k6.mjs';
@@ -22,7 +22,6 @@ writeFileSync(
 );
 const load = (name) => import(join(out, 'lib', `${name}.js`));
 const { parseInput } = await load('input');
-const { duration } = await load('experiment');
 const { plan } = await load('plan');
 const { beyond, percentiles } = await load('statistics');
 const { chunks, table } = await load('output');
@@ -32,9 +31,25 @@ const TARGETS = '{"platform":"http://p/","virtual":"http://v"}';
 const input = (change, env = {}) =>
   parseInput({ EXPERIMENT: 'stub', TARGETS, ...env }, () => JSON.stringify(experiment(change)));
 
-test('durations', () => {
-  const all = { '100ms': 100, '5s': 5000, '1.5s': 1500, '1m30s': 90_000, 5: 5000, 0.5: 500, '1h': 3_600_000 };
-  for (const [text, ms] of Object.entries(all)) assert.equal(duration(text, 'here'), ms);
+test('overrides are written as in an experiment, or refused', () => {
+  const all = { '100ms': 100, '5s': 5000, '1.5s': 1500, '2m': 120_000, '1h': 3_600_000 };
+  for (const [text, ms] of Object.entries(all)) assert.equal(input({}, { MEASURE: text }).measure, ms);
+  for (const text of ['5', '1m30s', 'soon', '0s', '-5s']) {
+    assert.throws(
+      () => input({}, { MEASURE: text }),
+      (error) => error.startsWith(`MEASURE: "${text}" is not a positive duration`),
+    );
+  }
+});
+
+test('without ORDER the block is the experiment’s: mirrored, or one trial of each variant', () => {
+  const TARGETS = '{"a":"http://a","b":"http://b","c":"http://c","other":"http://o"}';
+  const order = (trials) => input({ variants: ['b', 'a', 'c'], windows: { trials } }, { TARGETS }).order.join();
+  assert.deepEqual([order(2), order(1)], ['b,a,c,c,a,b', 'b,a,c']);
+  assert.throws(
+    () => input({ variants: ['a', 'gone'] }, { TARGETS }),
+    (error) => error === 'ORDER: no variant "gone" in TARGETS: write a comma list of a, b, c, other',
+  );
 });
 
 test('a block warms up in turn, then measures one user, then the mirrored order', () => {
@@ -61,7 +76,7 @@ test('many users get longer to wake', () => {
 });
 
 test('a variant may have a window of its own, which MEASURE replaces, too', () => {
-  const change = { windows: { measure: '5s', measure_of: { virtual: '20s' } } };
+  const change = { windows: { measure: 5000, measure_by_variant: { virtual: 20_000 } } };
   const lengths = (env) =>
     plan(input(change, { ORDER: 'platform,virtual', WARMUP_CYCLES: '0', ...env })).phases.map(
       ({ start, end }) => end - start,
@@ -78,10 +93,10 @@ test('warm-up follows the order given, or the targets where there is none', () =
 
 test('closed load: users begin in whole rounds, 200 a second at most, settle for another, then the window', () => {
   const of = (users) => {
-    const load = { model: 'closed', users, think_time: '0s' };
-    const change = { load, ideal: { platform: 200, virtual: users }, windows: { measure: '5s', spread: '100ms' } };
+    const load = { model: 'closed', users, round: { platform: 5 * users, virtual: 1000 } };
+    const change = { load, windows: { measure: 5000, ramp_up: 100 } };
     const { phases } = plan(input(change, { ORDER: 'platform,virtual', WARMUP_CYCLES: '0' }));
-    return phases.map(({ spread, start, end }) => [spread, start, end]);
+    return phases.map(({ rampUp, start, end }) => [rampUp, start, end]);
   };
   assert.deepEqual(of(1000), [
     [5000, 10_000, 15_000],
@@ -97,13 +112,13 @@ test('closed load: users begin in whole rounds, 200 a second at most, settle for
   ]);
 });
 
-test('a round that no ideal tells is no shorter than that of the variant whose users wait least', () => {
-  const starts = (ideal) => {
-    const change = { load: { model: 'closed', users: 10 }, ideal, windows: { spread: '300ms' } };
-    const { phases } = plan(input(change, { ORDER: 'platform,virtual', WARMUP_CYCLES: '0' }));
-    return phases.map(({ spread, start }) => [spread, start]);
+test('an unknown round is no shorter than that of the variant whose users wait least', () => {
+  const starts = (round, env) => {
+    const change = { load: { model: 'closed', users: 10, round }, windows: { ramp_up: 300 } };
+    const { phases } = plan(input(change, { ORDER: 'platform,virtual', WARMUP_CYCLES: '0', ...env }));
+    return phases.map(({ rampUp, start }) => [rampUp, start]);
   };
-  assert.deepEqual(starts({ platform: 5 }), [
+  assert.deepEqual(starts({ platform: 2000 }), [
     [2000, 4000],
     [2000, 4000],
   ]);
@@ -112,38 +127,92 @@ test('a round that no ideal tells is no shorter than that of the variant whose u
     [300, 600],
     [300, 600],
   ]);
+  assert.deepEqual(starts({ platform: 100 }, { USERS: '40' }), [
+    [400, 800],
+    [400, 800],
+  ]);
 });
 
 test('a round that rounds to nothing still lets users begin', () => {
-  const change = { load: { model: 'closed', users: 1 }, ideal: { platform: 9000 } };
-  const [platform] = plan(input(change, { ORDER: 'platform', WARMUP_CYCLES: '0' })).phases;
-  assert.deepEqual([platform.spread, platform.start], [5, 6]);
+  const change = { load: { model: 'closed', users: 10, round: { platform: 1 } } };
+  const [platform] = plan(input(change, { ORDER: 'platform', WARMUP_CYCLES: '0', USERS: '1' })).phases;
+  assert.deepEqual([platform.rampUp, platform.start], [5, 6]);
 });
 
-test('a trial in a call of its own is spread and numbered as in its block, and may give up what is unanswered', () => {
-  const phases = (env) => plan(input({ ideal: { platform: 5 } }, { WARMUP_CYCLES: '1', SINGLE: '2s', ...env })).phases;
+test('a trial in a call of its own is paced and numbered as in its block, and may give up what is unanswered', () => {
+  const load = { model: 'closed', users: 10, round: { platform: 2000 } };
+  const phases = (env, windows) => plan(input({ load, windows }, { WARMUP_CYCLES: '1', SINGLE: '2s', ...env })).phases;
   const [alone] = phases({ ORDER: 'virtual', POSITION: '2' }).slice(-1);
-  assert.deepEqual([alone.spread, alone.start, alone.position, alone.trial], [2000, 4000, 2, '2']);
-  const drains = phases({ ORDER: 'platform,virtual', DRAIN: 'false' }).map(({ trial, drain }) => `${trial} ${drain}`);
-  assert.deepEqual(drains, ['w1 true', 'w2 true', 's1 true', 's2 true', '1 true', '2 false']);
-  assert.ok(phases({ ORDER: 'platform,virtual' }).every(({ drain }) => drain));
+  assert.deepEqual([alone.rampUp, alone.start, alone.position, alone.trial], [2000, 4000, 2, '2']);
+  const waits = (env, windows) =>
+    phases({ ORDER: 'platform,virtual', ...env }, windows).map(
+      ({ trial, waitForAnswers }) => `${trial} ${waitForAnswers}`,
+    );
+  const lastGivesUp = ['w1 true', 'w2 true', 's1 true', 's2 true', '1 true', '2 false'];
+  assert.deepEqual(waits({ WAIT_FOR_ANSWERS: 'false' }), lastGivesUp);
+  assert.deepEqual(waits({}, { wait_for_answers: false }), lastGivesUp);
+  for (const all of [waits({}), waits({ WAIT_FOR_ANSWERS: 'true' }, { wait_for_answers: false })]) {
+    assert.equal(all.at(-1), '2 true');
+  }
 });
 
-test('warm-up: its own users, spread over a second at most, the whole load is the window', () => {
-  const load = { model: 'closed', users: 1000, think_time: '0s' };
-  const { phases, users } = plan(
-    input({ load, ideal: { platform: 200 }, windows: { warmup_users: 2000, spread: '2s' } }),
-  );
-  assert.deepEqual([phases[0].spread, phases[0].start, phases[0].end], [1000, 1000, 1500]);
+test('warm-up: its own users, who start within a second, the whole load is the window', () => {
+  const load = { model: 'closed', users: 1000, round: { platform: 5000 } };
+  const { phases, users } = plan(input({ load, windows: { warmup_users: 2000, ramp_up: 2000 } }));
+  assert.deepEqual([phases[0].rampUp, phases[0].start, phases[0].end], [1000, 1000, 1500]);
   assert.equal(users, 2000);
 });
 
-test('open load: the ramp is the spread, and the timeout exceeds max_response', () => {
-  const made = plan(input({ load: { model: 'open', rate: 50, users: 20 } }, { RATE: '80', USERS: '30', MEASURE: '3' }));
+test('open load: the window opens after the ramp-up, and the timeout exceeds max_response', () => {
+  const made = plan(
+    input({ load: { model: 'open', rate: 50, users: 20 } }, { RATE: '80', USERS: '30', MEASURE: '3s' }),
+  );
   const trial = made.phases.at(-1);
   assert.deepEqual([trial.rate, trial.users, trial.start, trial.end], [80, 30, 200, 3200]);
   assert.equal(made.timeout, 10_000);
   assert.ok(made.longest > made.phases.reduce((sum, phase) => sum + phase.end + made.timeout, 0));
+});
+
+test('the length of a block is that of its phases, with a second between two and a round for the last answers', () => {
+  const load = { model: 'closed', users: 10, round: { platform: 4000, virtual: 1000 } };
+  const change = { load, windows: { ramp_up: 1000, warmup_load: 2000, measure: 5000 } };
+  // Warm-up 2 × (3 + 1), trials 2 × (8 + 5 + 4 + 1) and 2 × (2 + 5 + 1 + 1).
+  assert.equal(plan(input(change)).seconds, 62);
+});
+
+/** What a plan asks of every phase: a line each. */
+function phaseLines({ phases }) {
+  return phases.map((phase) => {
+    const { trial, users, rate, thinkTime, rampUp, start, end, waitForAnswers, url } = phase;
+    const load = rate === undefined ? `think ${thinkTime}` : `rate ${rate}`;
+    const wait = waitForAnswers ? '' : ', gives up';
+    return `  ${trial} ${url}: ${users} users, ${load}, ramp-up ${rampUp}, window ${start} to ${end}${wait}`;
+  });
+}
+
+test('the plans of the shipped experiments are those that were measured: changed pacing is another measurement', () => {
+  const folder = new URL('../plans/', import.meta.url);
+  const lines = [];
+  for (const name of readdirSync(folder).toSorted()) {
+    const text = readFileSync(new URL(name, folder), 'utf8');
+    const { variants } = JSON.parse(text);
+    const TARGETS = JSON.stringify(Object.fromEntries(variants.map((variant) => [variant, `http://${variant}`])));
+    const planned = (env) => plan(parseInput({ EXPERIMENT: 'x', TARGETS, ...env }, () => text));
+    const whole = planned({});
+    lines.push(`${name}: timeout ${whole.timeout}, grid ${whole.grid}`, ...phaseLines(whole));
+    for (const [key, value] of Object.entries({ USERS: '7', MEASURE: '3s' })) {
+      lines.push(
+        `${name}, ${key}=${value}`,
+        ...phaseLines(planned({ [key]: value, WARMUP_CYCLES: '0', SINGLE: '0s' })),
+      );
+    }
+  }
+  assert.deepEqual(
+    lines,
+    readFileSync(new URL('golden/plans.txt', import.meta.url), 'utf8')
+      .trimEnd()
+      .split('\n'),
+  );
 });
 
 test('a percentile needs ten samples beyond it', () => {

@@ -3,13 +3,12 @@
     .venv/bin/python lab/benchmarks/instrumentation.py [BLOCKS]
 
 Uses the lab's own parts (JVMs in their control groups, k6's blocks in mirrored order, the paired interval), but not its
-gates: the variant without metrics has nothing that Prometheus could scrape. The one with metrics is scraped every
-second, as in a run.
+validity checks: the variant without metrics has nothing that Prometheus could scrape. The one with metrics is scraped
+every second, as in a run.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
 import threading
@@ -25,10 +24,12 @@ from vtlab import session
 from vtlab.analysis import statistics
 from vtlab.host import machine, tools
 from vtlab.host.processes import Ledger
-from vtlab.model import experiment
+from vtlab.host.server import await_ready
+from vtlab.model import experiment, normalised
 from vtlab.model.records import K6Document, Trial
 from vtlab.planning import plan
-from vtlab.services import jvm
+from vtlab.services import process, sample
+from vtlab.services.process import Launch, VariantProcess
 from vtlab.targets import k6
 
 ON, OFF = "metrics-on", "metrics-off"
@@ -59,33 +60,31 @@ def scraped(address: str) -> Iterator[None]:
 
 
 def block(number: int, folder: Path, ledger: Ledger) -> dict[str, list[float]]:
-    """Throughput of both, two trials each, of fresh JVMs under the same CPU limit, once both have levelled off."""
+    """Throughput of both, two trials each, of fresh JVMs under the same CPU limit, in their steady state."""
     small = experiment.load(str(Path(__file__).with_suffix(".json")), session.EXPERIMENTS)
-    running: dict[str, jvm.Jvm] = {}
+    running: dict[str, VariantProcess] = {}
     for name, settings in SETTINGS.items():
         one = small.model_copy(update={"variants": ["platform"], "settings": settings})
-        found: list[jvm.Jvm] = []
-        launch = jvm.Launch(
-            {"platform": tools.find_java()},
-            tools.find_app(session.REPOSITORY),
+        launch = Launch(
+            sample.service(session.REPOSITORY),
             one,
+            {"platform": tools.find_java()},
             ledger,
             folder,
             f"{number}-{name}",
             True,
         )
-        jvm.spawn(launch, found)
-        running[name] = found[0]
-    with httpx.Client(trust_env=False, timeout=5) as client:
-        for each in running.values():
-            jvm.await_ready(client, [each])
-    place = folder / "experiment.json"
-    place.write_text(json.dumps(small.document() | {"variants": [ON, OFF]}), encoding="utf-8")
+        started: list[VariantProcess] = []
+        process.spawn(launch, started)
+        running[name] = started[0]
+    await_ready([variant.server for variant in running.values()])
+    planned = folder / "plan.json"
+    planned.write_text(normalised.text(small.model_copy(update={"variants": [ON, OFF]})), encoding="utf-8")
 
     def load(order: list[str], cycles: int) -> tuple[K6Document, machine.Sampler]:
         call = k6.Call(
             script=session.REPOSITORY / "k6" / "block.ts",
-            experiment=place,
+            experiment=planned,
             targets={name: each.url for name, each in running.items()},
             order=order,
             warmup_cycles=cycles,
@@ -97,13 +96,13 @@ def block(number: int, folder: Path, ledger: Ledger) -> dict[str, list[float]]:
         call.document.unlink(missing_ok=True)
         command = k6.command(tools.find_k6(session.REPOSITORY).path, call, push=False)
         log = folder / f"{number}-k6.log"
-        process = ledger.start(command, role="k6", log=log, environment=tools.clean_environment())
-        with machine.Sampler(process.pid) as sampler, scraped(running[ON].address):
-            while process.ended() is None:
+        generator = ledger.start(command, role="k6", log=log, environment=tools.clean_environment())
+        with machine.Sampler(generator.pid) as sampler, scraped(running[ON].metrics_address):
+            while generator.exit_description() is None:
                 time.sleep(0.1)
-        if process.returncode() not in k6.DONE:
-            raise SystemExit(f"block {number}: k6 ended with {process.ended()}: {process.last_lines()}")
-        found = k6.read_document(call.document, process.last_lines())
+        if generator.returncode() not in k6.DONE:
+            raise SystemExit(f"block {number}: k6 ended with {generator.exit_description()}: {generator.last_lines()}")
+        found = k6.read_document(call.document, generator.last_lines())
         if not found.agreed:
             raise SystemExit(f"block {number}: the load generator stalled: its users disagreed about a phase's begin")
         return found, sampler

@@ -15,12 +15,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from vtlab import doctor, jmh, reproductions, results, session
-from vtlab.errors import BadInput, Interrupted, InvalidRun, LabError
-from vtlab.model import experiment, units
-from vtlab.model.experiment import ClosedLoad
+from vtlab import doctor, jmh, reproductions, session
+from vtlab.errors import BadInput, Interrupted, LabError
+from vtlab.model import experiment, normalised, units
+from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.planning import plan
-from vtlab.targets.kubernetes import benchmark as benchmark_in_cluster
 from vtlab.targets.kubernetes import doctor as kubernetes
 from vtlab.targets.kubernetes.cluster import Where
 from vtlab.targets.local import benchmark
@@ -84,7 +83,7 @@ def run(
         prometheus_port=prometheus_port,
         max_rejected=max_rejected,
     )
-    session.go_on(session.begin(planned, options, label), root, console)
+    session.measure_and_report(session.create_runs(planned, options, label), root, console)
 
 
 @app.command()
@@ -98,8 +97,8 @@ def aa(
 ) -> None:
     """Compare a variant with itself: how large a difference is when there is none."""
     planned = plan.runs([plan.identical(e, kind) for e in session.resolve([name])], [])
-    folder = session.begin(planned, _options(blocks, seed, root, no_cpu_limit), f"{planned[0].name}-aa")
-    analyses = session.go_on(folder, root, console)
+    folder = session.create_runs(planned, _options(blocks, seed, root, no_cpu_limit), f"{planned[0].name}-aa")
+    analyses = session.measure_and_report(folder, root, console)
     for analysis in analyses:
         console.print(session.noise(analysis), highlight=False)
 
@@ -119,45 +118,19 @@ def reproduce(
     """Measure what was published, and show it beside ours and what the operational laws allow."""
     shown = Console(soft_wrap=True, stderr=True) if as_json else console
     failed: LabError | None = None
-    if again is None:
-        every = session.resolve(experiment.names(session.EXPERIMENTS))
-        asked = reproductions.chosen(every, numbers or [], published)
-        planned = plan.runs(asked, [])
-        label = "-".join(["reproduce", *dict.fromkeys(numbers or [])])
-        folder = session.begin(planned, _options(1 if quick else 3, seed, root, False), label)
-        if any(each.publication and each.publication.number == "001" for each in asked):
-            shown.print("001: JMH, it takes minutes")
-            more = ("-p", f"iterations={jmh.PUBLISHED_ITERATIONS}") if published else ()
-            try:
-                benchmark.run(folder, root.resolve(), session.REPOSITORY, jmh.options(quick, more))
-            except Interrupted:
-                raise
-            except LabError as error:
-                # The rest can be measured without it.
-                shown.print(f"001: {error}", highlight=False)
-                failed = error
-        try:
-            session.go_on(folder, root, shown)
-        except InvalidRun as error:
-            failed = error
-    else:
+    if again:
         folder = again.resolve()
-    found = reproductions.rows(session.analyses(folder))
-    if not found:
-        raise BadInput(f"{folder} has no reproduction of a publication", "vtlab reproduce makes them")
-    scores = jmh.read(folder / jmh.FILE) if (folder / jmh.FILE).is_file() else []
-    tables = [reproductions.markdown(found), *([reproductions.benchmark_markdown(scores)] if scores else [])]
-    results.write_atomic(folder / "reproductions.md", "\n".join(tables))
-    results.write_atomic(folder / "reproductions.json", reproductions.document(found, scores))
+    else:
+        options = _options(1 if quick else 3, seed, root, no_cpu_limit=False)
+        folder, failed = reproductions.run(numbers or [], options, quick=quick, as_published=published, console=shown)
+    reproduced = reproductions.read(folder)
+    reproductions.write(folder, reproduced)
     if as_json:
-        print(reproductions.document(found, scores), end="")
+        print(reproductions.document(reproduced), end="")
     else:
         shown.print()
-        Console().print(reproductions.tables(found))
-        if scores:
-            shown.print()
-            Console().print(reproductions.benchmark(scores))
-        if not scores and any(row.number == "001" for row in found):
+        Console().print(reproductions.tables(reproduced))
+        if reproduced.lacks_jmh:
             shown.print("\n001: the rows of JMH are missing here; make jmh measures them alone", highlight=False)
         shown.print(f"\ntables: {folder / 'reproductions.md'}", highlight=False)
     if failed:
@@ -169,19 +142,11 @@ def jmh_(
     quick: Annotated[bool, typer.Option("--quick", help="One warm-up and two measurements of 1 s.")] = False,
     more: Annotated[list[str] | None, typer.Argument(metavar="[-- JMH OPTIONS]")] = None,
     root: Results = ROOT,
-    target: To = "local",
-    context: Context = None,
-    namespace: Namespace = "lab",
-    release: Release = "lab",
 ) -> None:
-    """Run the JMH benchmark of publication 001, here under a CPU limit of 1 or in a cluster under the chart's."""
-    where = _where(target, context, namespace, release)
+    """Run the JMH benchmark of publication 001 on this machine, under a CPU limit of 1."""
     folder, options = root.resolve() / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-jmh", jmh.options(quick, more or ())
-    if where:
-        file = benchmark_in_cluster.run(folder, root.resolve(), where, options)
-    else:
-        file = benchmark.run(folder, root.resolve(), session.REPOSITORY, options)
-    Console().print(reproductions.benchmark(jmh.read(file)))
+    file = benchmark.run(folder, root.resolve(), session.REPOSITORY, options)
+    Console().print(reproductions.benchmark_table(jmh.read(file)))
     console.print(f"\nresult: {file}", highlight=False)
 
 
@@ -189,7 +154,7 @@ def jmh_(
 def resume(folder: Annotated[Path, typer.Argument(metavar="DIR")]) -> None:
     """Go on with an interrupted run, from its next block."""
     folder = folder.resolve()
-    session.go_on(folder, session.root_of(folder), console)
+    session.measure_and_report(folder, session.root_of(folder), console)
 
 
 @app.command()
@@ -218,9 +183,16 @@ def list_() -> None:
         found = experiment.load(name, session.EXPERIMENTS)
         load = found.load
         amount = f"{load.users} users" if isinstance(load, ClosedLoad) else f"{load.rate:g}/s"
-        length = f"{plan.block_seconds(found):.0f} s"
+        seconds = session.block_seconds(session.REPOSITORY / normalised.FOLDER / f"{name}.json", found)
+        length = "-" if seconds is None else f"{seconds:.0f} s"
         table.add_row(name, amount, f"{found.limits.cpu:g} CPU", length, found.description)
     Console().print(table)
+
+
+@app.command()
+def normalise(name: Annotated[str, typer.Argument(metavar="FILE", help="An experiment's name or JSON file.")]) -> None:
+    """Print an experiment as k6 reads it: every default filled in, durations in milliseconds."""
+    print(normalised.text(experiment.load(name, session.EXPERIMENTS)), end="")
 
 
 @app.command("doctor")
@@ -233,8 +205,12 @@ def doctor_(
 ) -> None:
     """Show each prerequisite, found or missing, with the command that mends it."""
     where = _where(target, context, namespace, release)
-    found = kubernetes.findings(where) if where else doctor.findings(root, session.REPOSITORY)
+    found = kubernetes.findings(where, _shipped()) if where else doctor.findings(root, session.REPOSITORY)
     doctor.examine(found, console)
+
+
+def _shipped() -> list[Experiment]:
+    return [experiment.load(name, session.EXPERIMENTS) for name in experiment.names(session.EXPERIMENTS)]
 
 
 def _where(target: str, context: str | None, namespace: str, release: str) -> Where | None:

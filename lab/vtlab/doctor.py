@@ -1,4 +1,4 @@
-"""Looks at each prerequisite of a local run: found or missing, and the command that mends it."""
+"""Looks at each prerequisite of a local run: found or missing, and the command that fixes it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rich.console import Console
 
 from vtlab.errors import LabError, PrerequisiteMissing
 from vtlab.host import cgroup, processes, tools
-from vtlab.services import companions
+from vtlab.services import companions, sample
 
 #: Bytes that a full run of one experiment may write.
 _ROOM = 500 * 1024**2
@@ -24,7 +24,7 @@ class Finding:
     """One prerequisite. ``fix`` is empty when it is there; an optional one that is missing does not count."""
 
     name: str
-    said: str
+    state: str
     fix: str = ""
     optional: bool = False
 
@@ -36,7 +36,7 @@ def findings(root: Path, repository: Path) -> list[Finding]:
         asked("JDK", lambda: _tool(tools.find_java())),
         asked("k6", lambda: _tool(tools.find_k6(repository))),
         asked("Prometheus", lambda: _tool(tools.find_prometheus(repository))),
-        asked("the app", lambda: _tool(tools.find_app(repository))),
+        asked("the app", lambda: _tool(sample.find(repository))),
         limits(cgroup.Host()),
         _cores(),
         _room(root),
@@ -51,14 +51,14 @@ def findings(root: Path, repository: Path) -> list[Finding]:
     ]
 
 
-def examine(found: Sequence[Finding], console: Console) -> None:
+def examine(prerequisites: Sequence[Finding], console: Console) -> None:
     """Prints the findings; PrerequisiteMissing when something that a run needs is not there."""
-    for finding in found:
+    for finding in prerequisites:
         mark = "ok     " if not finding.fix else "absent " if finding.optional else "MISSING"
-        console.print(f"{mark}  {finding.name + ':':14} {finding.said}", highlight=False, markup=False)
+        console.print(f"{mark}  {finding.name + ':':14} {finding.state}", highlight=False, markup=False)
         if finding.fix:
             console.print(f"{'':9}fix: {finding.fix}", highlight=False, markup=False)
-    missing = [finding.name for finding in found if finding.fix and not finding.optional]
+    missing = [finding.name for finding in prerequisites if finding.fix and not finding.optional]
     if missing:
         raise PrerequisiteMissing(f"missing: {', '.join(missing)}", "each fix stands above")
 
@@ -72,9 +72,9 @@ def asked(name: str, look: Callable[[], str]) -> Finding:
 
 def _needed(name: str, look: Callable[[], str], experiments: str) -> Finding:
     """Of something that only some experiments need."""
-    found = asked(name, look)
-    said = f"{found.said}; for the experiments {experiments}" if found.fix else found.said
-    return replace(found, said=said, optional=True)
+    finding = asked(name, look)
+    state = f"{finding.state}; for the experiments {experiments}" if finding.fix else finding.state
+    return replace(finding, state=state, optional=True)
 
 
 def _tool(tool: tools.Tool) -> str:
@@ -108,14 +108,14 @@ def _cores() -> Finding:
 
 
 def _room(root: Path) -> Finding:
-    place = root.resolve()
-    while not place.exists():
-        place = place.parent
-    if not os.access(place, os.W_OK):
-        return Finding("results", f"{place} is not writable", "name another directory: --results DIR")
-    free = shutil.disk_usage(place).free
-    said = f"{free / 1024**3:.1f} GiB free for {root}"
-    return Finding("results", said, "" if free > _ROOM else "make room, or name another directory: --results DIR")
+    folder = root.resolve()
+    while not folder.exists():
+        folder = folder.parent
+    if not os.access(folder, os.W_OK):
+        return Finding("results", f"{folder} is not writable", "name another directory: --results DIR")
+    free = shutil.disk_usage(folder).free
+    room = f"{free / 1024**3:.1f} GiB free for {root}"
+    return Finding("results", room, "" if free > _ROOM else "make room, or name another directory: --results DIR")
 
 
 def _idle(root: Path) -> str:
@@ -125,7 +125,7 @@ def _idle(root: Path) -> str:
 
 def _program(name: str, commands: list[str], fix: str, purpose: str) -> Finding:
     for command in commands:
-        place = shutil.which(command)
-        if place:
-            return Finding(name, place)
+        path = shutil.which(command)
+        if path:
+            return Finding(name, path)
     return Finding(name, f"not on PATH; needed {purpose}", fix, optional=True)

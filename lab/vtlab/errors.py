@@ -1,4 +1,4 @@
-"""What can go wrong, with the exit code that the command then ends with (DESIGN: vtlab)."""
+"""What can go wrong, with the exit code that the command then ends with (docs/operations.md)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class PrerequisiteMissing(LabError):
 
 
 class InvalidRun(LabError):
-    """Too many blocks were rejected by the gates: there is no verdict to give."""
+    """Too many blocks were rejected by the validity checks: there is no verdict to give."""
 
     exit_code = 4
 

@@ -6,15 +6,18 @@ order, so a row may copy what an earlier one wrote.
 
 from __future__ import annotations
 
-import importlib
+import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from vtlab import results
-from vtlab.catalogue import rules
-from vtlab.model import experiment
+from vtlab.catalogue import metrics, rules
+from vtlab.catalogue.dashboards import documents
+from vtlab.model import experiment, normalised, service
+from vtlab.services import sample
+from vtlab.targets import k6
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -37,19 +40,39 @@ class Folder:
     texts: Callable[[], Mapping[str, str]]
 
 
-def _dashboards() -> dict[str, str]:
-    folder = str(REPOSITORY / "grafana-dashboards")
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
-    texts: dict[str, str] = importlib.import_module("generate").files()
+def _plans() -> dict[str, str]:
+    folder = REPOSITORY / "k6" / "experiments"
+    return {f"{name}.json": normalised.text(experiment.load(name, folder)) for name in experiment.names(folder)}
+
+
+def _chart_flags() -> str:
+    return json.dumps({"flags": sample.jvm_flags(REPOSITORY)}, indent=2) + "\n"
+
+
+def _copies(folder: str, *patterns: str) -> Callable[[], dict[str, str]]:
+    """What a folder holds that matches one of the patterns. A chart has no files but its own."""
+
+    def texts() -> dict[str, str]:
+        top = REPOSITORY / folder
+        paths = (path for pattern in patterns for path in top.glob(pattern))
+        return {path.relative_to(top).as_posix(): path.read_text(encoding="utf-8") for path in paths}
+
     return texts
 
 
 TABLE: Sequence[File | Folder] = (
     File("helm/files/rules.json", rules.text),
+    File("lab/vtlab/catalogue/names.py", metrics.names),
     File("k6/experiments/experiment.schema.json", experiment.schema),
+    File("k6/lib/experiment.ts", normalised.typescript),
+    Folder(normalised.FOLDER, "*.json", _plans),
+    File("lab/service.schema.json", service.schema),
     File("lab/verdict.schema.json", results.verdict_schema),
-    Folder("grafana-dashboards", "*.json", _dashboards),
+    Folder("grafana-dashboards", "*.json", documents.files),
+    File("helm/files/jvm.json", _chart_flags),
+    File("helm/files/k6.json", k6.chart_file),
+    Folder("helm/files/k6", "**/*", _copies("k6", "*.ts", "lib/*.ts", "plans/*.json")),
+    Folder("helm/files/dashboards", "**/*", _copies("grafana-dashboards", "*.json")),
 )
 
 

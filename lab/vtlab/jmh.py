@@ -59,7 +59,7 @@ class Score:
     error: float | None
     n: int
     published: float | None
-    ideal: float | None
+    expected: float | None
 
 
 def options(quick: bool, more: Sequence[str] = ()) -> list[str]:
@@ -71,8 +71,8 @@ def options(quick: bool, more: Sequence[str] = ()) -> list[str]:
 def read(file: Path) -> list[Score]:
     """The scores in a file of JMH's. BadInput where it is none, or not of this benchmark."""
     try:
-        found = TypeAdapter(list[_Result]).validate_json(file.read_text(encoding="utf-8"))
-        return [_score(each) for each in found]
+        results = TypeAdapter(list[_Result]).validate_json(file.read_text(encoding="utf-8"))
+        return [_score(result) for result in results]
     except (OSError, ValueError, KeyError) as error:
         raise BadInput(f"{file}: no result of the benchmark: {error}", "run it again: make jmh") from error
 
@@ -80,10 +80,10 @@ def read(file: Path) -> list[Score]:
 def _score(result: _Result) -> Score:
     name, executor = result.benchmark.rpartition(".")[2], result.params["executor"]
     tasks = int(result.params["tasks"])
-    ideal = None
+    expected = None
     if name == "waits":
         threads = {"pool8": 8, "pool200": 200, "processors": math.ceil(LIMITS.cpu), "virtual": tasks}[executor]
-        ideal = math.ceil(tasks / threads) * float(result.params["milliseconds"])
+        expected = math.ceil(tasks / threads) * float(result.params["milliseconds"])
     as_published = name == "waits" or int(result.params["iterations"]) == PUBLISHED_ITERATIONS
     return Score(
         benchmark=name,
@@ -92,5 +92,5 @@ def _score(result: _Result) -> Score:
         error=None if math.isnan(result.metric.error) else result.metric.error,
         n=sum(map(len, result.metric.raw)),
         published=PUBLISHED_MS.get((name, executor)) if as_published else None,
-        ideal=ideal,
+        expected=expected,
     )

@@ -15,8 +15,8 @@ from vtlab.model.records import Block
 class Progress:
     """Progress over all blocks of a call. Use as a context manager."""
 
-    def __init__(self, console: Console, seconds: Sequence[float]) -> None:
-        """``seconds``: the estimated length of every block still to come, in order."""
+    def __init__(self, console: Console, seconds: Sequence[float | None]) -> None:
+        """``seconds``: the estimated length of every block still to come, in order; None where nobody knows."""
         self._console = console
         self._left = list(seconds)
         self._began = time.monotonic()
@@ -28,7 +28,8 @@ class Progress:
         if self._status:
             self._status.start()
         blocks = f"{self._total} block" + ("" if self._total == 1 else "s")
-        self.say(f"{blocks} to measure, about {minutes(sum(self._left))}, until {self._end()}")
+        left = self._seconds()
+        self.say(f"{blocks} to measure" + ("" if left is None else f", about {minutes(left)}, until {_clock(left)}"))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -43,7 +44,7 @@ class Progress:
     def step(self, text: str) -> None:
         """What runs now: the status line on a terminal, a line of its own elsewhere."""
         if self._status:
-            self._status.update(f"{text} · ends about {self._end()}")
+            self._status.update(text + self._end())
         else:
             self.say(text)
 
@@ -58,15 +59,28 @@ class Progress:
         if self._left:
             expected = self._left.pop(0)
             self._scale = spent / expected if expected else 1.0
-        self.say(f"{name}: block {accepted} of {planned}: {_measured(block)} · ends about {self._end()}")
+            if expected is None:
+                # The next blocks are most likely of the same run.
+                self._left = [spent if left is None else left for left in self._left]
+        self.say(f"{name}: block {accepted} of {planned}: {_measured(block)}{self._end()}")
 
     def give_up(self, blocks: int) -> None:
         """That many of the next blocks will not be measured: their run is invalid."""
         del self._left[:blocks]
 
+    def _seconds(self) -> float | None:
+        """The estimated time to the end."""
+        known = [seconds for seconds in self._left if seconds is not None]
+        return sum(known) * self._scale if len(known) == len(self._left) else None
+
     def _end(self) -> str:
-        left = sum(self._left) * self._scale
-        return (datetime.now() + timedelta(seconds=left)).strftime("%H:%M")
+        left = self._seconds()
+        return "" if left is None else f" · ends about {_clock(left)}"
+
+
+def _clock(seconds: float) -> str:
+    """The time of day after so many seconds."""
+    return (datetime.now() + timedelta(seconds=seconds)).strftime("%H:%M")
 
 
 def minutes(seconds: float) -> str:

@@ -1,7 +1,6 @@
-"""The published comparisons beside ours: one row for each variant of each experiment that reproduces one.
+"""The published comparisons beside ours: measures them, and makes a table row for each variant.
 
-Pure functions over analyses. What is published, and why it came out so, stands in the experiment's file; the constraint
-is what the analysis found.
+What was published, and why it came out so, is in ``lab/publications/``; the bottleneck is what the analysis names.
 """
 
 from __future__ import annotations
@@ -11,18 +10,26 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
+from pathlib import Path
 
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from vtlab import jmh, results, session
 from vtlab.analysis import statistics
-from vtlab.analysis.laws import HELD_INSIDE, lone
-from vtlab.errors import BadInput
+from vtlab.analysis.laws import is_single_user
+from vtlab.catalogue.resources import RESOURCES
+from vtlab.errors import BadInput, Interrupted, InvalidRun, LabError
 from vtlab.jmh import Score
-from vtlab.model.experiment import Experiment, Publication
+from vtlab.model import publication
+from vtlab.model.experiment import Experiment
+from vtlab.model.experiment import names as experiment_names
+from vtlab.model.publication import Publication
 from vtlab.model.run import Analysis
+from vtlab.planning import plan
 from vtlab.report import figures, sections, words
+from vtlab.targets.local import benchmark
 
 
 @dataclass(frozen=True)
@@ -37,15 +44,15 @@ class Row:
     published: str | None
     #: Only of requests of the same size.
     published_throughput: float | None
-    #: By the operational laws: the experiment's, else the bound of the constraint, where that does not come from the
-    #: very throughput beside it (as of what is consumed or in use under load, and of a lone user).
-    ideal: float | None
+    #: By the operational laws: the experiment's, else the bound of the bottleneck, where that does not come from the
+    #: very throughput beside it (as of what is consumed or in use under load, and of a single user).
+    expected: float | None
     #: Over n blocks, with its confidence interval.
     throughput: float | None
     low: float | None
     high: float | None
     n: int
-    constraint: str
+    bottleneck: str
     utilisation: float | None
     #: What ours ran under and on: "under 1 CPU, 768Mi".
     limits: str
@@ -53,13 +60,27 @@ class Row:
     explanation: str
 
 
+@dataclass(frozen=True)
+class Reproductions:
+    """What a folder has of publications: a row for each variant, and what JMH measured for 001."""
+
+    rows: list[Row]
+    scores: list[Score]
+
+    @property
+    def lacks_jmh(self) -> bool:
+        """Whether JMH's rows of publication 001 are missing beside its others."""
+        return not self.scores and any(row.number == "001" for row in self.rows)
+
+
 def publications(experiments: Sequence[Experiment]) -> dict[str, list[Experiment]]:
     """The experiments that reproduce each publication, by its number."""
-    found: dict[str, list[Experiment]] = {}
-    for each in experiments:
-        if each.publication:
-            found.setdefault(each.publication.number, []).append(each)
-    return dict(sorted(found.items()))
+    known = publication.load()
+    by_number: dict[str, list[Experiment]] = {}
+    for experiment in experiments:
+        if experiment.name in known:
+            by_number.setdefault(known[experiment.name].number, []).append(experiment)
+    return dict(sorted(by_number.items()))
 
 
 def chosen(experiments: Sequence[Experiment], numbers: Sequence[str], as_published: bool) -> list[Experiment]:
@@ -68,60 +89,106 @@ def chosen(experiments: Sequence[Experiment], numbers: Sequence[str], as_publish
     for number in numbers:
         if number not in known:
             raise BadInput(f"there is no publication '{number}'", f"there is: {', '.join(known)}")
-    every = [each for number in (dict.fromkeys(numbers) or known) for each in known[number]]
-    return [each.as_published() for each in every] if as_published else every
+    named = [experiment for number in (dict.fromkeys(numbers) or known) for experiment in known[number]]
+    if not as_published:
+        return named
+    described = publication.load()
+    return [described[experiment.name].in_published_size(experiment) for experiment in named]
+
+
+def run(
+    numbers: Sequence[str], options: session.Options, *, quick: bool, as_published: bool, console: Console
+) -> tuple[Path, LabError | None]:
+    """Measures the publications of these numbers, all if none. Returns the folder of the results, and what went wrong
+    in one of them: the others were measured all the same."""
+    experiments = session.resolve(experiment_names(session.EXPERIMENTS))
+    planned = plan.runs(chosen(experiments, numbers, as_published), [])
+    folder = session.create_runs(planned, options, "-".join(["reproduce", *dict.fromkeys(numbers)]))
+    failed: LabError | None = None
+    if not numbers or "001" in numbers:
+        console.print("001: JMH, it takes minutes")
+        iterations = ("-p", f"iterations={jmh.PUBLISHED_ITERATIONS}") if as_published else ()
+        try:
+            benchmark.run(folder, options.root, session.REPOSITORY, jmh.options(quick, iterations))
+        except Interrupted:
+            raise
+        except LabError as error:
+            console.print(f"001: {error}", highlight=False)
+            failed = error
+    try:
+        session.measure_and_report(folder, options.root, console)
+    except InvalidRun as error:
+        failed = error
+    return folder, failed
+
+
+def read(folder: Path) -> Reproductions:
+    """What was measured in the folder; BadInput where nothing of it reproduces a publication."""
+    reproduced = rows(session.analyses(folder))
+    if not reproduced:
+        raise BadInput(f"{folder} has no reproduction of a publication", "vtlab reproduce makes them")
+    file = folder / jmh.FILE
+    return Reproductions(reproduced, jmh.read(file) if file.is_file() else [])
+
+
+def write(folder: Path, reproductions: Reproductions) -> None:
+    """Writes ``reproductions.md`` and ``reproductions.json``."""
+    results.write_atomic(folder / "reproductions.md", markdown(reproductions))
+    results.write_atomic(folder / "reproductions.json", document(reproductions))
 
 
 def rows(analyses: Sequence[Analysis]) -> list[Row]:
     """One row for each variant: by publication, in the order of the analyses."""
-    found = [
-        _row(analysis, publication, variant)
+    reproduced = [
+        _row(analysis, published, variant)
         for analysis in analyses
-        if (publication := analysis.run.experiment.publication)
+        if (published := analysis.run.manifest.publication)
         for variant in analysis.run.experiment.variants
     ]
-    return sorted(found, key=lambda row: row.number)
+    return sorted(reproduced, key=lambda row: row.number)
 
 
-def _row(analysis: Analysis, publication: Publication, variant: str) -> Row:
+def _row(analysis: Analysis, published: Publication, variant: str) -> Row:
     result = analysis.verdict.variants[variant]
-    figure = publication.figures.get(variant)
+    figure = published.figures.get(variant)
     blocks = [
-        math.fsum(own) / len(own)
+        math.fsum(throughputs) / len(throughputs)
         for block in analysis.accepted
-        if (own := [t.throughput for t in block.trials if t.variant == variant])
+        if (throughputs := [t.throughput for t in block.trials if t.variant == variant])
     ]
     experiment = analysis.run.experiment
-    measured = result.constraint.resource in ("cpu", *HELD_INSIDE, *(["users"] if lone(experiment) else []))
-    comparable = experiment.of_published_size()
+    limiting = RESOURCES.get(result.bottleneck.resource)
+    under_load = ("cpu", "in use", *(["load"] if is_single_user(experiment) else []))
+    comes_from_throughput = limiting is not None and limiting.demand in under_load
+    comparable = published.is_published_size(experiment)
     of = analysis.run.manifest.machine
-    bound = None if measured else result.constraint.bound
+    bound = None if comes_from_throughput else result.bottleneck.bound
     # The mean of logs, as everywhere: throughputs of blocks differ by factors.
     over = statistics.estimate([math.log(x) for x in blocks]) if blocks and min(blocks) > 0 else None
     return Row(
-        number=publication.number,
-        title=publication.title,
-        setting=publication.setting,
+        number=published.number,
+        title=published.title,
+        setting=published.setting,
         experiment=analysis.verdict.experiment,
         variant=variant,
-        published=(figure.said if comparable else f"{figure.said} (other size)") if figure else None,
+        published=(figure.text if comparable else f"{figure.text} (other size)") if figure else None,
         published_throughput=figure.throughput if figure and comparable else None,
-        ideal=result.ideal if result.ideal is not None else bound,
+        expected=result.expected if result.expected is not None else bound,
         throughput=over.ratio if over else None,
         low=over.low if over else None,
         high=over.high if over else None,
         n=len(blocks),
-        constraint=result.constraint.resource,
-        utilisation=result.constraint.utilisation,
-        limits=sections.limits(analysis),
+        bottleneck=result.bottleneck.resource,
+        utilisation=result.bottleneck.utilisation,
+        limits=sections.under(analysis),
         machine=", ".join(of[key] + unit for key, unit in _MACHINE.items() if key in of),
-        explanation=publication.explanation,
+        explanation=published.explanation,
     )
 
 
 #: What the manifest says of a machine or a cluster that tells it from others.
 _MACHINE = {"cores": " cores", "cpu": "", "memory": ""}
-HEAD = ("variant", "published", "ideal", "ours", "interval", "n", "held back by")
+HEAD = ("variant", "published", "expected", "ours", "interval", "n", "bottleneck")
 
 
 def _cells(row: Row) -> list[str]:
@@ -130,47 +197,57 @@ def _cells(row: Row) -> list[str]:
     return [
         row.variant,
         row.published or figures.DASH,
-        figures.rate(row.ideal),
+        figures.rate(row.expected),
         figures.rate(row.throughput),
         f"{words.rate(row.low or 0.0)} to {words.rate(row.high or 0.0)}" if known else figures.DASH,
         str(row.n),
-        row.constraint + reached,
+        row.bottleneck + reached,
     ]
 
 
-def tables(found: Sequence[Row]) -> Group:
-    """For the terminal: a table for each publication's experiment, with its explanation."""
+def tables(reproductions: Reproductions) -> Group:
+    """For the terminal: a table for each publication's experiment, with its explanation; then what JMH measured."""
     parts: list[RenderableType] = []
-    for name, rows_of in groupby(found, key=lambda row: f"{row.number} {row.experiment}"):
-        own = list(rows_of)
+    for name, group in groupby(reproductions.rows, key=lambda row: f"{row.number} {row.experiment}"):
+        of_experiment = list(group)
         shown = Table(box=None, pad_edge=False)
         for title in HEAD:
-            shown.add_column(title, no_wrap=title == "variant")
-        for row in own:
+            shown.add_column(title)
+        for row in of_experiment:
             shown.add_row(*_cells(row))
-        parts += [Text(f"{name}, ours {_where(own[0])}", "bold"), shown, Text(f"{own[0].explanation}\n")]
-    return Group(*parts)
+        first = of_experiment[0]
+        parts += [Text(f"{name}, ours {_limits_and_machine(first)}", "bold"), shown, Text(f"{first.explanation}\n")]
+    return Group(*parts, *([benchmark_table(reproductions.scores)] if reproductions.scores else []))
 
 
-def _where(row: Row) -> str:
+def _limits_and_machine(row: Row) -> str:
     return f"{row.limits}, on {row.machine}"
 
 
-def markdown(found: Sequence[Row]) -> str:
+def markdown(reproductions: Reproductions) -> str:
     """A table for each publication's experiment, with its explanation: what ``docs/reproductions.md`` shows."""
     lines: list[str] = []
-    for name in dict.fromkeys(row.experiment for row in found):
-        own = [row for row in found if row.experiment == name]
-        first = own[0]
+    for name in dict.fromkeys(row.experiment for row in reproductions.rows):
+        of_experiment = [row for row in reproductions.rows if row.experiment == name]
+        first = of_experiment[0]
         lines += [f"### {first.number}: {first.title} (`{name}`)", ""]
-        lines += [f"Published: {first.setting}. Ours {_where(first)}.", ""]
+        lines += [f"Published: {first.setting}. Ours {_limits_and_machine(first)}.", ""]
         lines += [f"| {' | '.join(HEAD)} |", f"|{'---|' * len(HEAD)}"]
-        lines += [f"| {' | '.join(_cells(row))} |" for row in own]
+        lines += [f"| {' | '.join(_cells(row))} |" for row in of_experiment]
         lines += ["", first.explanation, ""]
-    return "\n".join(lines)
+    return "\n".join([*lines, *_benchmark_lines(reproductions.scores)])
 
 
-def benchmark(scores: Sequence[Score]) -> Table:
+def _benchmark_lines(scores: Sequence[Score]) -> list[str]:
+    if not scores:
+        return []
+    shown = sections.benchmark(scores)
+    lines = [f"### {sections.BENCHMARK} (`make jmh`)", ""]
+    lines += [f"| {' | '.join(shown.head)} |", f"|{'---|' * len(shown.head)}"]
+    return [*lines, *(f"| {' | '.join(row)} |" for row in shown.rows), ""]
+
+
+def benchmark_table(scores: Sequence[Score]) -> Table:
     """What JMH measured, for the terminal."""
     of = sections.benchmark(scores)
     shown = Table(box=None, pad_edge=False, title=sections.BENCHMARK, title_justify="left")
@@ -181,15 +258,10 @@ def benchmark(scores: Sequence[Score]) -> Table:
     return shown
 
 
-def benchmark_markdown(scores: Sequence[Score]) -> str:
-    """The same for a document."""
-    shown = sections.benchmark(scores)
-    lines = [f"### {sections.BENCHMARK} (`make jmh`)", ""]
-    lines += [f"| {' | '.join(shown.head)} |", f"|{'---|' * len(shown.head)}"]
-    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in shown.rows), ""])
-
-
-def document(found: Sequence[Row], scores: Sequence[Score] = ()) -> str:
+def document(reproductions: Reproductions) -> str:
     """The rows and what JMH measured as JSON."""
-    both = {"rows": [asdict(row) for row in found], "jmh": [asdict(score) for score in scores]}
+    both = {
+        "rows": [asdict(row) for row in reproductions.rows],
+        "jmh": [asdict(score) for score in reproductions.scores],
+    }
     return json.dumps(both, indent=2) + "\n"

@@ -15,28 +15,30 @@ import errno
 import gzip
 import json
 import os
-import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from vtlab import migration
 from vtlab.errors import BadInput, PrerequisiteMissing
-from vtlab.model import experiment
-from vtlab.model.records import Block, Manifest, Verdict
+from vtlab.model import normalised
+from vtlab.model.experiment import Experiment
+from vtlab.model.records import VERSION, Block, Manifest, Verdict
 from vtlab.model.run import BlockSeries, Run
 
-MANIFEST, EXPERIMENT, TRIALS = "manifest.json", "experiment.json", "trials.jsonl"
+#: ``PLAN`` is the normalised experiment, which k6 reads.
+MANIFEST, EXPERIMENT, PLAN, TRIALS = "manifest.json", "experiment.json", "plan.json", "trials.jsonl"
 SERIES, VERDICT = "series.json.gz", "verdict.json"
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
 def create(folder: Path, manifest: Manifest) -> Path:
-    """A new results directory with its manifest, and its experiment as k6 reads it.
+    """A new results directory with its manifest, its experiment and what k6 reads of it.
 
     BadInput when one is there already, PrerequisiteMissing when it cannot be written.
     """
@@ -44,10 +46,16 @@ def create(folder: Path, manifest: Manifest) -> Path:
         raise BadInput(f"{folder} holds a run already", f"go on with it (vtlab resume {folder}) or wait a second")
     with _storing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    # Before the manifest, which makes it a run: whatever stops this, a run has both.
-    write_atomic(folder / EXPERIMENT, json.dumps(manifest.experiment, indent=2) + "\n")
+    # Before the manifest, which makes it a run: whatever stops this, a run has all three.
+    write_experiment(folder, manifest.experiment)
     write_atomic(folder / MANIFEST, manifest.model_dump_json(indent=2) + "\n")
     return folder
+
+
+def write_experiment(folder: Path, planned: Experiment) -> None:
+    """Writes the resolved experiment, and its normalised form, which k6 reads."""
+    write_atomic(folder / EXPERIMENT, json.dumps(planned.document(), indent=2) + "\n")
+    write_atomic(folder / PLAN, normalised.text(planned))
 
 
 def append_block(folder: Path, block: Block) -> None:
@@ -67,15 +75,13 @@ def read(folder: Path) -> Run:
     """Everything recorded in a results directory. BadInput names the file and line that cannot be read."""
     path = folder / MANIFEST
     if not path.is_file():
-        raise BadInput(f"{folder} is no results directory: it has no {MANIFEST}", "name a directory below results/")
-    manifest = _parse(Manifest, _bytes(path), str(path))
-    found = experiment.parse(json.dumps(manifest.experiment), f"{path}, experiment")
+        raise BadInput(f"{folder} is not a results directory: it has no {MANIFEST}", "name a directory below results/")
+    stored = _json(_bytes(path), str(path))
+    manifest = _parse(Manifest, migration.manifest(stored), str(path))
     warnings: list[str] = []
     blocks = _blocks(folder / TRIALS, warnings)
     series = _series(folder / SERIES, warnings)
-    # The run's name, as planned, without the time in front of it.
-    name = re.sub(r"^\d{8}T\d{6}Z-", "", manifest.run_id)
-    return Run(name, manifest, found, blocks, series, warnings)
+    return Run(manifest, manifest.experiment, blocks, series, warnings, is_migrated=stored.get("version") != VERSION)
 
 
 def runs_in(folder: Path) -> list[Path]:
@@ -84,14 +90,14 @@ def runs_in(folder: Path) -> list[Path]:
         return [folder]
     if not folder.is_dir():
         raise BadInput(f"{folder}: there is no such directory", "name a directory below results/")
-    found = [
-        (_parse(Manifest, _bytes(child / MANIFEST), str(child / MANIFEST)).started, child.name, child)
+    runs = [
+        (_json(_bytes(child / MANIFEST), str(child / MANIFEST)).get("started", ""), child.name, child)
         for child in folder.iterdir()
         if (child / MANIFEST).is_file()
     ]
-    if not found:
+    if not runs:
         raise BadInput(f"{folder}: neither it nor a directory in it holds a run", "name a directory below results/")
-    return [child for _, _, child in sorted(found)]
+    return [child for _, _, child in sorted(runs)]
 
 
 def write_verdict(folder: Path, verdict: Verdict) -> Path:
@@ -192,14 +198,26 @@ def _bytes(path: Path) -> bytes:
         raise BadInput(f"cannot read {path}: {error.strerror or error}", "make it readable") from error
 
 
-def _parse(model: type[_Model], text: bytes, where: str) -> _Model:
+_RESTORE = "fix the file, or restore it from where it was measured"
+
+
+def _json(text: bytes, where: str) -> dict[str, Any]:
     try:
-        return model.model_validate_json(text)
+        document = json.loads(text)
+    except ValueError as error:
+        raise BadInput(f"{where}: not valid JSON: {error}", _RESTORE) from error
+    if not isinstance(document, dict):
+        raise BadInput(f"{where}: not a JSON object", _RESTORE)
+    return document
+
+
+def _parse(model: type[_Model], document: Mapping[str, Any], where: str) -> _Model:
+    try:
+        return model.model_validate(document)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        what = f"{place}: {first['msg']}" if place else first["msg"]
-        raise BadInput(f"{where}: {what}", "mend it, or restore it from where it was measured") from error
+        key = ".".join(str(part) for part in first["loc"])
+        raise BadInput(f"{where}: {key}: {first['msg']}", _RESTORE) from error
 
 
 def _blocks(path: Path, warnings: list[str]) -> list[Block]:
@@ -208,7 +226,11 @@ def _blocks(path: Path, warnings: list[str]) -> list[Block]:
     lines = data[:end].split(b"\n")[:-1]
     if end < len(data):
         warnings.append(f"{path}: line {len(lines) + 1} is unfinished and left out; its block was not kept")
-    return [_parse(Block, line, f"{path}: line {number}") for number, line in enumerate(lines, 1)]
+    blocks = []
+    for number, line in enumerate(lines, 1):
+        where = f"{path}: line {number}"
+        blocks.append(_parse(Block, migration.block(_json(line, where)), where))
+    return blocks
 
 
 def _lines_end(data: bytes) -> int:
@@ -218,18 +240,18 @@ def _lines_end(data: bytes) -> int:
 
 def _series(path: Path, warnings: list[str]) -> dict[tuple[int, int], BlockSeries]:
     data = _bytes(path)
-    found: dict[tuple[int, int], BlockSeries] = {}
+    samples: dict[tuple[int, int], BlockSeries] = {}
     end = 0
     for number, (end, text) in enumerate(_members(data, path), 1):  # noqa: B007 (end is used below)
         where = f"{path}: member {number}"
         try:
             document: Any = json.loads(text)
-            found[int(document["block"]), int(document["attempt"])] = document["samples"]
+            samples[int(document["block"]), int(document["attempt"])] = document["samples"]
         except (ValueError, KeyError, TypeError) as error:
             raise BadInput(f"{where}: no samples of a block", "restore it, or remove the file") from error
     if end < len(data):
         warnings.append(f"{path}: the last block's samples are unfinished and left out of the charts")
-    return found
+    return samples
 
 
 def _members_end(data: bytes) -> int:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from vtlab import results
-from vtlab.analysis import gates
+from vtlab.analysis import checks
+from vtlab.analysis.laws import cpu_capacity
 from vtlab.errors import BlockFault, InvalidRun
 from vtlab.host import processes
 from vtlab.model.experiment import Experiment
@@ -18,24 +19,32 @@ from vtlab.planning import plan
 from vtlab.progress import Progress
 
 
-class Target(Protocol):
-    """Where variants run: this machine, or a cluster. A BlockFault from any call rejects the block."""
+class StartedBlock(Protocol):
+    """One attempt at one block, whose variants run. A BlockFault from any call rejects the block."""
 
-    def start(self, experiment: Experiment, block: int, attempt: int) -> list[Instance]:
-        """Fresh instances of every variant, ready, their limits verified."""
+    @property
+    def instances(self) -> list[Instance]:
+        """What runs, one for each variant."""
 
     def load(self, *, order: Sequence[str], warmup_cycles: int, single: str | None) -> K6Document:
         """One call of k6: warm-up cycles, then the single-user phases, then the trials in that order."""
 
-    def last_trial(self, variant: str, position: int) -> K6Document:
-        """One call of k6: a trial after which this variant gets no more load before the next start. At its return
-        nothing of it is in flight: that was waited for, or given up and ended with the variant."""
+    def trial_without_drain(self, variant: str, position: int) -> K6Document:
+        """One call of k6: a trial after which this variant gets no more load in this block. At its return nothing of it
+        is in flight: that was waited for, or given up and ended with the variant."""
 
-    def finish(self) -> list[Instance]:
-        """Whether the instances are the ones that started. They stay until the next start or the target's end."""
+    def check_instances(self) -> list[Instance]:
+        """Whether the instances are the ones that started. They stay until the target's next start, or its end."""
 
     def series(self, begin_ms: int, end_ms: int) -> BlockSeries:
         """The samples of that time for the charts."""
+
+
+class Target(Protocol):
+    """Where variants run: this machine, or a cluster."""
+
+    def start(self, experiment: Experiment, block: int, attempt: int) -> StartedBlock:
+        """Fresh instances of every variant, ready, their limits verified. BlockFault where one does not start."""
 
 
 def measure(
@@ -44,7 +53,7 @@ def measure(
     """Measures what the run in ``folder`` still lacks. InvalidRun when too many blocks are rejected."""
     run = results.read(folder)
     manifest, experiment = run.manifest, run.experiment
-    judged = [(block, gates.reasons(block, experiment)) for block in run.blocks]
+    judged = [(block, checks.reasons(block, experiment)) for block in run.blocks]
     accepted = sum(not reasons for _, reasons in judged)
     rejected = [(block, reasons) for block, reasons in judged if reasons]
     while accepted < manifest.blocks:
@@ -62,7 +71,7 @@ def measure(
             results.append_block(folder, block)
             if samples:
                 results.append_series(folder, block, samples)
-        reasons = gates.reasons(block, experiment)
+        reasons = checks.reasons(block, experiment)
         if reasons:
             rejected.append((block, reasons))
             # Whatever disturbed the block may last a moment; give it a growing one.
@@ -87,55 +96,62 @@ def attempt(
     samples: BlockSeries = {}
     try:
         progress.step(f"{title}: starting {' and '.join(experiment.variants)}")
-        block.instances = target.start(experiment, number, attempt)
-        level = _warm_up(target, experiment, block, progress, title)
+        started = target.start(experiment, number, attempt)
+    except BlockFault as fault:
+        block.faults.append(str(fault))
+        return block, samples
+    block.instances = started.instances
+    try:
+        level = _warm_up(started, experiment, block, progress, title)
         if level:
             progress.step(f"{title}: measuring in the order {', '.join(order)}")
-            single = plan.SINGLE if number == 1 else None
-            for document in _trials(target, experiment, order, single):
+            single = experiment.windows.single_user_phase if number == 1 else None
+            for document in _trials(started, experiment, order, single):
                 block.single += document.single
                 block.trials += document.trials
                 block.agreed = block.agreed and document.agreed
-            samples = target.series(block.trials[0].begin, block.trials[-1].drained)
+            samples = started.series(block.trials[0].begin, block.trials[-1].drained)
     except BlockFault as fault:
         block.faults.append(str(fault))
     try:
-        block.instances = target.finish() or block.instances
+        block.instances = started.check_instances()
     except BlockFault as fault:
         block.faults.append(str(fault))
     return block, samples
 
 
-def _warm_up(target: Target, experiment: Experiment, block: Block, progress: Progress, title: str) -> bool:
-    """Equal warm-up cycles for all variants, until all have levelled off. False when they do not."""
+def _warm_up(started: StartedBlock, experiment: Experiment, block: Block, progress: Progress, title: str) -> bool:
+    """Equal warm-up cycles for all variants, until all have reached their steady state. False when they do not."""
     windows = experiment.windows
     cycles, more = 0, windows.warmup_cycles
     while True:
         progress.step(f"{title}: warm-up, cycle {cycles + 1} of {windows.warmup_cycles} to {windows.max_cycles}")
-        document = target.load(order=[], warmup_cycles=more, single=None)
+        document = started.load(order=[], warmup_cycles=more, single=None)
         cycles += more
         block.warmup += [
             _renumbered(trial, position) for position, trial in enumerate(document.warmup, len(block.warmup) + 1)
         ]
         block.agreed = block.agreed and document.agreed
-        if all(gates.levelled(_of(block.warmup, i.variant), gates.cpu_capacity(i)).ok for i in block.instances):
+        if all(checks.steady_state(_of(block.warmup, i.variant), cpu_capacity(i)).reached for i in block.instances):
             return True
-        # No answer was OK: more of the same does not help, and the gates say why.
+        # No answer was OK: more of the same does not help, and the validity checks say why.
         if cycles >= windows.max_cycles or not all(trial.ok for trial in document.warmup):
             return False
         more = 1
 
 
-def _trials(target: Target, experiment: Experiment, order: Sequence[str], single: str | None) -> Iterator[K6Document]:
+def _trials(
+    started: StartedBlock, experiment: Experiment, order: Sequence[str], single: str | None
+) -> Iterator[K6Document]:
     """The single-user phases and the trials: by one call of k6, or, where what is unanswered may be given up, by one
     for each trial."""
-    if experiment.windows.drain:
-        yield target.load(order=order, warmup_cycles=0, single=single)
+    if experiment.windows.wait_for_answers:
+        yield started.load(order=order, warmup_cycles=0, single=single)
         return
     if single:
-        yield target.load(order=[], warmup_cycles=0, single=single)
+        yield started.load(order=[], warmup_cycles=0, single=single)
     for position, variant in enumerate(order, 1):
-        yield target.last_trial(variant, position)
+        yield started.trial_without_drain(variant, position)
 
 
 def _renumbered(trial: Trial, position: int) -> Trial:
@@ -148,4 +164,4 @@ def _of(trials: Sequence[Trial], variant: str) -> list[Trial]:
 
 def manifest_of(planned: plan.PlannedRun, facts: Facts, **fields: Any) -> Manifest:
     """The manifest of a planned run."""
-    return Manifest(experiment=planned.experiment.document(), **facts.model_dump(), **fields)
+    return Manifest(name=planned.name, experiment=planned.experiment, **facts.model_dump(), **fields)

@@ -15,10 +15,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from vtlab import __version__, results, runner
-from vtlab.analysis import asserts, gates, statistics, verdict
+from vtlab import __version__, results, runner, services
+from vtlab.analysis import asserts, checks, statistics, verdict
 from vtlab.errors import BadInput, BlockFault, Interrupted, InvalidRun, LabError, PrerequisiteMissing
 from vtlab.host import machine, processes, tools
+from vtlab.model import publication
 from vtlab.model.experiment import Experiment, load
 from vtlab.model.records import Facts, Manifest
 from vtlab.model.run import Analysis, Run
@@ -26,12 +27,13 @@ from vtlab.planning import plan
 from vtlab.progress import Progress
 from vtlab.report import terminal
 from vtlab.report import write as write_report
-from vtlab.services import companions, jvm
+from vtlab.services import companions, process, sample
+from vtlab.targets import k6
 from vtlab.targets.kubernetes import release
 from vtlab.targets.kubernetes.cluster import Where
 from vtlab.targets.kubernetes.target import KubernetesTarget
 from vtlab.targets.local.prometheus_server import PrometheusServer
-from vtlab.targets.local.target import KEPT, LocalTarget
+from vtlab.targets.local.target import KEPT, local_target
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 EXPERIMENTS = REPOSITORY / "k6" / "experiments"
@@ -55,7 +57,7 @@ class Options:
     max_rejected: int | None = None
 
 
-def begin(planned: Sequence[plan.PlannedRun], options: Options, label: str) -> Path:
+def create_runs(planned: Sequence[plan.PlannedRun], options: Options, label: str) -> Path:
     """Creates the folder of a call with one results directory per run; returns it.
 
     A single run's results directory is the folder itself.
@@ -64,16 +66,20 @@ def begin(planned: Sequence[plan.PlannedRun], options: Options, label: str) -> P
     asserts.refuse_unknown(demands, [run.experiment for run in planned])
     _refuse_other_systems()
     cluster = options.cluster.named() if options.cluster else None
-    found = [release.facts(cluster, run.experiment) if cluster else _facts(run.experiment) for run in planned]
+    for run in planned if cluster else ():
+        _refuse_other_services(run.experiment)
+    publications = publication.load()
+    facts_of_runs = [release.facts(cluster, run.experiment) if cluster else _facts(run.experiment) for run in planned]
     now = datetime.now(UTC)
     seed = options.seed if options.seed is not None else int(now.strftime("%Y%m%d"))
     folder = options.root / f"{now:%Y%m%dT%H%M%SZ}-{label}"
-    for run, facts in zip(planned, found, strict=True):
-        place = folder if len(planned) == 1 else folder / run.name
+    for run, facts in zip(planned, facts_of_runs, strict=True):
+        run_folder = folder if len(planned) == 1 else folder / run.name
         manifest = runner.manifest_of(
             run,
             facts,
             run_id=f"{now:%Y%m%dT%H%M%SZ}-{run.name}",
+            publication=publication.of(run.experiment, publications),
             started=now.isoformat(timespec="seconds"),
             blocks=options.blocks,
             max_rejected=plan.max_rejected(options.blocks) if options.max_rejected is None else options.max_rejected,
@@ -86,7 +92,7 @@ def begin(planned: Sequence[plan.PlannedRun], options: Options, label: str) -> P
             target="kubernetes" if cluster else "local",
             cluster=cluster.document() if cluster else {},
         )
-        results.create(place, manifest)
+        results.create(run_folder, manifest)
     return folder
 
 
@@ -98,6 +104,14 @@ def _refuse_other_systems() -> None:
         )
 
 
+def _refuse_other_services(experiment: Experiment) -> None:
+    if experiment.service not in (None, sample.NAME):
+        raise BadInput(
+            f"{experiment.name}: in a cluster only the service of the release is measured, not {experiment.service}",
+            "leave out the key service, or measure it with --target local",
+        )
+
+
 def _facts(experiment: Experiment) -> Facts:
     """What this machine runs the experiment with; PrerequisiteMissing or BadInput where it cannot."""
     cores = os.cpu_count() or 1
@@ -106,23 +120,30 @@ def _facts(experiment: Experiment) -> Facts:
             f"{experiment.name}: a CPU limit of {experiment.limits.cpu:g} is above this machine's {cores} cores",
             f"choose --cpu of at most {cores}; leave a core for the load generator",
         )
-    cache = tools.find_aot_cache(tools.find_app(REPOSITORY), tools.find_java())
+    service = services.of(experiment, REPOSITORY)
     return Facts(
-        versions=_versions(experiment), jvm_flags=list(jvm.flags(experiment, cache)), machine=machine.describe()
+        versions=_versions(experiment),
+        jvm_flags=process.jvm_flags_of(service, experiment, tools.find_java()),
+        machine=machine.describe(),
     )
 
 
 def _versions(experiment: Experiment) -> dict[str, str]:
     """Of everything that runs the experiment here; PrerequisiteMissing or BadInput where something cannot be had."""
-    return {"vtlab": __version__, **tools.versions(REPOSITORY), **companions.versions(experiment.needs, REPOSITORY)}
+    return {
+        "vtlab": __version__,
+        **tools.versions(REPOSITORY),
+        "app": services.version(services.of(experiment, REPOSITORY), REPOSITORY),
+        **companions.versions(experiment.needs, REPOSITORY),
+    }
 
 
 def root_of(folder: Path) -> Path:
     """The results root that ``folder`` lies in: where vtlab keeps its ledger; else the folder's parent."""
-    return next((place for place in folder.parents if (place / processes.FOLDER).is_dir()), folder.parent)
+    return next((parent for parent in folder.parents if (parent / processes.FOLDER).is_dir()), folder.parent)
 
 
-def go_on(folder: Path, root: Path, console: Console) -> list[Analysis]:
+def measure_and_report(folder: Path, root: Path, console: Console) -> list[Analysis]:
     """Measures whatever the runs in ``folder`` lack, then writes the reports. Keeps every finished block.
 
     AssertionFailed when a verdict is not what the call that began the runs demanded.
@@ -131,21 +152,23 @@ def go_on(folder: Path, root: Path, console: Console) -> list[Analysis]:
     processes.refuse_if_busy(root)
     for line in processes.end_orphans(root):
         console.print(f"ended what an earlier vtlab left behind: {line}", highlight=False)
-    places = results.runs_in(folder)
-    for place in places:
-        _refuse_other_parts(results.read(place))
-    todo = [seconds for place in places for seconds in _still(place)]
+    run_folders = results.runs_in(folder)
+    for run_folder in run_folders:
+        run = results.read(run_folder)
+        _refuse_migrated(run, run_folder)
+        _refuse_other_parts(run)
+    remaining = [seconds for run_folder in run_folders for seconds in _remaining_block_seconds(run_folder)]
     invalid: InvalidRun | None = None
     try:
-        with Progress(console, todo) as progress:
-            for place in places:
-                run = results.read(place)
-                with _target(place, root, run.manifest) as target:
+        with Progress(console, remaining) as progress:
+            for run_folder in run_folders:
+                run = results.read(run_folder)
+                with _target(run_folder, root, run.manifest) as target:
                     try:
-                        runner.measure(place, target, progress, run.name)
+                        runner.measure(run_folder, target, progress, run.name)
                     except InvalidRun as error:
                         progress.say(f"{error.message}")
-                        progress.give_up(len(_still(place)))
+                        progress.give_up(len(_remaining_block_seconds(run_folder)))
                         invalid = invalid or error
     except Interrupted as error:
         message = f"{error.message}; every finished block is kept in {folder}"
@@ -153,18 +176,18 @@ def go_on(folder: Path, root: Path, console: Console) -> list[Analysis]:
     except LabError as error:
         error.fix = f"{error.fix}; then go on with: vtlab resume {folder}" if error.fix else f"vtlab resume {folder}"
         raise
-    found = report(folder, console)
+    analyses = report(folder, console)
     if invalid:
         raise invalid
-    for analysis in found:
+    for analysis in analyses:
         demands = [asserts.parse(text) for text in analysis.run.manifest.asserts]
         asserts.check(demands, [analysis.verdict])
-    return found
+    return analyses
 
 
-def refuse_invalid(folder: Path, found: Sequence[Analysis]) -> None:
-    """InvalidRun when the gates rejected more blocks of a run than it may lose."""
-    for analysis in found:
+def refuse_invalid(folder: Path, analyses: Sequence[Analysis]) -> None:
+    """InvalidRun when the validity checks rejected more blocks of a run than it may lose."""
+    for analysis in analyses:
         verdict, manifest = analysis.verdict, analysis.run.manifest
         if not verdict.valid and len(verdict.rejected) > manifest.max_rejected:
             raise InvalidRun(
@@ -176,30 +199,30 @@ def refuse_invalid(folder: Path, found: Sequence[Analysis]) -> None:
 
 def analyses(folder: Path) -> list[Analysis]:
     """The runs in ``folder``, judged together."""
-    return verdict.analyse_all([results.read(place) for place in results.runs_in(folder)])
+    return verdict.analyse_all([results.read(run_folder) for run_folder in results.runs_in(folder)])
 
 
 def report(folder: Path, console: Console) -> list[Analysis]:
     """Rebuilds every report in ``folder`` from the raw data and shows the verdicts."""
-    places = results.runs_in(folder)
-    runs = [results.read(place) for place in places]
+    run_folders = results.runs_in(folder)
+    runs = [results.read(run_folder) for run_folder in run_folders]
     for run in runs:
         for warning in run.warnings:
             console.print(f"note: {warning}", highlight=False, style="yellow")
-    found = verdict.analyse_all(runs)
-    for place, analysis in zip(places, found, strict=True):
-        results.write_verdict(place, analysis.verdict)
-    write_report(folder, found)
-    console.print(terminal.render(found))
+    analyses = verdict.analyse_all(runs)
+    for run_folder, analysis in zip(run_folders, analyses, strict=True):
+        results.write_verdict(run_folder, analysis.verdict)
+    write_report(folder, analyses)
+    console.print(terminal.render(analyses))
     console.print(f"\nreport: {folder / 'report.html'}", highlight=False, soft_wrap=True)
-    return found
+    return analyses
 
 
-def _target(place: Path, root: Path, manifest: Manifest) -> AbstractContextManager[runner.Target]:
+def _target(folder: Path, root: Path, manifest: Manifest) -> AbstractContextManager[runner.Target]:
     if manifest.target == "kubernetes":
-        return KubernetesTarget(place, root, Where.of(manifest.cluster), manifest.run_id)
-    return LocalTarget(
-        place,
+        return KubernetesTarget(folder, root, Where.of(manifest.cluster), manifest.run_id)
+    return local_target(
+        folder,
         root,
         REPOSITORY,
         no_cpu_limit=not manifest.cpu_limited,
@@ -218,15 +241,24 @@ def serve(folder: Path, port: int, console: Console) -> None:
         )
     # Of a run that goes on the data have a server already, and two would break them; so would two of these.
     processes.refuse_if_busy(root_of(folder))
-    with processes.claim(kept) as ledger:
+    with processes.open_exclusive_ledger(kept) as ledger:
         server = PrometheusServer(
             tools.find_prometheus(REPOSITORY), kept, ledger, folder / "logs" / "prometheus.log", port
         )
-        server.scrape({})
+        server.scrape({}, "/")
         console.print(f"{server.url} serves the data of {folder.name}; Ctrl-C ends it", highlight=False)
-        while server.ended() is None:
+        while server.exit_description() is None:
             time.sleep(0.2)
-        raise BlockFault(f"Prometheus ended with {server.ended()}: {server.process.last_lines()}")
+        raise BlockFault(f"{server.exit_description()}: {server.process.last_lines()}")
+
+
+def _refuse_migrated(run: Run, folder: Path) -> None:
+    """BadInput for a run of an earlier vtlab."""
+    if run.is_migrated:
+        raise BadInput(
+            f"{folder} was measured by vtlab {run.manifest.versions.get('vtlab', '0.1')}: this one cannot resume it",
+            f"see what it measured with vtlab report {folder}, or begin a new run: {run.manifest.command}",
+        )
 
 
 def _refuse_other_parts(run: Run) -> None:
@@ -236,23 +268,23 @@ def _refuse_other_parts(run: Run) -> None:
         now = release.facts(Where.of(manifest.cluster), run.experiment).versions
     else:
         now = _versions(run.experiment)
-    other = [
+    changed = [
         f"{name} was {manifest.versions.get(name)}, is {now[name]}"
         for name in now
         if manifest.versions.get(name) != now[name]
     ]
-    if other:
+    if changed:
         raise BadInput(
-            f"{manifest.run_id} began with other parts: {'; '.join(other)}", "begin a new run: " + manifest.command
+            f"{manifest.run_id} began with other parts: {'; '.join(changed)}", "begin a new run: " + manifest.command
         )
 
 
 def noise(analysis: Analysis) -> str:
     """What an A/A run tells: by how much blocks differ when the variants do not."""
-    found = statistics.spread(analysis.verdict.comparisons[0].log_ratios)
-    if found.sd is None or found.low is None or found.high is None:
+    spread = statistics.spread(analysis.verdict.comparisons[0].log_ratios)
+    if spread.sd is None or spread.low is None or spread.high is None:
         return "per-block SD: at least two blocks are needed"
-    return f"per-block SD: {found.sd:.2%}, 95 % interval {found.low:.2%} to {found.high:.2%}, n = {found.n}"
+    return f"per-block SD: {spread.sd:.2%}, 95 % interval {spread.low:.2%} to {spread.high:.2%}, n = {spread.n}"
 
 
 def resolve(names: Sequence[str]) -> list[Experiment]:
@@ -260,10 +292,21 @@ def resolve(names: Sequence[str]) -> list[Experiment]:
     return [load(name, EXPERIMENTS) for name in names]
 
 
-def _still(place: Path) -> list[float]:
-    run = results.read(place)
-    done = sum(not gates.reasons(block, run.experiment) for block in run.blocks)
-    return [plan.block_seconds(run.experiment)] * max(0, run.manifest.blocks - done)
+def _remaining_block_seconds(run_folder: Path) -> list[float | None]:
+    """The estimated length of each block that the run lacks."""
+    run = results.read(run_folder)
+    done = sum(not checks.reasons(block, run.experiment) for block in run.blocks)
+    return [block_seconds(run_folder / results.PLAN, run.experiment)] * max(0, run.manifest.blocks - done)
+
+
+def block_seconds(plan_file: Path, experiment: Experiment) -> float | None:
+    """About how long a block takes, by the plan of k6; None where k6 is not set up here (a run in a cluster)."""
+    try:
+        tool = tools.find_k6(REPOSITORY)
+    except PrerequisiteMissing:
+        return None
+    seconds = k6.block_seconds(tool.path, REPOSITORY / "k6" / "block.ts", plan_file, experiment.variants)
+    return None if seconds is None else plan.START + seconds
 
 
 def _command() -> str:

@@ -67,7 +67,7 @@ def answer(folder: Path, access: Access, statement: str) -> list[str]:
 
 
 def pid_of(made: Database) -> int:
-    pid = ports.holder(made.access.address[1])
+    pid = ports.listening_pid(made.access.address[1])
     assert pid is not None
     return pid
 
@@ -118,12 +118,12 @@ class TestOneThatVtlabStarts:
             answer(tmp_path, first, "CREATE TABLE lab.t (n INT)")
             made.start()
             assert pid_of(made) == pid, "it runs already"
-            assert made.ended() is None
+            assert made.exit_description() is None
             os.kill(pid, signal.SIGKILL)
             os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-            assert made.ended() == "the database ended with exit code 137 (killed)"
+            assert made.exit_description() == "the database ended with exit code 137 (killed)"
             made.start()
-            assert made.ended() is None
+            assert made.exit_description() is None
             assert pid_of(made) != pid
             assert made.access.password != first.password
             assert answer(tmp_path, made.access, "SHOW TABLES FROM lab") == []
@@ -179,7 +179,7 @@ from pathlib import Path
 from tests.contract.test_database import started
 from vtlab.host import processes
 root = Path({str(tmp_path)!r})
-ledger = processes.claim(root)
+ledger = processes.open_exclusive_ledger(root)
 def kill(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 if {when == "made"}:
@@ -222,7 +222,7 @@ class TestOneOfTheUsersOwn:
         monkeypatch.setenv("VTLAB_DATABASE_PASSWORD", "hush")
 
     def test_it_is_told_to_the_variants_as_named(self) -> None:
-        access = database.own()
+        access = database.from_environment()
         assert access is not None
         assert access.address == ("db.example", 3307)
         assert access.environment() == {
@@ -233,12 +233,12 @@ class TestOneOfTheUsersOwn:
 
     def test_without_a_url_there_is_none(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("VTLAB_DATABASE_URL")
-        assert database.own() is None
+        assert database.from_environment() is None
 
     @pytest.mark.parametrize("url", ["jdbc:mysql://h/lab", "jdbc:mysql://h:3306/lab?a=b", "jdbc:mysql://[::1]/lab"])
     def test_a_url_of_connector_j_is_taken(self, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("VTLAB_DATABASE_URL", url)
-        access = database.own()
+        access = database.from_environment()
         assert access is not None
         assert access.address[1] == 3306
 
@@ -263,14 +263,14 @@ class TestOneOfTheUsersOwn:
     def test_another_url_is_bad_input_and_never_shown(self, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("VTLAB_DATABASE_URL", url)
         with pytest.raises(BadInput, match="VTLAB_DATABASE_URL") as error:
-            database.own()
+            database.from_environment()
         assert "secret-word" not in error.value.message + error.value.fix
 
     @pytest.mark.parametrize("name", ["VTLAB_DATABASE_USER", "VTLAB_DATABASE_PASSWORD"])
     def test_user_and_password_are_asked_for(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name)
         with pytest.raises(BadInput, match=f"{name} is not"):
-            database.own()
+            database.from_environment()
 
     def test_its_version_is_what_it_says_of_itself(self) -> None:
         greeting = b"\x0a8.4.3\0" + bytes(60)

@@ -16,11 +16,11 @@ from rich.console import Console
 from tests.support.lab_call import TINY, Running, alive, blocks, leftovers, measuring, only, started, vtlab
 from vtlab import results as stored
 from vtlab import runner, session
-from vtlab.analysis import gates
+from vtlab.analysis import checks
 from vtlab.host.cgroup import Cgroup
 from vtlab.planning import plan
 from vtlab.progress import Progress
-from vtlab.targets.local.target import LocalTarget
+from vtlab.targets.local.target import local_target
 
 pytestmark = pytest.mark.real
 
@@ -118,17 +118,17 @@ def test_a_squeezed_k6_is_called_saturated(tmp_path: Path) -> None:
     )
     root = tmp_path / "results"
     (planned,) = plan.runs(session.resolve([str(fast)]), [])
-    folder = session.begin([planned], session.Options(1, 1, root, no_cpu_limit=False), "tiny")
+    folder = session.create_runs([planned], session.Options(1, 1, root, no_cpu_limit=False), "tiny")
     squeeze = Cgroup.create(f"test-{os.getpid()}-squeeze", 0.2, 2 * 1024**3)
     try:
-        with LocalTarget(folder, root, session.REPOSITORY, k6_prefix=squeeze.prefix) as target:
+        with local_target(folder, root, session.REPOSITORY, k6_prefix=squeeze.prefix) as target:
             found = stored.read(folder)
             block, _ = runner.attempt(
                 target, found.manifest, found.experiment, 1, 1, Progress(Console(quiet=True), [60]), "tiny"
             )
     finally:
         squeeze.remove()
-    reasons = gates.reasons(block, found.experiment)
+    reasons = checks.reasons(block, found.experiment)
     assert any("the load generator was saturated" in reason for reason in reasons), reasons
 
 
@@ -181,7 +181,7 @@ def test_a_kill_9_and_then_a_full_disk_lose_no_finished_block(small_disk: Path, 
     assert done.returncode == 0, done.stdout + done.stderr
     assert blocks(results)[: len(before)] == before
     whole = stored.read(results)
-    assert [block.block for block in whole.blocks if not gates.reasons(block, whole.experiment)] == [1, 2]
+    assert [block.block for block in whole.blocks if not checks.reasons(block, whole.experiment)] == [1, 2]
     assert verdict(results)["n"] == 2
     assert leftovers(root) == []
 

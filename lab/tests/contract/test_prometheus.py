@@ -17,12 +17,16 @@ import pytest
 
 from tests.support.lab_call import Running, vtlab
 from vtlab import session
-from vtlab.catalogue.expressions import CHARTED, EXPRESSIONS
+from vtlab.catalogue import metrics
+from vtlab.catalogue.metrics import REPORT_SERIES, WINDOW_METRICS
 from vtlab.errors import BlockFault, PrerequisiteMissing
 from vtlab.host import ports, tools
 from vtlab.host.processes import Identity, Ledger
 from vtlab.targets.local.prometheus_server import PrometheusServer
-from vtlab.targets.prometheus import IN_FLIGHT, Prometheus
+from vtlab.targets.prometheus import Prometheus
+
+#: The path that is scraped; every path is answered.
+METRICS = "/metrics"
 
 
 class Exposition(BaseHTTPRequestHandler):
@@ -108,7 +112,7 @@ def test_what_a_run_has_kept_is_served_until_ctrl_c(tmp_path: Path, exposition: 
         server = PrometheusServer(
             tools.find_prometheus(session.REPOSITORY), run / "prometheus", own, tmp_path / "prometheus.log"
         )
-        server.scrape({"platform": exposition})
+        server.scrape({"platform": exposition}, METRICS)
         with Prometheus(server.url) as client:
             client.await_scrape("platform", now())
         refused = vtlab("prometheus", run, "--port", str(ports.free(1)[0]))
@@ -121,7 +125,7 @@ def test_what_a_run_has_kept_is_served_until_ctrl_c(tmp_path: Path, exposition: 
             assert client.evaluate('cgroup_cpu_limit_cores{variant="platform"}', at) == 1.5
         assert vtlab("prometheus", run, "--port", str(port)).returncode == 3, "taken"
         assert serving.end(signal.SIGINT) == 130
-    assert ports.holder(port) is None
+    assert ports.listening_pid(port) is None
     assert list((run / "prometheus" / ".processes").glob("*.jsonl")) == []
 
 
@@ -136,7 +140,7 @@ def test_values_of_exactly_the_window(tmp_path: Path, ledger: Ledger, exposition
     exactly = partial(pytest.approx, rel=1e-6)
     newest = "timestamp(cgroup_cpu_limit_cores{$server}) * 1000"
     server = make(tmp_path, ledger)
-    server.scrape({"platform": exposition})
+    server.scrape({"platform": exposition}, METRICS)
     with Prometheus(server.url) as client:
         client.refuse_old()
         begin = now()
@@ -157,7 +161,7 @@ def test_values_of_exactly_the_window(tmp_path: Path, ledger: Ledger, exposition
         end = round(last) + 100
         found = client.window("platform", start, end)
 
-        assert set(found) == set(EXPRESSIONS)
+        assert set(found) == set(WINDOW_METRICS)
         assert found["cpu_cores"] == exactly(0.5)
         assert found["cpu_limit"] == 1.5
         assert found["throttled_periods"] == exactly(0.25)
@@ -172,12 +176,14 @@ def test_values_of_exactly_the_window(tmp_path: Path, ledger: Ledger, exposition
         assert client.in_flight("platform", round(scraped), before) is None, "no scrape in between"
         assert found["carriers"] is None, "nobody exposes it"
         assert set(client.window("platform", end, end).values()) == {None}
-        assert client.evaluate(CHARTED["in_flight"].replace("$server", 'variant="platform"'), begin - 60_000) is None
+        assert (
+            client.evaluate(metrics.metric("in_flight", "chart", server='variant="platform"'), begin - 60_000) is None
+        )
         assert client.evaluate("1 + 1", end) == 2
         assert client.evaluate("0 / 0", end) is None
 
         series = client.charted("platform", start, end)
-        assert set(series) == set(CHARTED)
+        assert set(series) == set(REPORT_SERIES)
         times = [at for at, _ in series["in_flight"]]
         assert times == [start + 1000 * i for i in range(len(times))]
         assert len(times) == (end - start) // 1000 + 1
@@ -192,7 +198,7 @@ def test_values_of_exactly_the_window(tmp_path: Path, ledger: Ledger, exposition
             client.evaluate('{__name__=~"http_server_requests_seconds_count|cgroup_cpu_limit_cores"}', end)
         with pytest.raises(ValueError, match="refuses the expression"):
             client.evaluate("sum(", end)
-        with pytest.raises(BlockFault, match="has not scraped it for 1 s"):
+        with pytest.raises(BlockFault, match="has not scraped it after 1 s"):
             client.await_scrape("platform", now() + 60_000, within=1)
 
 
@@ -215,7 +221,7 @@ def during_a_scrape(client: Prometheus) -> int:
         client.await_scrape("platform", began - 500)
         # Not so where a stall had one of the scrapes time out.
         good = client.measured("platform", "min(min_over_time(up{$server}[2500ms]))", began) == 1
-        if good and client.measured("platform", IN_FLIGHT, began) == 7:
+        if good and client.measured("platform", "$in_flight_now", began) == 7:
             return began
 
 
@@ -223,7 +229,7 @@ def during_a_scrape(client: Prometheus) -> int:
 def test_what_a_slow_scrape_sees_is_younger_than_it_says(tmp_path: Path, ledger: Ledger, exposition: str) -> None:
     Exposition.stamped = False
     server = make(tmp_path, ledger)
-    server.scrape({"platform": exposition})
+    server.scrape({"platform": exposition}, METRICS)
     with Prometheus(server.url) as client:
         client.await_scrape("platform", now())
         began = during_a_scrape(client)
@@ -237,13 +243,13 @@ def test_targets_change_without_a_restart_and_a_dead_one_comes_back(
     tmp_path: Path, ledger: Ledger, exposition: str
 ) -> None:
     server = make(tmp_path, ledger)
-    server.scrape({"platform": exposition})
+    server.scrape({"platform": exposition}, METRICS)
     pid = server.process.pid
     with Prometheus(server.url) as client:
         client.await_scrape("platform", now())
         with pytest.raises(BlockFault, match="platform: Prometheus still scrapes it after 0 s"):
             client.await_gone("platform", within=0)
-        server.scrape({"virtual": exposition})
+        server.scrape({"virtual": exposition}, METRICS)
         client.await_gone("platform", within=60)
         assert server.process.pid == pid
         client.await_scrape("virtual", now())
@@ -254,12 +260,12 @@ def test_targets_change_without_a_restart_and_a_dead_one_comes_back(
         assert before
 
         os.kill(pid, signal.SIGKILL)
-        while server.ended() is None:
+        while server.exit_description() is None:
             time.sleep(0.02)
-        assert server.ended() == "exit code 137 (killed)"
+        assert server.exit_description() == "Prometheus ended with exit code 137 (killed)"
         with pytest.raises(BlockFault, match="does not answer"):
             client.evaluate("1", now())
-    server.scrape({"virtual": exposition})
+    server.scrape({"virtual": exposition}, METRICS)
     assert server.process.pid != pid
     with Prometheus(server.url) as client:
         client.await_scrape("virtual", now())
@@ -280,8 +286,8 @@ def test_a_lost_port_race_is_run_again(
     answers = iter([[taken], [taken], ports.free(1)])
     monkeypatch.setattr(ports, "free", lambda count: next(answers))
     server = make(tmp_path, ledger)
-    server.scrape({"platform": exposition})
-    assert server.ended() is None
+    server.scrape({"platform": exposition}, METRICS)
+    assert server.exit_description() is None
     assert str(taken) not in server.url
 
 
@@ -297,7 +303,7 @@ def test_a_prometheus_that_does_not_start_is_a_fault_with_its_words(tmp_path: Pa
     (tmp_path / "prometheus" / "data").parent.mkdir()
     (tmp_path / "prometheus" / "data").write_text("no directory", encoding="utf-8")
     with pytest.raises(BlockFault, match=r"Prometheus ended with exit code .*/data"):
-        server.scrape({"platform": "127.0.0.1:1"})
+        server.scrape({"platform": "127.0.0.1:1"}, METRICS)
 
 
 def test_long_ranges_are_asked_for_in_parts() -> None:

@@ -10,22 +10,26 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support.lab_call import TINY, alive
-from vtlab import session
-from vtlab.catalogue.expressions import CHARTED, EXPRESSIONS
+from vtlab import results, session
+from vtlab.catalogue.metrics import REPORT_SERIES, WINDOW_METRICS
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.host import cgroup, ports, tools
 from vtlab.host.cgroup import Limit
 from vtlab.host.processes import Ledger
+from vtlab.host.server import await_ready
 from vtlab.model import experiment
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Trial
-from vtlab.services import jvm
-from vtlab.targets.local.target import LocalTarget
+from vtlab.services import sample
+from vtlab.services.process import Launch, VariantProcess, spawn
+from vtlab.targets.local.target import LocalTarget, local_target
 from vtlab.targets.prometheus import Prometheus
 
 pytestmark = [
@@ -50,12 +54,12 @@ class Watched:
         self.folder = root / "run"
         self.folder.mkdir()
         self.planned = planned
-        (self.folder / "experiment.json").write_text(json.dumps(planned.document()), encoding="utf-8")
+        results.write_experiment(self.folder, planned)
         self.pids: dict[str, int] = {}
         self.cgroups: set[str] = set()
 
-    def target(self, **more: object) -> LocalTarget:
-        return LocalTarget(self.folder, self.root, session.REPOSITORY, **more)  # type: ignore[arg-type]
+    def target(self, **more: Any) -> AbstractContextManager[LocalTarget]:
+        return local_target(self.folder, self.root, session.REPOSITORY, **more)
 
     def look(self) -> dict[str, int]:
         """role -> newest pid"""
@@ -176,27 +180,28 @@ def test_a_whole_block_then_faults_then_a_block_again(tmp_path: Path) -> None:
     # So long that a stall leaves enough scrapes.
     watched = Watched(tmp_path, tiny(windows={"measure": "5s"}))
     with watched.target() as target:
-        started = target.start(watched.planned, 1, 1)
+        block = target.start(watched.planned, 1, 1)
+        started = block.instances
         pids = dict(watched.look())
         assert [i.variant for i in started] == ["platform", "virtual"]
         for instance in started:
             assert instance.processors == 1
             assert instance.cpu_limit == 1.0
             assert instance.gc == "Serial"
-            assert instance.java.startswith(target.versions()["java"].split()[0])
+            assert instance.java.startswith(tools.find_java().version)
             assert instance.identity.startswith(f"{pids[f'jvm {instance.variant}']}:")
             assert cgroup.limit_of(pids[f"jvm {instance.variant}"]) == Limit(1.0, 768 * 1024**2)
             environment = Path(f"/proc/{pids[f'jvm {instance.variant}']}/environ").read_text(encoding="utf-8")
             assert f"SPRING_THREADS_VIRTUAL_ENABLED={str(instance.variant == 'virtual').lower()}" in environment
         assert cgroup.limit_of(os.getpid()).cpu is None
 
-        document = target.load(order=["platform", "virtual"], warmup_cycles=1, single="5s")
+        document = block.load(order=["platform", "virtual"], warmup_cycles=1, single="5s")
         assert cgroup.limit_of(pids["prometheus"]).cpu is None
         assert [t.variant for t in document.trials] == ["platform", "virtual"]
         assert len(document.warmup) == len(document.single) == 2
         phases = (*document.warmup, *document.single, *document.trials)
         for trial in phases:
-            assert set(trial.server) == {*EXPRESSIONS, "in_flight_before"}
+            assert set(trial.server) == {*WINDOW_METRICS, "in_flight_before"}
             assert trial.server["in_flight_before"] == 0
             assert set(trial.machine) >= {
                 "idle_cores",
@@ -206,53 +211,53 @@ def test_a_whole_block_then_faults_then_a_block_again(tmp_path: Path) -> None:
             }
             assert trial.machine["generator_cpu"] is not None
             assert trial.machine["generator_throttled"] is None
-        series = target.series(document.trials[0].begin, document.trials[-1].drained)
+        series = block.series(document.trials[0].begin, document.trials[-1].drained)
         assert set(series) == {"platform", "virtual"}
-        assert all(set(metrics) == set(CHARTED) for metrics in series.values())
+        assert all(set(metrics) == set(REPORT_SERIES) for metrics in series.values())
         assert max(value for _, value in series["virtual"]["in_flight"]) > 10
-        with Prometheus(target._prometheus_server().url) as client:
+        with Prometheus(target.prometheus.url) as client:
             for trial in phases:
                 matches_what_was_scraped(trial, client, sure=trial.phase != "warmup")
             for variant in watched.planned.variants:
                 counts_agree(variant, phases, client)
 
-        addresses = target._addresses()
-        finished = target.finish()
+        addresses = [variant.metrics_address for variant in block.variants]
+        finished = block.check_instances()
         assert finished == started, "alive, no OOM kill"
         watched.look()
         groups = set(watched.cgroups)
         assert alive(pids["jvm platform"]), "until the block is stored"
 
         # A JVM dies under load: k6 is stopped at once.
-        target.start(watched.planned, 1, 2)
-        assert target._addresses() == addresses, "which Prometheus knows already"
+        block = target.start(watched.planned, 1, 2)
+        assert [variant.metrics_address for variant in block.variants] == addresses, "which Prometheus knows already"
         assert not alive(pids["jvm platform"])
         assert not any(Path(place).exists() for place in groups)
         assert alive(pids["prometheus"])
         kill = kill_under_load(watched, "jvm platform")
         with pytest.raises(BlockFault, match=r"^platform: the JVM ended with exit code 137 \(killed\) while k6 loaded"):
-            target.load(order=["platform", "virtual"], warmup_cycles=LONG, single=None)
+            block.load(order=["platform", "virtual"], warmup_cycles=LONG, single=None)
         k6_was_stopped(watched, kill)
-        first, second = target.finish()
+        first, second = block.check_instances()
         assert (first.alive, second.alive) == (False, True)
 
         # Prometheus and k6 die; the JVMs of that attempt are gone at the next start without finish().
-        target.start(watched.planned, 1, 3)
+        block = target.start(watched.planned, 1, 3)
         left = watched.look()["jvm virtual"]
         kill_under_load(watched, "k6")
         with pytest.raises(BlockFault, match=r"^k6 ended with exit code 137 \(killed\)"):
-            target.load(order=["platform", "virtual"], warmup_cycles=LONG, single=None)
+            block.load(order=["platform", "virtual"], warmup_cycles=LONG, single=None)
         kill = kill_under_load(watched, "prometheus")
         with pytest.raises(BlockFault, match=r"^Prometheus ended with exit code 137 \(killed\)"):
-            target.load(order=["platform", "virtual"], warmup_cycles=LONG, single=None)
+            block.load(order=["platform", "virtual"], warmup_cycles=LONG, single=None)
         k6_was_stopped(watched, kill)
         with pytest.raises(BlockFault, match="Prometheus"):
-            target.series(0, 1000)
+            block.series(0, 1000)
 
-        target.start(watched.planned, 1, 4)
+        block = target.start(watched.planned, 1, 4)
         assert not alive(left)
-        again = target.load(order=["virtual"], warmup_cycles=0, single=None)
-        with Prometheus(target._prometheus_server().url) as client:
+        again = block.load(order=["virtual"], warmup_cycles=0, single=None)
+        with Prometheus(target.prometheus.url) as client:
             matches_what_was_scraped(again.trials[0], client, sure=True)
         watched.look()
     watched.nothing_left("jvm platform", "jvm virtual", "k6", "prometheus")
@@ -264,18 +269,19 @@ def test_a_variant_ends_with_what_is_unanswered_in_its_last_trial(tmp_path: Path
     # 20 users who wait for one thread have an answer every 4 s; the window is longer than a stall.
     watched = Watched(tmp_path, tiny(settings={"SERVER_TOMCAT_THREADS_MAX": "1"}, windows={"measure": "6s"}))
     with watched.target() as target:
-        started = target.start(watched.planned, 1, 1)
-        (first,) = target.last_trial("platform", 1).trials
+        block = target.start(watched.planned, 1, 1)
+        started = block.instances
+        (first,) = block.trial_without_drain("platform", 1).trials
         pids = dict(watched.look())
         assert [alive(pids[f"jvm {name}"]) for name in ("platform", "virtual")] == [False, True]
         assert first.given_up == first.in_flight.end
         assert first.given_up >= 19, "each user waits, but one that may have had an answer"
         assert (first.failed, first.failed_outside, first.started) == ({}, 0, first.completed)
-        client = target._prometheus_client()
-        client.await_scrape("virtual", client.now(), within=60)
-        (second,) = target.last_trial("virtual", 2).trials
+        with Prometheus(target.prometheus.url) as client:
+            client.await_scrape("virtual", client.now(), within=60)
+        (second,) = block.trial_without_drain("virtual", 2).trials
         assert (first.position, second.position, second.server["in_flight_before"]) == (1, 2, 0)
-        assert target.finish() == started, "as they were when their part was over"
+        assert block.check_instances() == started, "as they were when their part was over"
     watched.nothing_left("jvm platform", "jvm virtual", "k6", "prometheus")
 
 
@@ -283,14 +289,14 @@ def test_what_they_need_runs_beside_the_variants(tmp_path: Path) -> None:
     """A database and a downstream: started once, told to every variant, ended, and their data removed."""
     watched = Watched(tmp_path, tiny(needs=["database", "downstream"], settings={"SPRING_DATASOURCE_URL": "mine"}))
     with watched.target() as target:
-        target.start(watched.planned, 1, 1)
+        block = target.start(watched.planned, 1, 1)
         pids = dict(watched.look())
         told = environment_of(pids["jvm platform"])
         url, password = told["SPRING_DATASOURCE_URL"], told["SPRING_DATASOURCE_PASSWORD"]
         assert url.startswith("jdbc:mysql://127.0.0.1:")
         assert told["SPRING_DATASOURCE_USERNAME"] == "lab"
-        assert ports.holder(int(url.rpartition(":")[2].removesuffix("/lab"))) == pids["database"]
-        assert ports.holder(int(told["LAB_DOWNSTREAM_URL"].rpartition(":")[2])) == pids["jvm downstream"]
+        assert ports.listening_pid(int(url.rpartition(":")[2].removesuffix("/lab"))) == pids["database"]
+        assert ports.listening_pid(int(told["LAB_DOWNSTREAM_URL"].rpartition(":")[2])) == pids["jvm downstream"]
         other = environment_of(pids["jvm virtual"])
         for name in ("SPRING_DATASOURCE_URL", "SPRING_DATASOURCE_PASSWORD", "LAB_DOWNSTREAM_URL"):
             assert other[name] == told[name]
@@ -300,9 +306,9 @@ def test_what_they_need_runs_beside_the_variants(tmp_path: Path) -> None:
         for pid in filter(alive, pids.values()):
             assert password.encode() not in Path(f"/proc/{pid}/cmdline").read_bytes()
 
-        document = target.load(order=["virtual"], warmup_cycles=0, single=None)
+        document = block.load(order=["virtual"], warmup_cycles=0, single=None)
         assert document.trials[0].ok > 0
-        target.start(watched.planned, 2, 1)
+        block = target.start(watched.planned, 2, 1)
         again = watched.look()
         assert (again["database"], again["jvm downstream"]) == (pids["database"], pids["jvm downstream"])
         assert environment_of(again["jvm platform"])["SPRING_DATASOURCE_PASSWORD"] == password
@@ -318,12 +324,12 @@ def test_the_death_of_what_they_need_is_a_fault(tmp_path: Path) -> None:
     watched = Watched(tmp_path, tiny(needs=["database", "downstream"]))
     with watched.target() as target:
         for attempt, name in enumerate(("database", "downstream"), 1):
-            target.start(watched.planned, 1, attempt)
+            block = target.start(watched.planned, 1, attempt)
             kill = kill_under_load(watched, "database" if name == "database" else "jvm downstream")
             with pytest.raises(
                 BlockFault, match=rf"^the {name} ended with exit code 137 \(killed\) while k6 loaded the variants$"
             ):
-                target.load(order=["platform", "virtual"], warmup_cycles=LONG, single=None)
+                block.load(order=["platform", "virtual"], warmup_cycles=LONG, single=None)
             k6_was_stopped(watched, kill)
         # The second attempt had a database again.
         assert alive(watched.pids["database"])
@@ -351,8 +357,8 @@ def test_everything_is_stopped_when_interrupted(where: str, watched: Watched) ->
         with watched.target() as target:
             role = "jvm virtual" if where == "start" else "k6"
             Later(watched, role, lambda: os.kill(os.getpid(), signal.SIGUSR1))
-            target.start(watched.planned, 1, 1)
-            target.load(order=["platform", "virtual"], warmup_cycles=LONG, single=None)
+            block = target.start(watched.planned, 1, 1)
+            block.load(order=["platform", "virtual"], warmup_cycles=LONG, single=None)
 
     try:
         with pytest.raises(Stop):
@@ -381,7 +387,7 @@ def test_a_limit_that_does_not_hold_is_refused(watched: Watched, monkeypatch: py
 
 def test_without_a_limit_nothing_is_refused_and_none_is_told(watched: Watched) -> None:
     with watched.target(no_cpu_limit=True) as target:
-        for instance in target.start(watched.planned, 1, 1):
+        for instance in target.start(watched.planned, 1, 1).instances:
             assert instance.cpu_limit is None
             assert instance.processors == os.cpu_count()
         watched.look()
@@ -419,19 +425,18 @@ def test_a_kernel_oom_kill_is_named(tmp_path: Path) -> None:
 
 def test_a_lost_port_race_is_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = ports.free
-    running: list[jvm.Jvm] = []
+    running: list[VariantProcess] = []
     with socket.socket() as held, Ledger(tmp_path) as ledger:
         held.bind((ports.HOST, 0))
         held.listen()
         taken = held.getsockname()[1]
         answers = iter([[taken, *real(1)], [*real(1), taken]])
         monkeypatch.setattr(ports, "free", lambda count: next(answers, None) or real(count))
-        jdk, app = tools.find_java(), tools.find_app(session.REPOSITORY)
-        launch = jvm.Launch(dict.fromkeys(tiny().variants, jdk), app, tiny(), ledger, tmp_path / "logs", "1-1", False)
-        jvm.spawn(launch, running)
-        instances = jvm.verified(running)
-    assert len(instances) == 2
-    assert sorted(each.attempts for each in running) == [2, 2]
+        javas = dict.fromkeys(tiny().variants, tools.find_java())
+        service = sample.service(session.REPOSITORY)
+        spawn(Launch(service, tiny(), javas, ledger, tmp_path / "logs", "1-1", False), running)
+        await_ready([variant.server for variant in running])
+    assert [variant.server.attempts for variant in running] == [2, 2]
 
 
 def test_an_outer_environment_does_not_leak(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -441,8 +446,9 @@ def test_an_outer_environment_does_not_leak(watched: Watched, monkeypatch: pytes
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
     monkeypatch.setenv("K6_VUS", "1")
     with watched.target() as target:
-        assert [i.processors for i in target.start(watched.planned, 1, 1)] == [1, 1]
-        document = target.load(order=["platform"], warmup_cycles=0, single=None)
+        block = target.start(watched.planned, 1, 1)
+        assert [i.processors for i in block.instances] == [1, 1]
+        document = block.load(order=["platform"], warmup_cycles=0, single=None)
         assert document.trials[0].server["tomcat_threads_max"] == 200
         watched.look()
     watched.nothing_left("jvm platform", "k6")

@@ -8,7 +8,7 @@ Everything is a function of its arguments: the same call gives the same records.
     run(arrivals())               open load, p99: virtual 11 % lower
     run(arrivals(), OVERLOADED)   open load that platform cannot keep up with
     run(blocks=3)                 a quick look
-    run(rejected={2: "oom"})      block 2 has an attempt that the gates reject, then one that passes
+    run(rejected={2: "oom"})      block 2 has an attempt that the validity checks reject, then one that passes
     run(noise=0.15, ratio=1.1)    inconclusive (platform's throughput times 1.1)
 """
 
@@ -19,10 +19,11 @@ import random
 from dataclasses import dataclass, replace
 from typing import Any
 
+from vtlab.analysis import verdict
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, InFlight, Instance, Latency, Manifest, Trial
-from vtlab.model.run import BlockSeries, Run
+from vtlab.model.records import Block, InFlight, Instance, Latency, Manifest, ServerFigure, Trial
+from vtlab.model.run import Analysis, BlockSeries, Run
 
 EPOCH = 1_793_000_000_000  # 2026-10-26, epoch ms
 MIB = 1024 * 1024
@@ -40,7 +41,7 @@ def experiment(name: str = "blocking", **changes: Any) -> Experiment:
         "max_response": "20s",
         "limits": {"cpu": 1.0, "memory": "512Mi", "heap": "256m"},
         "variants": ["platform", "virtual"],
-        "ideal": {"platform": 200.0, "virtual": 1000.0},
+        "expected": {"platform": 200.0, "virtual": 1000.0},
     }
     document.update(changes)
     return Experiment.model_validate({k: v for k, v in document.items() if v is not None})
@@ -54,7 +55,7 @@ def cpu(**changes: Any) -> Experiment:
             "description": "Every request computes for about a millisecond and waits for nothing.",
             "request": {"path": "/cpu"},
             "load": {"model": "closed", "users": 50},
-            "ideal": None,
+            "expected": None,
             **changes,
         }
     )
@@ -68,7 +69,7 @@ def arrivals(**changes: Any) -> Experiment:
             "description": "150 requests arrive every second whether or not the service keeps up.",
             "load": {"model": "open", "rate": 150, "users": 1500},
             "primary": "latency_p99",
-            "ideal": None,
+            "expected": None,
             **changes,
         }
     )
@@ -120,7 +121,7 @@ def trial(
     scatter: float = 0.0,
     **changes: Any,
 ) -> Trial:
-    """One trial that passes every gate. ``factor`` multiplies throughput and ``1/factor`` latency;
+    """One trial that passes every validity check. ``factor`` multiplies throughput and ``1/factor`` latency;
     ``changes`` replace fields (``server`` and ``machine`` are merged)."""
     exp = exp or experiment()
     service = service or services(exp).get(variant, Service())
@@ -162,6 +163,8 @@ def trial(
         "tomcat_threads_max": float(service.threads or 0) if platform else -1.0,
         "connections": float(users),
         "connections_max": 8192.0,
+        "capacity_tomcat-threads": float(service.threads or 0) if platform else None,
+        "capacity_connections": 8192.0,
         "threads": float((service.threads or 0) + 24),
         "carriers": None if platform else float(math.ceil(limit)),
         "virtual_mounted": None if platform else cpu_cores,
@@ -303,7 +306,7 @@ def block(
 
 
 def spoiled(good: Block, how: str) -> Block:
-    """``good`` as an attempt that one gate rejects: oom, errors, generator, or fault."""
+    """``good`` as an attempt that one validity check rejects: oom, errors, generator, or fault."""
     if how == "oom":
         bad = [i.model_copy(update={"alive": False, "oom_kills": 1}) for i in good.instances[:1]]
         return good.model_copy(update={"instances": bad + good.instances[1:]})
@@ -338,7 +341,7 @@ def series(of: Block, exp: Experiment, rng: random.Random) -> BlockSeries:
             active = next((t for t in own if t.begin <= now < t.drained), None)
             grown = (now - begin) / (end - begin)
 
-            def value(name: str, idle: float, active: Trial | None = active) -> float:
+            def value(name: ServerFigure, idle: float, active: Trial | None = active) -> float:
                 found = active.server.get(name) if active else None
                 return round((idle if found is None else found) * rng.uniform(0.97, 1.03), 6)
 
@@ -355,10 +358,11 @@ def series(of: Block, exp: Experiment, rng: random.Random) -> BlockSeries:
 def manifest(exp: Experiment, blocks: int = 6, **changes: Any) -> Manifest:
     """What ran."""
     values: dict[str, Any] = {
+        "name": exp.name,
         "run_id": f"20261026T070000Z-{exp.name}",
         "started": "2026-10-26T07:00:00Z",
         "target": "local",
-        "experiment": exp.document(),
+        "experiment": exp,
         "blocks": blocks,
         "seed": 7,
         "max_rejected": 2,
@@ -379,6 +383,12 @@ def manifest(exp: Experiment, blocks: int = 6, **changes: Any) -> Manifest:
     return Manifest.model_validate({**values, **changes})
 
 
+def analysed(run: Run) -> Analysis:
+    """The analysis of a run that is alone in its report."""
+    (analysis,) = verdict.analyse_all([run])
+    return analysis
+
+
 def run(
     exp: Experiment | None = None,
     behaviour: dict[str, Service] | None = None,
@@ -390,7 +400,6 @@ def run(
     rejected: dict[int, str] | None = None,
     seed: int = 1,
     with_series: bool = True,
-    name: str | None = None,
     **changes: Any,
 ) -> Run:
     """A whole run.
@@ -437,4 +446,4 @@ def run(
                 made = spoiled(made, (rejected or {})[number])
             recorded.append(made)
     about = manifest(exp, planned or blocks, **changes)
-    return Run(name=name or exp.name, manifest=about, experiment=exp, blocks=recorded, series=samples)
+    return Run(manifest=about, experiment=exp, blocks=recorded, series=samples)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 import os
 import re
 import shutil
@@ -18,16 +17,17 @@ import pytest
 
 from tests.contract.test_target import tiny
 from tests.support.stalls import Stalls
-from vtlab import session
-from vtlab.analysis import gates, laws
+from vtlab import results, session
+from vtlab.analysis import checks, laws
 from vtlab.analysis.laws import Measured
-from vtlab.catalogue import expressions, rules
+from vtlab.catalogue import metrics, rules
+from vtlab.catalogue.resources import HOLDS
 from vtlab.errors import BlockFault
-from vtlab.host.tools import Tool
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, Instance
-from vtlab.targets.local.target import LocalTarget
+from vtlab.model.records import Block
+from vtlab.services import sample
+from vtlab.targets.local.target import LocalBlock, LocalTarget, local_target
 from vtlab.targets.prometheus import Prometheus
 
 pytestmark = [
@@ -38,8 +38,8 @@ pytestmark = [
 
 APP = session.REPOSITORY / "app"
 SEMAPHORE = "lab/virtualthreads/semaphore/SemaphoreController"
-#: A block here is shorter than a run's: little warm-up, one trial for each variant. All other gates hold.
-NOT_HERE = {"trials complete", "warm-up levelled off"}
+#: A block here is shorter than a run's: little warm-up, one trial for each variant. All other validity checks hold.
+NOT_HERE = {"trials complete", "warm-up cycles", "steady state"}
 
 
 def waiting(
@@ -51,11 +51,14 @@ def waiting(
     """
     return tiny(
         request={"path": path, "query": {"duration": wait}},
-        load={"users": users},
+        load={"users": users, "round": {"platform": in_ms(users / platform), "virtual": in_ms(users / virtual)}},
         windows={"warmup_users": 10, "warmup_load": "1s", "measure": measure},
-        ideal={"platform": platform, "virtual": virtual},
         **more,
     )
+
+
+def in_ms(seconds: float) -> str:
+    return f"{round(1000 * seconds)}ms"
 
 
 Judge = Callable[[Measured], None]
@@ -68,18 +71,18 @@ class Lab:
         self.folder = folder
         self.target = target
         self.stalls = stalls
-        self.apps = {"real": target._app, "with the semaphore": with_the_semaphore(folder.parent, target._app)}
+        self.hidden = with_the_semaphore(folder.parent)
         self.blocks = itertools.count(1)
         #: What runs, and what it was started with.
-        self.instances: list[Instance] = []
+        self.started: LocalBlock | None = None
         self.started_with: object = None
 
     def explains(self, planned: Experiment, platform: Judge, virtual: Judge) -> None:
         """Measures a block and has each variant judged.
 
-        Against vtlab counts only a block that its gates accept and in which the machine did not stall.
+        Against vtlab counts only a block that its validity checks accept and in which the machine did not stall.
         """
-        (self.folder / "experiment.json").write_text(json.dumps(planned.document()), encoding="utf-8")
+        results.write_experiment(self.folder, planned)
         number = next(self.blocks)
         for attempt in range(1, 4):
             try:
@@ -93,7 +96,7 @@ class Lab:
                 for variant, judge in (("platform", platform), ("virtual", virtual)):
                     m = laws.measured([block], planned, variant)
                     judge(m)
-                    assert self._shown(variant, block) == laws.explain(m).constraint.resource, "on the dashboards"
+                    assert self._shown(variant, block) == laws.explain(m).bottleneck.resource, "on the dashboards"
                 return
             except AssertionError as error:
                 rejected = self._rejected(block, planned) + self.stalls.disturbed([*block.single, *block.trials])
@@ -107,18 +110,19 @@ class Lab:
         # The rules look a few seconds back.
         time.sleep(max(0.0, end / 1000 + units.seconds(rules.OFFSET) + 1 - time.time()))
         matchers = f'variant="{variant}"'
-        expr = expressions.fill(
-            expressions.RUN_CONSTRAINT,
+        query = metrics.metric(
+            "bottleneck",
+            "run",
             server=matchers,
             client=f'{matchers},block="{block.block}"',
             range=f"{(end - begin) // 1000 + 1}s",
         )
-        with Prometheus(self.target._prometheus_server().url) as client:
-            return client.labels(variant, expr, end).get("resource")
+        with Prometheus(self.target.prometheus.url) as client:
+            return client.labels(variant, query, end).get("resource")
 
     def _block(self, planned: Experiment, number: int, attempt: int) -> Block:
-        self._run(planned, number, attempt)
-        document = self.target.load(order=planned.variants, warmup_cycles=2, single="3s")
+        started = self._run(planned, number, attempt)
+        document = started.load(order=planned.variants, warmup_cycles=2, single="3s")
         return Block(
             block=number,
             attempt=attempt,
@@ -127,42 +131,48 @@ class Lab:
             warmup=document.warmup,
             single=document.single,
             trials=document.trials,
-            instances=self.instances,
+            instances=started.instances,
         )
 
-    def _run(self, planned: Experiment, number: int, attempt: int) -> None:
+    def _run(self, planned: Experiment, number: int, attempt: int) -> LocalBlock:
         """What is planted in different resources is planted in the same JVMs: they need not start for each."""
         wanted = (planned.settings, planned.properties, planned.limits, planned.needs)
-        if wanted == self.started_with:
-            self.target._block = (number, attempt)
-            return
+        if self.started and wanted == self.started_with:
+            return self.started.renumbered(planned, number, attempt)
         self.started_with = None
-        hidden = "LAB_SEMAPHORE_PERMITS" in planned.settings
-        self.target._app = self.apps["with the semaphore" if hidden else "real"]
-        self.instances = self.target.start(planned, number, attempt)
+        if "LAB_SEMAPHORE_PERMITS" in planned.settings:
+            planned = planned.model_copy(update={"service": str(self.hidden)})
+        self.started = self.target.start(planned, number, attempt)
         self.started_with = wanted
+        return self.started
 
     def _rejected(self, block: Block, planned: Experiment) -> list[str]:
         # The bounds hang on the single-user phases as much as on the trials.
         judged = block.model_copy(update={"trials": [*block.single, *block.trials]})
-        rows = [row for row in gates.rows([judged], planned) if not row["passed"] and row["name"] not in NOT_HERE]
-        return [f"{row['name']}: {row['worst']}" for row in rows]
+        failed = [
+            check for check in checks.results([judged], planned) if not check.passed and check.name not in NOT_HERE
+        ]
+        return [f"{check.name}: {check.worst}" for check in failed]
 
 
-def with_the_semaphore(folder: Path, app: Tool) -> Tool:
-    """A copy of the app that has the test's semaphore, too."""
+def with_the_semaphore(folder: Path) -> Path:
+    """The sample application as a service that has the test's semaphore, too."""
     target, sources = APP / "target" / "test-classes", APP / "src" / "test" / "java"
     compiled, source = target / f"{SEMAPHORE}.class", sources / f"{SEMAPHORE}.java"
     if not compiled.exists() or compiled.stat().st_mtime < source.stat().st_mtime:
         maven = ["java", "mvn", "-q", "-f", APP / "pom.xml", "test-compile"]
         subprocess.run([session.REPOSITORY / "lab" / "setup", *maven], check=True)
-    jar = Path(shutil.copy(app.path, folder))
+    app = sample.find(session.REPOSITORY).path
+    jar = Path(shutil.copy(app, folder))
     # Where the jar's manifest looks for its class path, and the app for its drivers.
     for beside in ("lib", "drivers"):
-        (folder / beside).symlink_to(app.path.parent / beside)
+        (folder / beside).symlink_to(app.parent / beside)
     with zipfile.ZipFile(jar, "a") as archive:
         archive.write(compiled, compiled.relative_to(target))
-    return Tool(jar, app.version)
+    service = sample.service(session.REPOSITORY).model_copy(update={"jar": jar.name, "directory": "."})
+    described = folder / "service.json"
+    described.write_text(service.model_dump_json(by_alias=True, exclude_none=True), encoding="utf-8")
+    return described
 
 
 @pytest.fixture(scope="module")
@@ -170,7 +180,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     root = tmp_path_factory.mktemp("constraints")
     folder = root / "run"
     folder.mkdir()
-    with LocalTarget(folder, root, session.REPOSITORY) as target, contextlib.closing(Stalls()) as stalls:
+    with local_target(folder, root, session.REPOSITORY) as target, contextlib.closing(Stalls()) as stalls:
         yield Lab(folder, target, stalls)
 
 
@@ -182,18 +192,18 @@ def held_back_by(resource: str, capacity: float, then: str | None = None) -> Jud
 
     def judge(m: Measured) -> None:
         found = laws.explain(m)
-        assert found.constraint.resource == resource, found
-        assert found.constraint.utilisation is not None
-        assert 0.9 <= found.constraint.utilisation <= 1 / 0.9
-        assert found.constraint.bound is not None
-        assert found.constraint.bound * found.constraint.utilisation == pytest.approx(m.throughput)
+        assert found.bottleneck.resource == resource, found
+        assert found.bottleneck.utilisation is not None
+        assert 0.9 <= found.bottleneck.utilisation <= 1 / 0.9
+        assert found.bottleneck.bound is not None
+        assert found.bottleneck.bound * found.bottleneck.utilisation == pytest.approx(m.throughput)
         bounds = {bound.resource: bound for bound in found.bounds}
         assert bounds[resource].capacity == pytest.approx(capacity)
         assert ("tomcat-threads" in bounds) == (m.variant == "platform")
         assert found.next is not None
-        larger = [each for each in found.bounds if each.bound >= found.constraint.bound and each.resource != resource]
+        larger = [each for each in found.bounds if each.bound >= found.bottleneck.bound and each.resource != resource]
         # What is held while it waits for the constraint only looks busy.
-        larger = [each for each in larger if resource not in laws.HELD_INSIDE.get(each.resource, ())]
+        larger = [each for each in larger if resource not in HOLDS.get(each.resource, ())]
         assert (found.next.resource, found.next.bound) == (larger[0].resource, larger[0].bound)
         planted = [each.resource for each in larger if each.resource != "cpu"]
         assert then in (None, *planted[:1]), larger
@@ -214,35 +224,34 @@ BESIDE = ["database", "downstream"]
 
 def test_tomcat_threads_hold_platform_back_and_virtual_has_none(lab: Lab) -> None:
     planned = waiting("800ms", 100, 62.5, 125, "4800ms", settings=PLANTED, needs=BESIDE)
-    lab.explains(planned, held_back_by("tomcat-threads", 50, then="users"), held_back_by("users", 100))
+    lab.explains(planned, held_back_by("tomcat-threads", 50, then="load"), held_back_by("load", 100))
 
 
 def test_a_light_load_holds_both_back_itself(lab: Lab) -> None:
     planned = waiting("400ms", 10, 25, 25, "3200ms", settings=PLANTED, needs=BESIDE)
-    lab.explains(planned, held_back_by("users", 10), held_back_by("users", 10))
+    lab.explains(planned, held_back_by("load", 10), held_back_by("load", 10))
 
 
 def test_connections_of_the_database_hold_both_back(lab: Lab) -> None:
     planned = waiting("400ms", 16, 25, 25, "6400ms", "/stress/sleep", settings=PLANTED, needs=BESIDE)
-    lab.explains(planned, held_back_by("db-pool", 10, then="users"), held_back_by("db-pool", 10, then="users"))
+    lab.explains(planned, held_back_by("db-pool", 10, then="load"), held_back_by("db-pool", 10, then="load"))
 
 
 def test_connections_to_the_downstream_hold_both_back(lab: Lab) -> None:
     planned = waiting("400ms", 16, 25, 25, "6400ms", "/downstream", settings=PLANTED, needs=BESIDE)
-    lab.explains(planned, held_back_by("downstream", 10, then="users"), held_back_by("downstream", 10, then="users"))
+    lab.explains(planned, held_back_by("downstream", 10, then="load"), held_back_by("downstream", 10, then="load"))
 
 
 def test_an_executor_holds_both_back(lab: Lab) -> None:
     # Eight tasks are eight threads' work for one wait.
     planned = tiny(
         request={"path": "/fan-out", "query": {"tasks": "8", "duration": "400ms"}},
-        load={"users": 2},
+        load={"users": 2, "round": {"platform": "800ms", "virtual": "800ms"}},
         windows={"warmup_users": 2, "warmup_load": "1s", "measure": "8s"},
         settings=PLANTED,
         needs=BESIDE,
-        ideal={"platform": 2.5, "virtual": 2.5},
     )
-    lab.explains(planned, held_back_by("executor", 8, then="users"), held_back_by("executor", 8, then="users"))
+    lab.explains(planned, held_back_by("executor", 8, then="load"), held_back_by("executor", 8, then="load"))
 
 
 def test_what_no_metric_shows_is_unknown(lab: Lab) -> None:
@@ -253,9 +262,9 @@ def test_what_no_metric_shows_is_unknown(lab: Lab) -> None:
         assert 1 <= shortest / 0.4 < 1 / 0.9, "a request alone does not wait for a permit"
         assert 0.9 <= m.throughput * shortest / 10 <= 1 / 0.9, "under load the permits are the bound"
         found = laws.explain(m)
-        assert found.constraint.resource == "unknown", found
-        assert (found.constraint.bound, found.constraint.utilisation) == (None, None)
-        assert {bound.resource for bound in found.bounds} >= {"cpu", "connections", "users"}
+        assert found.bottleneck.resource == "unknown", found
+        assert (found.bottleneck.bound, found.bottleneck.utilisation) == (None, None)
+        assert {bound.resource for bound in found.bounds} >= {"cpu", "connections", "load"}
         assert max(bound.utilisation for bound in found.bounds) < 0.5, "no bound is anywhere near"
 
     # Few enough that fewer than half of the threads wait.
@@ -267,7 +276,7 @@ def test_connections_hold_both_back(lab: Lab) -> None:
     # 10 users wait in Tomcat's accept queue (100). A connection serves one request, or the first 20 would keep theirs.
     few = {"SERVER_TOMCAT_MAX_CONNECTIONS": "20", "SERVER_TOMCAT_MAX_KEEP_ALIVE_REQUESTS": "1"}
     planned = waiting("400ms", 30, 50, 50, "3600ms", settings=few)
-    connections = held_back_by("connections", 20, then="users")
+    connections = held_back_by("connections", 20, then="load")
     lab.explains(planned, connections, connections)
 
 
@@ -299,9 +308,9 @@ def test_carriers_hold_virtual_back_where_they_are_pinned(lab: Lab) -> None:
     )
 
     def pinned(m: Measured) -> None:
-        held_back_by("carriers", 1, then="users")(m)
+        held_back_by("carriers", 1, then="load")(m)
         (place, waits), *_ = m.trials[0].pinned.items()
         assert re.fullmatch(r"lab\.virtualthreads\.pinned\.\w+:\d+", place)
         assert waits == pytest.approx(m.trials[0].ok, rel=0.5), "one for each request"
 
-    lab.explains(planned, held_back_by("users", 2), pinned)
+    lab.explains(planned, held_back_by("load", 2), pinned)

@@ -1,4 +1,4 @@
-"""The named expressions, the rules made of them and the dashboards that draw them, on the data of a short real run."""
+"""The catalogue's metrics, the rules made of them and the dashboards, on the data of a short real run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import json
 import os
 import re
 import statistics
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,19 +16,16 @@ import pytest
 
 from tests.support.lab_call import TINY
 from tests.support.stalls import Stalls
-from vtlab import session
-from vtlab.analysis import gates, laws
+from vtlab import results, session
+from vtlab.analysis import checks, laws
 from vtlab.catalogue import rules
-from vtlab.catalogue.expressions import EXPRESSIONS
+from vtlab.catalogue.dashboards import substitute
+from vtlab.catalogue.metrics import WINDOW_METRICS
 from vtlab.model import experiment
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Trial
-from vtlab.targets.local.target import LocalTarget
+from vtlab.targets.local.target import LocalTarget, local_target
 from vtlab.targets.prometheus import Prometheus
-
-sys.path.insert(0, str(session.REPOSITORY / "grafana-dashboards"))
-
-import substitute
 
 pytestmark = [
     pytest.mark.real,
@@ -60,7 +56,7 @@ ABSENT = {
     "virtual": _DATABASE | _POOLS | of_resources("db-pool", "tomcat-threads"),
 }
 #: A block here has little warm-up, and one trial for each variant.
-NOT_HERE = {"trials complete", "warm-up levelled off"}
+NOT_HERE = {"trials complete", "warm-up cycles", "steady state"}
 
 
 @dataclass(frozen=True)
@@ -86,16 +82,17 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Measured]:
     planned = experiment.parse(json.dumps(document), str(TINY))
     folder = root / "run"
     folder.mkdir()
-    (folder / "experiment.json").write_text(json.dumps(planned.document()), encoding="utf-8")
-    with LocalTarget(folder, root, session.REPOSITORY) as target, contextlib.closing(Stalls()) as stalls:
+    results.write_experiment(folder, planned)
+    with local_target(folder, root, session.REPOSITORY) as target, contextlib.closing(Stalls()) as stalls:
         for attempt in range(1, 5):
             block = one_block(target, planned, attempt)
-            # As in a run, what the gates reject is measured again; two trials are too few for a run, and enough here.
-            rows = [row for row in gates.rows([block], planned) if not row["passed"] and row["name"] not in NOT_HERE]
-            if not rows and not stalls.disturbed([*block.single, *block.trials]):
+            # What the validity checks reject is measured again, as in a run. Two trials are enough here.
+            judged = checks.results([block], planned)
+            failed = [check for check in judged if not check.passed and check.name not in NOT_HERE]
+            if not failed and not stalls.disturbed([*block.single, *block.trials]):
                 break
-        assert not rows
-        with Prometheus(target._prometheus_server().url) as client:
+        assert not failed
+        with Prometheus(target.prometheus.url) as client:
             found = Measured(planned, block, client)
             await_rules(found, max(trial.drained for trial in block.trials) + 2000)
             yield found
@@ -118,9 +115,9 @@ def run_id(attempt: int) -> str:
 
 def one_block(target: LocalTarget, planned: Experiment, attempt: int) -> Block:
     # A run each: what a rejected attempt measured is not this one's.
-    target._run_id = run_id(attempt)
-    instances = target.start(planned, 1, attempt)
-    found = target.load(order=VARIANTS, warmup_cycles=3, single="4s")
+    target.run_id = run_id(attempt)
+    started = target.start(planned, 1, attempt)
+    found = started.load(order=VARIANTS, warmup_cycles=3, single="4s")
     return Block(
         block=1,
         attempt=attempt,
@@ -129,7 +126,7 @@ def one_block(target: LocalTarget, planned: Experiment, attempt: int) -> Block:
         warmup=found.warmup,
         single=found.single,
         trials=found.trials,
-        instances=instances,
+        instances=started.instances,
     )
 
 
@@ -149,9 +146,9 @@ def test_what_is_recorded_is_what_a_trials_window_says(measured: Measured, varia
     afterwards = measured.client.window(variant, at - span, at)
 
     absent = set()
-    for name, each in EXPRESSIONS.items():
-        labels = "".join(f',{key}="{value}"' for key, value in each.labels.items())
-        recorded = measured.client.evaluate(f'{each.record}{{variant="{variant}"{labels}}}', at)
+    for name, metric in WINDOW_METRICS.items():
+        labels = "".join(f',{key}="{value}"' for key, value in metric.labels.items())
+        recorded = measured.client.evaluate(f'{metric.recorded_as("window")}{{variant="{variant}"{labels}}}', at)
         if recorded is None and afterwards[name] is None:
             absent.add(name)
             continue
@@ -194,17 +191,17 @@ def test_the_ratio_is_that_of_the_windows(measured: Measured) -> None:
     assert slower == pytest.approx(virtual.latency.p99 / platform.latency.p99, rel=0.2)
 
 
-@pytest.mark.parametrize(("variant", "resource"), [("platform", "tomcat-threads"), ("virtual", "users")])
+@pytest.mark.parametrize(("variant", "resource"), [("platform", "tomcat-threads"), ("virtual", "load")])
 def test_dashboards_and_verdict_name_the_same_constraint(measured: Measured, variant: str, resource: str) -> None:
     explained = laws.explain(laws.measured([measured.block], measured.planned, variant))
-    assert explained.constraint.resource == resource
+    assert explained.bottleneck.resource == resource
     trial = trial_of(measured, variant)
     (seen,) = measured.query(f'vtlab:constraint:ratio{{variant="{variant}"}}', trial.end - 1000)
     every = measured.query(f'vtlab:utilization:ratio{{variant="{variant}"}}', trial.end - 1000)
     assert seen["metric"]["resource"] == resource, (every, measured.block.single)  # type: ignore[index]
     # Of the CPU a cold JVM takes less and less: the last 15 s are not the whole window. Nor are they of what is sampled
     # once a second; over the same seconds rules and vtlab are compared above.
-    held = {"tomcat-threads", "connections", "users"}
+    held = {"tomcat-threads", "connections", "load"}
     bounds = [each for each in explained.bounds if each.resource in held]
     assert {each.resource for each in bounds} == held - ({"tomcat-threads"} if variant == "virtual" else set())
     for bound in bounds:

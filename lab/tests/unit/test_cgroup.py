@@ -153,9 +153,9 @@ def test_without_root_systemd_sets_the_limit(tmp_path: Path) -> None:
 
 
 def test_doctor_tries_a_limit_before_it_calls_it_ok(tmp_path: Path) -> None:
-    assert doctor.limits(user(tmp_path, Commands())).said == "by systemd-run --user --scope"
+    assert doctor.limits(user(tmp_path, Commands())).state == "by systemd-run --user --scope"
     refused = doctor.limits(user(tmp_path, Commands(1, err="Failed to connect to bus\n")))
-    assert "systemd-run --user cannot set a CPU limit: Failed to connect to bus" in refused.said
+    assert "systemd-run --user cannot set a CPU limit: Failed to connect to bus" in refused.state
     assert "run as root" in refused.fix
 
 

@@ -18,7 +18,7 @@ from tests.support.lab_call import TINY, vtlab
         (["run", "blocking", "--cpu", "0"], 2, "not above 0"),
         (["run", "blocking", "--cpu", "-1"], 2, "not above 0"),
         (["run", "blocking", "--cpu", "0.005"], 2, "no limit below 0.01"),
-        (["run", "blocking", "--cpu", "many"], 2, "no number of cores"),
+        (["run", "blocking", "--cpu", "many"], 2, "not a number of cores"),
         (["run", "blocking", "--cpu", ","], 2, "names no limit"),
         (["run", "blocking", "--cpu", "4096"], 2, "above this machine's"),
         (["run", "blocking", "--blocks", "0"], 2, "at least one block"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,16 +12,11 @@ from typing import Any
 import pytest
 
 from vtlab import session
-from vtlab.catalogue import expressions, rules
+from vtlab.catalogue import rules
+from vtlab.catalogue.dashboards import frame, style, substitute
 from vtlab.host import tools
 
 FOLDER = session.REPOSITORY / "grafana-dashboards"
-sys.path.insert(0, str(FOLDER))
-
-import frame  # noqa: E402
-import style  # noqa: E402
-import substitute  # noqa: E402
-
 DOCUMENTS = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
 VARIABLES = ["datasource", "namespace", "experiment", "run", "variants"]
 VALUES: substitute.Values = {
@@ -38,9 +32,9 @@ each_dashboard = pytest.mark.parametrize("name", DOCUMENTS)
 
 def panels(name: str) -> list[dict[str, Any]]:
     """Those that draw something, of closed rows too."""
-    every = DOCUMENTS[name]["panels"]
-    inner = [panel for row in every for panel in row.get("panels", ())]
-    return [panel for panel in [*every, *inner] if panel["type"] != "row"]
+    top_level = DOCUMENTS[name]["panels"]
+    inner = [panel for row in top_level for panel in row.get("panels", ())]
+    return [panel for panel in [*top_level, *inner] if panel["type"] != "row"]
 
 
 PANELS = [
@@ -69,7 +63,7 @@ def overrides(panel: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
         (
             override["matcher"]["id"],
             override["matcher"]["options"],
-            {each["id"]: each.get("value") for each in override["properties"]},
+            {item["id"]: item.get("value") for item in override["properties"]},
         )
         for override in panel["fieldConfig"].get("overrides", ())
     ]
@@ -78,7 +72,7 @@ def overrides(panel: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
 # --- the files ---------------------------------------------------------------
 
 
-def test_are_the_four() -> None:
+def test_the_four_dashboards_exist() -> None:
     assert {name: document["uid"] for name, document in DOCUMENTS.items()} == {
         "comparison": "vtlab-comparison",
         "jvm": "vtlab-jvm",
@@ -96,7 +90,7 @@ def test_says_that_it_is_generated(name: str) -> None:
 
 
 @each_dashboard
-def test_is_no_other_grafanas(name: str) -> None:
+def test_no_grafana_ids_are_exported(name: str) -> None:
     """No numeric id, no version: a Grafana gives these itself."""
     document = DOCUMENTS[name]
     assert document.get("id") is None
@@ -143,18 +137,18 @@ def test_variables_are_the_same(name: str) -> None:
 
 
 def test_variables() -> None:
-    variables = {each["name"]: each for each in DOCUMENTS["comparison"]["templating"]["list"]}
+    variables = {variable["name"]: variable for variable in DOCUMENTS["comparison"]["templating"]["list"]}
     assert variables["datasource"]["query"] == "prometheus"
     # Series of a run on this machine have no namespace: only this matches them, too.
     assert variables["namespace"]["allValue"] == variables["experiment"]["allValue"] == ".*"
-    assert [name for name, each in variables.items() if each.get("multi")] == ["variants"]
+    assert [name for name, variable in variables.items() if variable.get("multi")] == ["variants"]
     # The newest run: names begin with the time.
     assert variables["run"]["sort"] == 2
     assert not variables["run"].get("includeAll")
     for name in ("namespace", "experiment", "variants"):
         assert variables[name]["current"]["value"] == "$__all"
-    for each in variables.values():
-        assert each.get("refresh", 2) == 2, "a new run must show up"
+    for variable in variables.values():
+        assert variable.get("refresh", 2) == 2, "a new run must show up"
 
 
 @each_dashboard
@@ -169,11 +163,11 @@ def test_uses_no_variable_that_there_is_not(name: str) -> None:
 def test_datasource_is_the_variable_everywhere(name: str) -> None:
     document = DOCUMENTS[name]
     wanted = {"type": "prometheus", "uid": "${datasource}"}
-    assert all(found == wanted for found in values_of(document, "datasource"))
+    assert all(source == wanted for source in values_of(document, "datasource"))
     for panel in panels(name):
         for target in panel["targets"]:
             assert target["datasource"] == wanted
-    assert [each["datasource"] for each in document["annotations"]["list"]] == [wanted]
+    assert [annotation["datasource"] for annotation in document["annotations"]["list"]] == [wanted]
 
 
 # --- each panel --------------------------------------------------------------
@@ -221,14 +215,15 @@ def test_figures_are_of_the_whole_run(panel: dict[str, Any]) -> None:
 @each_panel
 def test_colours_are_the_variants(panel: dict[str, Any]) -> None:
     """The same in every panel, and no other series' one."""
-    found = overrides(panel)
-    colours = {what: each["color"]["fixedColor"] for _, what, each in found if each.get("color", {}).get("fixedColor")}
+    of_series = overrides(panel)
+    fixed = {name: properties.get("color", {}).get("fixedColor") for _, name, properties in of_series}
+    colours = {name: colour for name, colour in fixed.items() if colour}
     if panel["type"] != "table":
         for variant, colour in style.VARIANTS.items():
             matching = [
-                colours[what]
-                for kind, what, _ in found
-                if kind == "byRegexp" and what in colours and re.search(what.strip("/"), variant)
+                colours[name]
+                for kind, name, _ in of_series
+                if kind == "byRegexp" and name in colours and re.search(name.strip("/"), variant)
             ]
             # The last one counts. (Alerts have a colour of their own, whatever they are called.)
             counts = matching[:-1] if panel["title"] == "Warnings" else matching
@@ -241,7 +236,6 @@ def test_colours_differ() -> None:
     assert len(set(style.VARIANTS.values())) == len(style.VARIANTS)
     for names in (style.RESOURCES, style.STATES):
         assert len(set(names.values())) == len(names)
-    assert style.RESOURCES.keys() == expressions.UTILIZATION.keys()
 
 
 @each_panel
@@ -255,7 +249,7 @@ def test_bands_show_when_trials_are_measured(panel: dict[str, Any]) -> None:
         return
     (band,) = bands
     ((_, _, properties),) = [
-        each for each in overrides(panel) if each[0] == "byFrameRefID" and each[1] == band["refId"]
+        override for override in overrides(panel) if override[0] == "byFrameRefID" and override[1] == band["refId"]
     ]
     assert properties["custom.axisPlacement"] == "hidden"
     assert (properties["min"], properties["max"]) == (0, 1)
@@ -272,18 +266,18 @@ def test_every_query_parses(tmp_path: Path) -> None:
         for query in substitute.expanded(document, VALUES, 1800)
     }
     for name, document in DOCUMENTS.items():
-        for each in document["annotations"]["list"]:
-            queries[f"{name} / {each['name']}"] = substitute.filled(each["expr"], VALUES)
-    every = [
+        for annotation in document["annotations"]["list"]:
+            queries[f"{name} / {annotation['name']}"] = substitute.filled(annotation["expr"], VALUES)
+    rules_of_queries = [
         {"record": "dashboard:query", "expr": promql, "labels": {"of": of}} for of, promql in sorted(queries.items())
     ]
     file = tmp_path / "queries.json"
-    file.write_text(json.dumps({"groups": [{"name": "dashboards", "rules": every}]}), encoding="utf-8")
+    file.write_text(json.dumps({"groups": [{"name": "dashboards", "rules": rules_of_queries}]}), encoding="utf-8")
 
     promtool = tools.find_promtool(session.REPOSITORY).path
     done = subprocess.run([promtool, "check", "rules", file], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr + done.stdout
-    assert f"{len(every)} rules found" in done.stdout
+    assert f"{len(rules_of_queries)} rules found" in done.stdout
 
 
 def test_recorded_series_exist() -> None:

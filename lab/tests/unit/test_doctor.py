@@ -32,8 +32,8 @@ def test_a_missing_need_is_no_missing_prerequisite(tmp_path: Path, monkeypatch: 
     ):
         found = finding(name, tmp_path)
         assert found.optional
-        assert found.said.startswith("no ")
-        assert found.said.endswith(said)
+        assert found.state.startswith("no ")
+        assert found.state.endswith(said)
         assert fix in found.fix
         screen = io.StringIO()
         doctor.examine([found], Console(file=screen, width=1000))

@@ -22,9 +22,12 @@ def changed(**paths: Any) -> str:
         *parents, key = path.split("__")
         place = data
         for parent in parents:
-            place = place[parent]
+            place = place.setdefault(parent, {})
         place[key] = value
     return json.dumps(data)
+
+
+OLD_WINDOWS = {"warmup_users": 1, "warmup_load": "1s", "spread": "1s", "measure": "1s"}
 
 
 @pytest.mark.parametrize("name", experiment.names(session.EXPERIMENTS))
@@ -49,10 +52,16 @@ def test_the_experiments_of_the_issue_are_there() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{", "no valid JSON"),
+        ("{", "not valid JSON"),
         ("[]", "the file"),
         (changed(userz=3), "userz: unknown key"),
-        (changed(windows__drain=False), "windows.drain: false needs windows.trials: 1 and closed load"),
+        (changed(windows__wait_for_answers=False), "windows.wait_for_answers: false needs windows.trials: 1"),
+        (changed(ideal={"platform": 200}), "ideal: its new name is expected, for reports; load.round, which paces"),
+        (changed(windows__spread="1s"), "windows.spread: its new name is windows.ramp_up"),
+        (changed(windows__measure_of={}), "windows.measure_of: its new name is windows.measure_by_variant"),
+        (changed(windows__drain=False), "windows.drain: its new name is windows.wait_for_answers"),
+        (changed(windows=OLD_WINDOWS), "windows.spread: its new name is windows.ramp_up"),
+        (changed(publication={}), "publication: publications are in lab/publications/NNN.json now"),
         (changed(load__userz=3), "load.userz: unknown key"),
         (changed(load__users=-5), "load.users: Input should be greater than 0"),
         (changed(load__users=0), "load.users: Input should be greater than 0"),
@@ -63,9 +72,9 @@ def test_the_experiments_of_the_issue_are_there() -> None:
         (changed(limits__memory="lots"), "limits.memory"),
         (changed(windows__measure="soon"), "windows.measure"),
         (changed(windows__measure="0s"), "windows.measure must be above 0"),
-        (changed(windows__measure_of={"green": "5s"}), "windows.measure_of names 'green'"),
-        (changed(windows__measure_of={"virtual": "0s"}), "windows.measure_of.virtual must be above 0"),
-        (changed(windows__spread="0s"), "windows.spread must be above 0"),
+        (changed(windows__measure_by_variant={"green": "5s"}), "windows.measure_by_variant names 'green'"),
+        (changed(windows__measure_by_variant={"virtual": "0s"}), "windows.measure_by_variant.virtual must be above 0"),
+        (changed(windows__ramp_up="0s"), "windows.ramp_up must be above 0"),
         (changed(windows__warmup_load="0s"), "windows.warmup_load must be above 0"),
         (changed(load={"model": "open", "rate": 100, "users": 50}), "load.users must be at least 750"),
         (changed(windows__max_cycles=3, windows__warmup_cycles=5), "below windows.warmup_cycles"),
@@ -73,7 +82,10 @@ def test_the_experiments_of_the_issue_are_there() -> None:
         (changed(variants=["platform", "platform"]), "must differ"),
         (changed(variants=["platform"]), "variants"),
         (changed(primary="latency_p99"), "latency needs open load"),
-        (changed(ideal={"green": 3}), "not among the variants"),
+        (changed(expected={"green": 3}), "expected names 'green', which is not among the variants"),
+        (changed(expected={"virtual": 0}), "expected.virtual must be above 0"),
+        (changed(load__round={"green": "1s"}), "load.round names 'green'"),
+        (changed(load__round={"virtual": "0s"}), "load.round.virtual must be above 0"),
         (changed(variants=["platform", "Virtual_21"]), "must be lower case"),
         (changed(properties={"green": {"threads": "virtual"}}), "properties names 'green'"),
         (changed(properties={"virtual": {"threads": "platform"}}), "properties.virtual.threads must be 'virtual'"),
@@ -92,7 +104,7 @@ def test_what_is_wrong_is_named_with_the_file(text: str, said: str) -> None:
 def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
     path = tmp_path / "mine.json"
     path.write_bytes(b'{"name": "\xff"}')
-    with pytest.raises(BadInput, match=r"mine\.json: no UTF-8 at byte 10"):
+    with pytest.raises(BadInput, match=r"mine\.json: not valid UTF-8 at byte 10"):
         experiment.load(str(path), session.EXPERIMENTS)
 
 
@@ -105,9 +117,8 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
 
 def test_a_variants_properties_are_what_makes_it() -> None:
     own = {"threads": "virtual", "java": 21, "settings": {"LAB_DATABASE_DRIVER": "8.0.33"}}
-    found = experiment.parse(
-        changed(variants=["platform", "virtual-jdk21"], properties={"virtual-jdk21": own}, ideal={}), "here"
-    )
+    variants, properties = ["platform", "virtual-jdk21"], {"virtual-jdk21": own}
+    found = experiment.parse(changed(variants=variants, properties=properties, expected={}, load__round={}), "here")
     assert found.environment_of("platform") == {"SPRING_THREADS_VIRTUAL_ENABLED": "false"}
     assert found.environment_of("virtual-jdk21") == {
         "SPRING_THREADS_VIRTUAL_ENABLED": "true",
@@ -117,12 +128,3 @@ def test_a_variants_properties_are_what_makes_it() -> None:
     assert experiment.parse(json.dumps(found.document()), "there") == found
     with pytest.raises(KeyError):
         found.properties_of("green")
-
-
-def test_a_publication_names_variants_of_the_experiment() -> None:
-    figure = {"said": "1/s", "throughput": 1}
-    publication = {"number": "009", "title": "t", "setting": "s", "explanation": "e", "figures": {"green": figure}}
-    with pytest.raises(BadInput, match=r"publication\.figures names 'green'"):
-        experiment.parse(changed(publication=publication), "here")
-    with pytest.raises(BadInput, match=r"publication\.number"):
-        experiment.parse(changed(publication={**publication, "number": "9", "figures": {}}), "here")

@@ -14,7 +14,7 @@ from vtlab.targets import k6
 def call(**changes: object) -> k6.Call:
     values: dict[str, object] = {
         "script": Path("/lab/k6/block.ts"),
-        "experiment": Path("/run/experiment.json"),
+        "experiment": Path("/run/plan.json"),
         "targets": {"platform": "http://127.0.0.1:1", "virtual": "http://127.0.0.1:2"},
         "order": ["platform", "virtual"],
         "warmup_cycles": 0,
@@ -37,12 +37,13 @@ def test_the_command_says_everything() -> None:
     assert command[-1] == "/lab/k6/block.ts"
     assert command[command.index("-o") + 1] == "experimental-prometheus-rw"
     assert given(command) == {
-        "EXPERIMENT": "/run/experiment.json",
+        "EXPERIMENT": "/run/plan.json",
         "TARGETS": '{"platform":"http://127.0.0.1:1","virtual":"http://127.0.0.1:2"}',
         "ORDER": "platform,virtual",
         "WARMUP_CYCLES": "0",
         "SINGLE": "5s",
         "POSITION": "1",
+        "WAIT_FOR_ANSWERS": "true",
         "RUN_ID": "r",
         "BLOCK": "3",
         "DOCUMENT": "/run/k6/d.json",
@@ -50,15 +51,24 @@ def test_the_command_says_everything() -> None:
 
 
 def test_a_last_trial_has_its_number_and_gives_up_what_is_unanswered() -> None:
-    values = given(k6.command(Path("k6"), call(order=["virtual"], position=2, drain=False)))
-    assert (values["ORDER"], values["POSITION"], values["DRAIN"]) == ("virtual", "2", "false")
+    values = given(k6.command(Path("k6"), call(order=["virtual"], position=2, wait_for_answers=False)))
+    assert (values["ORDER"], values["POSITION"], values["WAIT_FOR_ANSWERS"]) == ("virtual", "2", "false")
 
 
 def test_warm_up_alone_has_an_empty_order_and_no_single_phase() -> None:
     values = given(k6.command(Path("k6"), call(order=[], warmup_cycles=2)))
     assert values["ORDER"] == ""
     assert values["WARMUP_CYCLES"] == "2"
-    assert "SINGLE" not in values
+    assert values["SINGLE"] == "0s"
+
+
+def test_the_length_of_a_block_is_what_the_plan_of_k6_says(tmp_path: Path) -> None:
+    inspected = json.dumps({"scenarios": {"users": {"env": {"BLOCK_SECONDS": "93"}}}})
+    tool = tmp_path / "k6"
+    for output, seconds in ((inspected, 93.0), ("{}", None), ("level=error", None)):
+        tool.write_text(f"#!/bin/sh\n[ $1 = inspect ] && cat <<'EOF'\n{output}\nEOF\n", encoding="utf-8")
+        tool.chmod(0o755)
+        assert k6.block_seconds(tool, Path("block.ts"), Path("plan.json"), ["platform"]) == seconds
 
 
 def test_the_environment_sends_native_histograms_and_nothing_home() -> None:

@@ -5,9 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.test_kubernetes_target import WHERE, FakeCluster
+from vtlab import session
 from vtlab.doctor import Finding
+from vtlab.model.experiment import load
 from vtlab.targets.kubernetes import doctor, forward
 from vtlab.targets.kubernetes.cluster import MONITORING_RIGHTS, RIGHTS, Right
+
+#: The last wants another CPU limit than the release has.
+EXPERIMENTS = [load(name, session.EXPERIMENTS) for name in ("blocking", "cpu", "blocking-100ms")]
 
 
 class Allowing(FakeCluster):
@@ -26,14 +31,17 @@ class Allowing(FakeCluster):
 def findings(monkeypatch: pytest.MonkeyPatch, refused: set[tuple[Right, str]]) -> dict[str, Finding]:
     monkeypatch.setattr(doctor, "Cluster", lambda _: Allowing(refused))
     monkeypatch.setattr(forward, "kubectl", lambda: "/bin/kubectl")
-    return {each.name: each for each in doctor.findings(WHERE)}
+    return {each.name: each for each in doctor.findings(WHERE, EXPERIMENTS)}
 
 
 def test_nothing_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     found = findings(monkeypatch, set())
-    assert list(found) == ["kubectl", "cluster", "rights", "the lab", "Prometheus (p:9090)"]
+    assert list(found) == ["kubectl", "cluster", "rights", "the lab", "experiments", "Prometheus (p:9090)"]
     assert [each.name for each in found.values() if each.fix] == []
-    assert "namespace m" in found["Prometheus (p:9090)"].said
+    assert found["experiments"].state == (
+        "the release is set up for blocking, cpu; for any other vtlab run says what to set"
+    )
+    assert "namespace m" in found["Prometheus (p:9090)"].state
 
 
 def test_every_missing_right_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,9 +51,9 @@ def test_every_missing_right_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         {(each, "ns") for each in RIGHTS if each != cron_jobs} | {(each, "m") for each in MONITORING_RIGHTS},
     )
     for right in RIGHTS:
-        assert (f"{right}" in found["rights"].said) == (right != cron_jobs)
+        assert (f"{right}" in found["rights"].state) == (right != cron_jobs)
     for right in MONITORING_RIGHTS:
-        assert f"{right}" in found["Prometheus (p:9090)"].said
+        assert f"{right}" in found["Prometheus (p:9090)"].state
     assert "Role lab-runner " in found["rights"].fix
     assert "Role lab-runner-ns " in found["Prometheus (p:9090)"].fix
     assert "the lab" not in found, "it would only repeat that"
@@ -54,5 +62,5 @@ def test_every_missing_right_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_prometheus_cannot_be_told_without_the_cron_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     found = findings(monkeypatch, {(Right("list", "batch/cronjobs"), "ns")})
     assert list(found) == ["kubectl", "cluster", "rights", "the lab", "Prometheus"]
-    assert "cannot be told without the right to list batch/cronjobs" in found["Prometheus"].said
+    assert "cannot be told without the right to list batch/cronjobs" in found["Prometheus"].state
     assert "Role lab-runner " in found["Prometheus"].fix

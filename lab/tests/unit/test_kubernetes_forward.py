@@ -87,7 +87,7 @@ def test_a_kubectl_that_was_killed_is_started_again_by_the_next_request(start: S
     assert first is not None
     os.kill(first.pid, signal.SIGKILL)
     end = time.monotonic() + 10
-    while first.ended() is None and time.monotonic() < end:
+    while first.exit_description() is None and time.monotonic() < end:
         time.sleep(0.01)
     assert client.get(f"{way.url}/ready").status_code == 200
     assert way._process is not None
@@ -96,7 +96,7 @@ def test_a_kubectl_that_was_killed_is_started_again_by_the_next_request(start: S
     calls = (tmp_path / "log").read_text(encoding="utf-8").splitlines()
     assert calls == [f"--context here -n m port-forward svc/p {port}:9090"] * 2
     client.close()
-    assert way._process.ended() is not None, "kubectl ends with it"
+    assert way._process.exit_description() is not None, "kubectl ends with it"
 
 
 @pytest.mark.parametrize("url", ["", "http://prometheus:9090/api/v1/write", "http://10.0.0.1/write"])

@@ -53,7 +53,7 @@ def test_the_job_is_the_cron_jobs_with_the_runs_own_settings() -> None:
     env = {each["name"]: each for each in k6["env"]}
     assert len(env) == len(k6["env"]), "no name twice"
     assert env["RUN_ID"] == {"name": "RUN_ID", "value": "r"}
-    assert env["EXPERIMENT"]["value"] == "/experiment/experiment.json"
+    assert env["EXPERIMENT"]["value"] == "/experiment/plan.json"
     assert k6["command"][:2] == ["/bin/sh", "-c"]
     assert k6["command"][2].replace("$$", "$") == job.SAMPLER, "as the kubelet hands it on"
     assert k6["command"][-3:] == ["k6", "run", "/k6/block.ts"]
@@ -66,8 +66,6 @@ def test_the_template_is_the_experiments_own_or_any() -> None:
     assert job.template([other, CRON_JOB], "cpu") is CRON_JOB
     assert job.template([other, CRON_JOB], "tiny") is other
     assert job.template([], "tiny") is None
-    assert job.template([other, CRON_JOB], "tiny", own=True) is None
-    assert job.template([other, CRON_JOB], "cpu", own=True) is CRON_JOB
 
 
 def test_where_k6_pushes_to_is_read_from_it() -> None:

@@ -13,7 +13,7 @@ from tests.unit.test_kubernetes_job import CRON_JOB
 from vtlab import session
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.host import processes
-from vtlab.model.experiment import load
+from vtlab.model.experiment import Properties, load
 from vtlab.targets.kubernetes import forward, job, release, target
 from vtlab.targets.kubernetes.cluster import NotFound, Where
 
@@ -207,17 +207,31 @@ def test_a_lab_that_is_not_installed_is_said(cluster: FakeCluster) -> None:
         release.facts(WHERE, BLOCKING)
     cluster.deployments["lab-virtual"] = deployment("true")
     cluster.cron = []
-    with pytest.raises(PrerequisiteMissing, match="no CronJob for k6"):
+    with pytest.raises(PrerequisiteMissing, match="no CronJob of k6"):
         release.facts(WHERE, BLOCKING)
 
 
 def test_an_experiment_that_needs_what_is_off_is_refused(cluster: FakeCluster) -> None:
     needy = BLOCKING.model_copy(update={"name": "needy", "needs": ["database"]})
-    with pytest.raises(PrerequisiteMissing, match="no CronJob for needy, which needs database,") as caught:
+    with pytest.raises(PrerequisiteMissing, match="needy needs database, which the release lab does not") as caught:
         release.facts(WHERE, needy)
     assert "--set database.enabled=true" in caught.value.fix
-    cluster.cron[0]["metadata"]["labels"]["experiment"] = "needy"
-    assert release.facts(WHERE, needy).versions["k6"] == "k6:1"
+    for name in ("platform", "virtual"):
+        give(cluster, name, **BESIDE)
+    assert release.facts(WHERE, needy).versions["k6"] == "k6:1", "by the CronJob of another experiment"
+
+
+def test_a_variant_on_another_jdk_than_the_experiments_is_refused(tmp_path: Path) -> None:
+    made_by_java = BLOCKING.model_copy(
+        update={"properties": {"virtual": Properties.model_validate({"threads": "virtual", "java": 21})}}
+    )
+    running = target.KubernetesTarget(tmp_path, tmp_path, WHERE, "run")
+    for version in ("21.0.8", "21+35", "21"):
+        running._refuse_other_java(made_by_java, "virtual", version)
+    running._refuse_other_java(made_by_java, "platform", "25.0.1")
+    with pytest.raises(BadInput, match=r"virtual: it runs on Java 25\.0\.1, the experiment says 21") as caught:
+        running._refuse_other_java(made_by_java, "virtual", "25.0.1")
+    assert "variants.virtual.image.tag=" in caught.value.fix
 
 
 class Pressed:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from vtlab import session
 from vtlab.errors import BadInput
 from vtlab.model import units
-from vtlab.model.experiment import load, names, parse
+from vtlab.model.experiment import ClosedLoad, load, names, parse
 from vtlab.planning import plan
 
 
@@ -40,7 +40,9 @@ def test_each_cpu_limit_makes_a_run_of_its_own() -> None:
 def test_an_aa_run_has_the_same_variant_twice() -> None:
     same = plan.identical(load("blocking", session.EXPERIMENTS), "platform")
     assert same.variants == ["platform-a", "platform-b"]
-    assert same.ideal == {"platform-a": 200, "platform-b": 200}
+    assert same.expected == {"platform-a": 200, "platform-b": 200}
+    assert isinstance(same.load, ClosedLoad)
+    assert same.load.round == {"platform-a": "5s", "platform-b": "5s"}
     assert {same.window_of(name) for name in same.variants} == {"5s"}
     with pytest.raises(BadInput, match="unknown variant 'green'"):
         plan.identical(same, "green")
@@ -48,14 +50,13 @@ def test_an_aa_run_has_the_same_variant_twice() -> None:
 
 @pytest.mark.parametrize("name", names(session.EXPERIMENTS))
 def test_an_aa_run_is_stored_as_a_valid_experiment(name: str) -> None:
-    # A publication's figures are those of variants that it does not have.
     same = plan.identical(load(name, session.EXPERIMENTS), "platform")
     assert parse(json.dumps(same.document()), name).variants == ["platform-a", "platform-b"]
 
 
 def test_an_aa_run_keeps_the_window_of_its_variant() -> None:
     blocking = load("blocking", session.EXPERIMENTS)
-    windows = blocking.windows.model_copy(update={"measure_of": {"platform": "20s"}})
+    windows = blocking.windows.model_copy(update={"measure_by_variant": {"platform": "20s"}})
     same = plan.identical(blocking.model_copy(update={"windows": windows}), "platform")
     assert {same.window_of(name) for name in same.variants} == {"20s"}
 
@@ -69,14 +70,14 @@ def test_durations_are_read_as_they_are_written(value: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "5", "s", "-5s", "5 s", "5d", "1e3s", "5S"])
 def test_anything_else_is_no_duration(text: str) -> None:
-    with pytest.raises(ValueError, match="no duration"):
+    with pytest.raises(ValueError, match="is not a duration"):
         units.seconds(text)
 
 
 def test_memory_sizes() -> None:
     assert units.size("512Mi") == 512 * 1024**2
     assert units.size("384m") == 384 * 1024**2
-    with pytest.raises(ValueError, match="no memory size"):
+    with pytest.raises(ValueError, match="is not a memory size"):
         units.size("1T")
 
 

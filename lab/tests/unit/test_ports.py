@@ -23,10 +23,10 @@ def test_a_taken_port_is_named_with_its_holder() -> None:
         held.bind((ports.HOST, 0))
         held.listen()
         port = held.getsockname()[1]
-        assert ports.holder(port) == os.getpid()
+        assert ports.listening_pid(port) == os.getpid()
         with pytest.raises(PrerequisiteMissing, match=f"port {port}, asked for by the test, is taken by the process"):
             ports.require_free(port, "the test")
-    assert ports.holder(port) is None
+    assert ports.listening_pid(port) is None
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def test_a_child_runs_detached_and_is_on_record(tmp_path: Path, monkeypatch: pyt
             log=tmp_path / "logs" / "child.log",
         )
         until(lambda: "said" in child.last_lines())
-        assert child.ended() is None
+        assert child.exit_description() is None
         assert os.getsid(child.pid) == child.pid
         assert "JAVA_TOOL" not in child.log.read_text(encoding="utf-8")
         lines = [json.loads(line) for line in ledger.path.read_text(encoding="utf-8").splitlines()]
@@ -50,12 +50,12 @@ def test_how_a_child_ended(tmp_path: Path) -> None:
     with Ledger(tmp_path) as ledger:
         log = tmp_path / "log"
         quits = ledger.start(["/bin/sh", "-c", "exit 3"], role="a", log=log)
-        until(quits.ended)
-        assert quits.ended() == "exit code 3"
+        until(quits.exit_description)
+        assert quits.exit_description() == "exit code 3"
         killed = ledger.start(["sleep", "60"], role="b", log=log)
         os.kill(killed.pid, signal.SIGKILL)
-        until(killed.ended)
-        assert killed.ended() == "exit code 137 (killed)"
+        until(killed.exit_description)
+        assert killed.exit_description() == "exit code 137 (killed)"
         deaf = ledger.start(
             ["/bin/sh", "-c", "trap '' TERM; echo deaf; while :; do sleep 0.1; done"], role="c", log=log
         )
@@ -63,7 +63,7 @@ def test_how_a_child_ended(tmp_path: Path) -> None:
         begun = time.monotonic()
         deaf.stop(0.3)
         assert time.monotonic() - begun >= 0.3, "it was asked first"
-        assert deaf.ended() == "exit code 137 (killed)", "and killed then"
+        assert deaf.exit_description() == "exit code 137 (killed)", "and killed then"
 
 
 PARENT = """

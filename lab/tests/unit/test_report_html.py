@@ -40,7 +40,7 @@ RUNS: dict[str, Run] = {
     "cpu": builders.run(builders.cpu()),
     "inconclusive": builders.run(noise=0.15, ratio=1.1),
     "no-series": builders.run(with_series=False),
-    "aa": builders.run(builders.experiment(variants=["virtual-a", "virtual-b"], ideal=None)),
+    "aa": builders.run(builders.experiment(variants=["virtual-a", "virtual-b"], expected=None)),
     "unlimited": builders.run(cpu_limited=False),
 }
 
@@ -124,7 +124,7 @@ def test_places_where_threads_were_pinned_are_listed_most_first() -> None:
     for trial in windows:
         trial.pinned = {"a.Rare:1": 2 * trial.window, "b.Often:<2>": 3 * trial.window}
     windows[0].pinned["c.Once:3"] = windows[0].window
-    analysis = verdict.analyse(run)
+    analysis = builders.analysed(run)
     assert list(analysis.verdict.variants["virtual"].pinned.items()) == [
         ("b.Often:<2>", pytest.approx(3)),
         ("a.Rare:1", pytest.approx(2)),

@@ -55,7 +55,7 @@ def test_a_command_cannot_end_its_code_block() -> None:
 def test_no_control_characters_without_a_terminal() -> None:
     text = shown(Console(file=io.StringIO(), width=40, soft_wrap=True), "full")
     assert "\x1b" not in text
-    assert "held back by its 200 Tomcat threads" in text
+    assert "limited by its 200 Tomcat threads" in text
 
 
 def test_lines_are_wrapped_with_their_indent_in_a_terminal() -> None:
@@ -67,9 +67,9 @@ def test_lines_are_wrapped_with_their_indent_in_a_terminal() -> None:
 
 
 def test_the_environment_says_which_variants_have_other_windows_and_only_of_those_shown() -> None:
-    windows = {"warmup_users": 200, "warmup_load": "6s", "measure": "5s", "measure_of": {"virtual": "20s"}}
+    windows = {"warmup_users": 200, "warmup_load": "6s", "measure": "5s", "measure_by_variant": {"virtual": "20s"}}
     exp = builders.experiment(windows=windows)
-    analysis = verdict.analyse(builders.run(exp, blocks=3))
+    analysis = builders.analysed(builders.run(exp, blocks=3))
     assert "| measured window | 5s, virtual 20s |" in markdown.render([analysis])
     other = analysis.run.experiment.model_copy(update={"variants": ["platform", "platform-b"]})
     assert sections.windows(other) == "5s"

@@ -15,10 +15,12 @@ from tests.support import builders
 from tests.support.lab_call import vtlab
 from tests.unit.test_results import stored
 from vtlab import cli, reproductions, session
-from vtlab.analysis import verdict
 from vtlab.errors import BadInput, LabError
 from vtlab.model import experiment, units
+from vtlab.model import publication as publications
 from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.model.publication import Publication
+from vtlab.planning import plan
 from vtlab.report import html
 from vtlab.report import write as write_report
 from vtlab.reproductions import Row
@@ -28,13 +30,13 @@ PUBLICATION = {
     "number": "009",
     "title": "A wait",
     "setting": "as on a laptop",
-    "figures": {"virtual": {"said": "1.25 ms each", "throughput": 800}},
+    "figures": {"virtual": {"text": "1.25 ms each", "throughput": 800}},
     "explanation": "Threads.",
 }
 
 
-def reproduced(**changes: object) -> Experiment:
-    return builders.experiment(publication={**PUBLICATION, **changes})
+def published(**changes: object) -> Publication:
+    return Publication.model_validate({**PUBLICATION, **changes})
 
 
 def test_the_five_publications_are_there() -> None:
@@ -46,6 +48,35 @@ def test_the_five_publications_are_there() -> None:
         "003": ["locked-out", "one-thread", "pinning", "reactive"],
         "004": ["run-cpu", "run-io"],
     }
+
+
+def test_every_publication_fits_its_experiment() -> None:
+    for name, publication in publications.load().items():
+        planned = experiment.load(name, session.EXPERIMENTS)
+        assert publication.figures.keys() <= set(planned.variants)
+        assert publication.in_published_size(planned).name == name, "valid in the published size, too"
+
+
+def test_a_publication_belongs_to_the_variants_of_its_experiment() -> None:
+    known = publications.load()
+    of_two = experiment.load("blocking-5s", session.EXPERIMENTS)
+    assert publications.of(of_two, known) == known["blocking-5s"]
+    assert publications.of(plan.identical(of_two, "virtual"), known) is None
+    assert publications.of(builders.experiment(), known) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"experiments": {"x": {"titel": "t"}}}', "title: Field required"),
+        ('{"experiment": {}}', "experiments: Field required"),
+        ("{", "Invalid JSON"),
+    ],
+)
+def test_a_broken_file_is_named(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "009.json").write_text(text, encoding="utf-8")
+    with pytest.raises(BadInput, match=rf"009\.json: .*{message}"):
+        publications.load(tmp_path)
 
 
 def test_they_are_chosen_by_number_and_in_published_sizes() -> None:
@@ -63,7 +94,7 @@ def test_they_are_chosen_by_number_and_in_published_sizes() -> None:
 @pytest.mark.parametrize("each", EVERY, ids=lambda each: each.name)
 def test_each_is_reported_also_by_pairs_of_its_variants(each: Experiment, tmp_path: Path) -> None:
     behaviour = dict.fromkeys(each.variants, builders.Service())
-    analysis = verdict.analyse(builders.run(each, behaviour, blocks=3))
+    analysis = builders.analysed(builders.run(each, behaviour, blocks=3))
     write_report(tmp_path, [analysis])
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert [variant for variant in each.variants if variant not in text] == []
@@ -72,26 +103,26 @@ def test_each_is_reported_also_by_pairs_of_its_variants(each: Experiment, tmp_pa
 @pytest.mark.parametrize("as_published", [False, True])
 def test_time_outs_are_at_least_twice_the_response_that_the_laws_expect(as_published: bool) -> None:
     for each in reproductions.chosen(EVERY, [], as_published):
-        for variant, rate in (each.ideal or {}).items():
+        for variant, rate in each.expected.items():
             assert isinstance(each.load, ClosedLoad)
             expected = each.load.users / rate
             assert units.seconds(each.max_response) >= 2 * expected, (each.name, variant)
 
 
 def test_rows_are_ordered_by_publication() -> None:
-    later = builders.experiment("blocking", publication=PUBLICATION)
-    earlier = builders.experiment("waiting", publication={**PUBLICATION, "number": "001"})
-    found = reproductions.rows([verdict.analyse(builders.run(each, blocks=2)) for each in (later, earlier)])
-    assert [row.experiment for row in found] == ["waiting", "waiting", "blocking", "blocking"]
-    assert [row.variant for row in found[:2]] == ["platform", "virtual"]
+    later = builders.run(builders.experiment("blocking"), publication=published(), blocks=2)
+    earlier = builders.run(builders.experiment("waiting"), publication=published(number="001"), blocks=2)
+    rows = reproductions.rows([builders.analysed(run) for run in (later, earlier)])
+    assert [row.experiment for row in rows] == ["waiting", "waiting", "blocking", "blocking"]
+    assert [row.variant for row in rows[:2]] == ["platform", "virtual"]
 
 
 def test_a_row_has_theirs_the_law_and_ours() -> None:
-    a = verdict.analyse(builders.run(reproduced(), blocks=3))
+    a = builders.analysed(builders.run(publication=published(), blocks=3))
     platform, virtual = reproductions.rows([a])
     assert (platform.published, virtual.published, virtual.published_throughput) == (None, "1.25 ms each", 800)
-    assert (platform.ideal, virtual.ideal) == (200, 1000)
-    assert (platform.constraint, virtual.constraint) == ("tomcat-threads", "users"), "the analysis says so"
+    assert (platform.expected, virtual.expected) == (200, 1000)
+    assert (platform.bottleneck, virtual.bottleneck) == ("tomcat-threads", "load"), "the analysis says so"
     assert (platform.n, virtual.n) == (3, 3)
     for row, variant in ((platform, "platform"), (virtual, "virtual")):
         means = []
@@ -104,81 +135,85 @@ def test_a_row_has_theirs_the_law_and_ours() -> None:
         assert row.low < row.throughput < row.high
 
 
-def test_without_an_ideal_the_bound_that_was_found_stands_there() -> None:
-    (platform, _) = reproductions.rows([verdict.analyse(builders.run(reproduced().model_copy(update={"ideal": None})))])
-    assert platform.ideal == pytest.approx(200, rel=0.01)
+def test_where_the_experiment_expects_nothing_the_bound_stands_there() -> None:
+    (platform, _) = reproductions.rows(
+        [builders.analysed(builders.run(builders.experiment(expected=None), publication=published()))]
+    )
+    assert platform.expected == pytest.approx(200, rel=0.01)
 
 
 def test_requests_of_another_size_stand_beside_no_published_figure() -> None:
     request = {"path": "/thread", "query": {"duration": "9s"}}
-    other = reproduced(sizes={"request": request})
-    (_, virtual) = reproductions.rows([verdict.analyse(builders.run(other))])
+    other = published(sizes={"request": request})
+    (_, virtual) = reproductions.rows([builders.analysed(builders.run(publication=other))])
     assert (virtual.published, virtual.published_throughput) == ("1.25 ms each (other size)", None)
-    assert 'class="published"' not in html.render([verdict.analyse(builders.run(other, blocks=1))])
-    unhurried = reproduced(sizes={"load": {"model": "closed", "users": 9, "think_time": "1s"}})
-    assert not unhurried.of_published_size()
-    assert reproduced(sizes={"load": {"model": "closed", "users": 9}}).of_published_size()
-    same = other.model_copy(update={"request": other.as_published().request})
-    assert reproductions.rows([verdict.analyse(builders.run(same))])[1].published_throughput == 800
+    assert 'class="published"' not in html.render([builders.analysed(builders.run(publication=other, blocks=1))])
+    ours = builders.experiment()
+    unhurried = published(sizes={"load": {"model": "closed", "users": 9, "think_time": "1s"}})
+    assert not unhurried.is_published_size(ours)
+    assert published(sizes={"load": {"model": "closed", "users": 9}}).is_published_size(ours)
+    same = ours.model_copy(update={"request": other.in_published_size(ours).request})
+    assert reproductions.rows([builders.analysed(builders.run(same, publication=other))])[1].published_throughput == 800
 
 
-def test_the_bound_of_a_lone_user_is_no_ideal() -> None:
+def test_the_bound_of_a_single_user_is_not_expected() -> None:
     alone = {"model": "closed", "users": 1, "think_time": "0s"}
-    a = verdict.analyse(builders.run(reproduced().model_copy(update={"ideal": None})))
+    a = builders.analysed(builders.run(builders.experiment(expected=None), publication=published()))
     held = a.verdict.variants["virtual"]
-    held.constraint = held.constraint.model_copy(update={"resource": "users", "bound": 17.0})
-    assert reproductions.rows([a])[1].ideal == 17
+    held.bottleneck = held.bottleneck.model_copy(update={"resource": "load", "bound": 17.0})
+    assert reproductions.rows([a])[1].expected == 17
     lone = Experiment.model_validate(a.run.experiment.document() | {"load": alone})
-    assert reproductions.rows([replace(a, run=replace(a.run, experiment=lone))])[1].ideal is None
+    assert reproductions.rows([replace(a, run=replace(a.run, experiment=lone))])[1].expected is None
 
 
 @pytest.mark.parametrize("resource", ["cpu", "carriers", "db-pool"])
-def test_a_bound_that_comes_from_the_measurement_is_no_ideal(resource: str) -> None:
-    a = verdict.analyse(builders.run(reproduced().model_copy(update={"ideal": None})))
+def test_a_bound_that_comes_from_the_measurement_is_not_expected(resource: str) -> None:
+    a = builders.analysed(builders.run(builders.experiment(expected=None), publication=published()))
     held = a.verdict.variants["platform"]
-    held.constraint = held.constraint.model_copy(update={"resource": resource})
-    assert reproductions.rows([a])[0].ideal is None
+    held.bottleneck = held.bottleneck.model_copy(update={"resource": resource})
+    assert reproductions.rows([a])[0].expected is None
 
 
 def test_one_block_gives_no_interval_and_none_no_figure() -> None:
-    row = reproductions.rows([verdict.analyse(builders.run(reproduced(), blocks=1))])[0]
+    row = reproductions.rows([builders.analysed(builders.run(publication=published(), blocks=1))])[0]
     assert (row.n, row.low, row.high) == (1, None, None)
     nothing = reproductions.rows(
-        [verdict.analyse(builders.run(reproduced(), blocks=1, rejected={1: "oom"}, planned=2))]
+        [builders.analysed(builders.run(publication=published(), blocks=1, rejected={1: "oom"}, planned=2))]
     )
     assert len(nothing) == 2, "a row all the same"
 
 
 def test_what_publishes_nothing_has_no_row() -> None:
-    assert reproductions.rows([verdict.analyse(builders.run(blocks=1))]) == []
+    assert reproductions.rows([builders.analysed(builders.run(blocks=1))]) == []
 
 
 def test_the_table_as_text_markdown_and_json() -> None:
-    rows = reproductions.rows([verdict.analyse(builders.run(reproduced(), blocks=3))])
+    rows = reproductions.rows([builders.analysed(builders.run(publication=published(), blocks=3))])
+    found = reproductions.Reproductions(rows, [])
     written = io.StringIO()
-    Console(width=200, file=written).print(reproductions.tables(rows))
+    Console(width=200, file=written).print(reproductions.tables(found))
     text = written.getvalue()
     assert "009 blocking" in text
     assert text.count("tomcat-threads") == 1
     assert "Threads." in text
-    markdown = reproductions.markdown(rows)
+    markdown = reproductions.markdown(found)
     assert "### 009: A wait (`blocking`)" in markdown
     assert "| virtual | 1.25 ms each | 1,000/s |" in markdown
     assert markdown.count("Threads.") == 1
-    found = json.loads(reproductions.document(rows))
-    assert ([Row(**row) for row in found["rows"]], found["jmh"]) == (rows, [])
+    written_rows = json.loads(reproductions.document(found))
+    assert ([Row(**row) for row in written_rows["rows"]], written_rows["jmh"]) == (rows, [])
 
 
 def test_the_report_marks_what_was_published() -> None:
-    page = html.render([verdict.analyse(builders.run(reproduced(), blocks=1))])
+    page = html.render([builders.analysed(builders.run(publication=published(), blocks=1))])
     assert "virtual, published: 800/s" in page
     assert page.count('class="published"') == 1
-    assert 'class="published"' not in html.render([verdict.analyse(builders.run(blocks=1))])
+    assert 'class="published"' not in html.render([builders.analysed(builders.run(blocks=1))])
 
 
 @pytest.fixture
 def measured(tmp_path: Path) -> Path:
-    run = builders.run(reproduced(number="001"), blocks=1)
+    run = builders.run(publication=published(number="001"), blocks=1)
     return stored(tmp_path / "run", run)
 
 
@@ -197,9 +232,9 @@ def test_a_jmh_that_fails_does_not_stop_the_rest(measured: Path, monkeypatch: py
         raise LabError("JMH ended with exit code 1", "see its log")
 
     went_on: list[Path] = []
-    monkeypatch.setattr("vtlab.cli.benchmark.run", failing)
-    monkeypatch.setattr("vtlab.cli.session.begin", lambda *_: measured)
-    monkeypatch.setattr("vtlab.cli.session.go_on", lambda folder, *_: went_on.append(folder))
+    monkeypatch.setattr("vtlab.reproductions.benchmark.run", failing)
+    monkeypatch.setattr("vtlab.reproductions.session.create_runs", lambda *_: measured)
+    monkeypatch.setattr("vtlab.reproductions.session.measure_and_report", lambda folder, *_: went_on.append(folder))
     with pytest.raises(LabError, match="JMH ended"):
         cli.reproduce(["001"], root=measured.parent, seed=1)
     assert went_on == [measured]

@@ -16,9 +16,8 @@ import pytest
 
 from tests.support import builders
 from vtlab import results
-from vtlab.analysis import verdict
 from vtlab.errors import BadInput, PrerequisiteMissing
-from vtlab.model import experiment
+from vtlab.model import experiment, normalised
 from vtlab.model.run import Run
 
 LAB = Path(__file__).resolve().parents[2]
@@ -39,10 +38,11 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
     assert (run.manifest, run.experiment, run.blocks) == (RUN.manifest, RUN.experiment, RUN.blocks)
     assert run.series == RUN.series
     assert run.warnings == []
-    assert run.name == "blocking", "the run's name, without its time"
+    assert run.name == "blocking", "as planned"
     written = (tmp_path / "a" / "b" / "experiment.json").read_text(encoding="utf-8")
-    assert experiment.parse(written, "experiment.json") == RUN.experiment, "what k6 reads"
-    assert verdict.analyse(run).verdict == verdict.analyse(RUN).verdict
+    assert experiment.parse(written, "experiment.json") == RUN.experiment
+    assert (tmp_path / "a" / "b" / "plan.json").read_text(encoding="utf-8") == normalised.text(RUN.experiment)
+    assert builders.analysed(run).verdict == builders.analysed(RUN).verdict
 
 
 def test_the_series_are_plain_gzip(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_runs_in(tmp_path: Path) -> None:
         results.runs_in(tmp_path / "other")
     with pytest.raises(BadInput, match="no such directory"):
         results.runs_in(tmp_path / "nowhere")
-    with pytest.raises(BadInput, match="no results directory"):
+    with pytest.raises(BadInput, match="not a results directory"):
         results.read(tmp_path / "other")
 
 
@@ -228,11 +228,11 @@ def test_write_atomic_replaces_the_whole_file(tmp_path: Path) -> None:
 
 def test_the_verdict_file_has_the_same_bytes_each_time(tmp_path: Path) -> None:
     folder = stored(tmp_path)
-    first = results.write_verdict(folder, verdict.analyse(results.read(folder)).verdict).read_bytes()
-    again = results.write_verdict(folder, verdict.analyse(results.read(folder)).verdict).read_bytes()
+    first = results.write_verdict(folder, builders.analysed(results.read(folder)).verdict).read_bytes()
+    again = results.write_verdict(folder, builders.analysed(results.read(folder)).verdict).read_bytes()
     assert first == again
     document = json.loads(first)
-    assert (document["version"], document["experiment"], document["n"]) == (1, "blocking", 2)
+    assert (document["version"], document["experiment"], document["n"]) == (2, "blocking", 2)
 
 
 @pytest.mark.parametrize("name", experiment.names(EXPERIMENTS))

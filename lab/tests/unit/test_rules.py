@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from vtlab import session
-from vtlab.catalogue import expressions, rules
-from vtlab.catalogue.expressions import EXPRESSIONS, RUN
+from vtlab.catalogue import metrics, resources, rules
 from vtlab.host import tools
 
 CASES = Path(__file__).parent / "rules"
@@ -26,7 +25,7 @@ def promtool(*words: str | Path) -> str:
 
 
 def test_prometheus_takes_the_rules() -> None:
-    count = len(EXPRESSIONS) + len(rules.RECORDED) + len(rules.ALERTS) + len(expressions.SAMPLED)
+    count = len(list(rules.recorded())) + len(rules.ALERTS)
     assert f"{count} rules found" in promtool("check", "rules", FILE)
 
 
@@ -62,27 +61,21 @@ def test_every_expression_concerns_the_labs_own_series_only() -> None:
                 assert not name.startswith("k6_") or "testid" in matchers, (name, rule["expr"])
 
 
-def test_a_placeholder_that_is_not_given_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"^\$range is not given"):
-        expressions.fill(RUN["run_throughput"].promql, server="a", client="b", window="15s")
-    assert "$" not in expressions.fill(RUN["run_throughput"].promql, server="a", client="b", range="1h")
-
-
 def histogram(count: float, seconds: float, bucket: int) -> str:
     """One native histogram, all of it in the bucket up to 2**bucket seconds."""
     return f"{{{{schema:0 sum:{seconds} count:{count} offset:{bucket} buckets:[{count}]}}}}"
 
 
-def trial(variant: str, block: int, start: int, each: int, latency: float, bucket: int) -> list[dict[str, str]]:
-    """A window of 10 s in which ``each`` requests complete per second."""
+def trial(variant: str, block: int, start: int, rate: int, latency: float, bucket: int) -> list[dict[str, str]]:
+    """A window of 10 s in which ``rate`` requests complete per second."""
     labels = f'variant="{variant}",testid="r",experiment="e",block="{block}",trial="1",phase="measure"'
     before = f"_x{start}"
-    grows = " ".join(histogram(each * n, each * n * latency, bucket) for n in range(1, 11))
-    told = {"window_start": 1000 * start, "window_end": 1000 * (start + 10), "users": 1000, "think_time": 0}
+    grows = " ".join(histogram(rate * n, rate * n * latency, bucket) for n in range(1, 11))
+    gauges = {"window_start": 1000 * start, "window_end": 1000 * (start + 10), "users": 1000, "think_time": 0}
     return [
         *(
             {"series": f"k6_trial_{name}{{{labels}}}", "values": f"{before} {value} _x200"}
-            for name, value in told.items()
+            for name, value in gauges.items()
         ),
         {"series": f"k6_trial_latency_seconds{{{labels}}}", "values": f"{before} _ {grows} _x200"},
     ]
@@ -91,10 +84,10 @@ def trial(variant: str, block: int, start: int, each: int, latency: float, bucke
 def test_a_runs_figures_are_over_all_its_blocks(tmp_path: Path) -> None:
     """What the dashboards' first screen asks for: two blocks, of which the first alone has a single-user phase."""
     series = [
-        each
+        one_series
         for variant, of in {"platform": (198, 5.0, 3), "virtual": (990, 1.0, 0)}.items()
         for block, start in ((1, 20), (2, 60))
-        for each in trial(variant, block, start, *of)
+        for one_series in trial(variant, block, start, *of)
     ]
     for variant, cpu, threads in (("platform", 1e8, 200), ("virtual", 4e8, -1)):
         single = f'variant="{variant}",testid="r",experiment="e",block="1",trial="s1",phase="single"'
@@ -110,16 +103,17 @@ def test_a_runs_figures_are_over_all_its_blocks(tmp_path: Path) -> None:
             },
         ]
 
-    def filled(promql: str) -> str:
-        own = 'variant=~"platform|virtual"'
-        return expressions.fill(promql, server=own, client=f'{own},testid="r"', range="100s")
+    def rendered(query: str) -> str:
+        variants = 'variant=~"platform|virtual"'
+        values = {"server": variants, "client": f'{variants},testid="r"', "range": "100s"}
+        return metrics.render(query, **values, least="0.95", most="1.05")
 
     def expect(promql: str, **samples: float) -> dict[str, object]:
-        found = [
+        expected = [
             {"labels": "{" + ",".join(part for part in (labels,) if part) + "}", "value": value}
             for labels, value in samples.items()
         ]
-        return {"expr": promql, "eval_time": "90s", "exp_samples": found}
+        return {"expr": promql, "eval_time": "90s", "exp_samples": expected}
 
     def of(variant: str, resource: str = "") -> str:
         return f'variant="{variant}"' + (f',resource="{resource}"' if resource else "")
@@ -127,11 +121,11 @@ def test_a_runs_figures_are_over_all_its_blocks(tmp_path: Path) -> None:
     run = 'testid="r",experiment="e"'
     tests = [
         expect(
-            f"round(1000 * {filled(expressions.RUN_CONSTRAINT)})",
-            **{of("platform", "tomcat-threads"): 990, of("virtual", "users"): 990},
+            f"round(1000 * {rendered('$run_bottleneck')})",
+            **{of("platform", "tomcat-threads"): 990, of("virtual", "load"): 990},
         ),
         expect(
-            f"round(1000 * ({filled(expressions.run_utilization('connections', 'cpu'))}))",
+            f"round(1000 * ({rendered(resources.run_utilization(['connections', 'cpu']))}))",
             **{
                 of("platform", "cpu"): 100,
                 of("virtual", "cpu"): 400,
@@ -139,10 +133,10 @@ def test_a_runs_figures_are_over_all_its_blocks(tmp_path: Path) -> None:
                 of("virtual", "connections"): 99,
             },
         ),
-        expect(filled(RUN["run_throughput"].promql), **{f"{run},{of('platform')}": 198, f"{run},{of('virtual')}": 990}),
-        expect(filled(expressions.ahead(0.05)), **{f'{run},ahead="virtual",metric="throughput"': 5}),
+        expect(rendered("$run_throughput"), **{f"{run},{of('platform')}": 198, f"{run},{of('virtual')}": 990}),
+        expect(rendered("$run_ahead"), **{f'{run},ahead="virtual",metric="throughput"': 5}),
         expect(
-            f"round(1e6 * {filled(expressions.DRAWN['run_cpu_per_request'].promql)})",
+            f"round(1e6 * {rendered('$run_cpu_per_request')})",
             **{of("platform"): 505, of("virtual"): 404},
         ),
     ]

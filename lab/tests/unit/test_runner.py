@@ -22,7 +22,7 @@ from vtlab.model.records import Block, Instance, K6Document
 from vtlab.model.run import BlockSeries
 from vtlab.planning import plan
 from vtlab.progress import Progress
-from vtlab.targets.prometheus import fill_in_flight_before
+from vtlab.targets.in_flight import fill_in_flight_before
 
 RUN = builders.run(blocks=2)
 
@@ -34,13 +34,17 @@ def as_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Played:
-    """A target that measures the blocks of a run that was."""
+    """A target, and its blocks: those of a run that was."""
 
     def __init__(self, blocks: Sequence[Block]) -> None:
         self.blocks = list(blocks)
 
-    def start(self, experiment: Experiment, block: int, attempt: int) -> list[Instance]:
+    def start(self, experiment: Experiment, block: int, attempt: int) -> Played:
         self.now = self.blocks.pop(0)
+        return self
+
+    @property
+    def instances(self) -> list[Instance]:
         return self.now.instances
 
     def load(self, *, order: Sequence[str], warmup_cycles: int, single: str | None) -> K6Document:
@@ -49,10 +53,10 @@ class Played:
             parts = {"warmup": self.now.warmup, "single": [], "trials": []}
         return K6Document(version=1, experiment="blocking", run_id="r", block=1, order=[], agreed=True, **parts)
 
-    def last_trial(self, variant: str, position: int) -> K6Document:
+    def trial_without_drain(self, variant: str, position: int) -> K6Document:
         raise AssertionError("all trials are of one call")
 
-    def finish(self) -> list[Instance]:
+    def check_instances(self) -> list[Instance]:
         return self.now.instances
 
     def series(self, begin_ms: int, end_ms: int) -> BlockSeries:
@@ -106,11 +110,26 @@ class Noon(datetime):
 def test_an_attempt_that_ended_early_does_not_shorten_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vtlab.progress.datetime", Noon)
     with Progress(console()[0], [3600, 3600]) as progress:
-        assert progress._end() == "14:00"
+        assert progress._end() == " · ends about 14:00"
         progress.block_done("blocking", RUN.blocks[0], ["a JVM died"], 0, 2)
-        assert progress._end() == "14:00"
+        assert progress._end() == " · ends about 14:00"
         progress.give_up(2)
         assert progress._left == [], "an invalid run takes no more time"
+
+
+def test_a_block_of_unknown_length_takes_as_long_as_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vtlab.progress.datetime", Noon)
+    monkeypatch.setattr("vtlab.progress.time.monotonic", iter([0.0, 1800.0, 1800.0, 5400.0, 5400.0]).__next__)
+    said, text = console()
+    with Progress(said, [None, None, None]) as progress:
+        progress.step("block 1 of 3")
+        progress.block_done("blocking", RUN.blocks[0], [], 1, 3)
+        progress.block_done("blocking", RUN.blocks[0], [], 2, 3)
+    begin, step, first, second = text.getvalue().splitlines()
+    assert begin.endswith("3 blocks to measure")
+    assert step.endswith("block 1 of 3")
+    assert first.endswith(" · ends about 13:00")
+    assert second.endswith(" · ends about 13:00")
 
 
 class InTurn(Played):
@@ -126,7 +145,7 @@ class InTurn(Played):
         document = super().load(order=order, warmup_cycles=warmup_cycles, single=single)
         return document.model_copy(update={"trials": [t for t in document.trials if t.variant in order]})
 
-    def last_trial(self, variant: str, position: int) -> K6Document:
+    def trial_without_drain(self, variant: str, position: int) -> K6Document:
         self.said.append(f"trial {position} of {variant}")
         document = super().load(order=[variant], warmup_cycles=0, single=None)
         trial = next(t for t in document.trials if t.variant == variant)
@@ -136,13 +155,13 @@ class InTurn(Played):
 def test_without_a_drain_each_trial_is_a_call_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = "virtual", "platform"
     monkeypatch.setattr(plan, "order", lambda *_: [first, second])
-    windows = {"warmup_users": 200, "warmup_load": "6s", "measure": "30s", "trials": 1, "drain": False}
+    windows = {"warmup_users": 200, "warmup_load": "6s", "measure": "30s", "trials": 1, "wait_for_answers": False}
     run = builders.run(builders.experiment(windows=windows), blocks=1)
     results.create(tmp_path, run.manifest)
     target = InTurn(run.blocks)
     with Progress(console()[0], [1]) as progress:
         runner.measure(tmp_path, target, progress, "blocking")
-    assert target.said == [f"load , {plan.SINGLE}", f"trial 1 of {first}", f"trial 2 of {second}"]
+    assert target.said == ["load , 5s", f"trial 1 of {first}", f"trial 2 of {second}"]
     (block,) = results.read(tmp_path).blocks
     assert [(t.variant, t.position) for t in block.trials] == [(first, 1), (second, 2)]
     assert block.single == run.blocks[0].single

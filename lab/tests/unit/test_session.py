@@ -31,9 +31,9 @@ def test_the_root_is_where_the_ledger_is(tmp_path: Path) -> None:
 def test_one_run_lies_in_the_folder_itself_and_several_in_folders_of_their_own(tmp_path: Path) -> None:
     blocking, cpu = (load(name, session.EXPERIMENTS) for name in ("blocking", "cpu"))
     options = session.Options(blocks=3, seed=7, root=tmp_path, no_cpu_limit=False)
-    one = session.begin(plan.runs([blocking], []), options, "one")
+    one = session.create_runs(plan.runs([blocking], []), options, "one")
     assert [p.name for p in results.runs_in(one)] == [one.name]
-    two = session.begin(plan.runs([blocking, cpu], [0.5]), options, "two")
+    two = session.create_runs(plan.runs([blocking, cpu], [0.5]), options, "two")
     runs = [results.read(place) for place in results.runs_in(two)]
     assert [r.name for r in runs] == ["blocking@0.5cpu", "cpu@0.5cpu"]
     assert [r.experiment.limits.cpu for r in runs] == [0.5, 0.5]
@@ -41,10 +41,17 @@ def test_one_run_lies_in_the_folder_itself_and_several_in_folders_of_their_own(t
     assert runs[0].manifest.jvm_flags[0] == "-XX:+UseSerialGC"
 
 
+def test_the_manifest_has_the_publication_that_the_experiment_reproduces(tmp_path: Path) -> None:
+    options = session.Options(blocks=3, seed=7, root=tmp_path, no_cpu_limit=False)
+    planned = plan.runs([load(name, session.EXPERIMENTS) for name in ("blocking-5s", "cpu")], [])
+    runs = [results.read(place) for place in results.runs_in(session.create_runs(planned, options, "x"))]
+    assert [r.manifest.publication.number if r.manifest.publication else None for r in runs] == ["000", None]
+
+
 def test_a_limit_above_the_machine_is_refused_before_anything_is_made(tmp_path: Path) -> None:
     options = session.Options(blocks=1, seed=1, root=tmp_path / "results", no_cpu_limit=False)
     with pytest.raises(BadInput, match="above this machine's"):
-        session.begin(plan.runs([load("cpu", session.EXPERIMENTS)], [4096]), options, "x")
+        session.create_runs(plan.runs([load("cpu", session.EXPERIMENTS)], [4096]), options, "x")
     assert not (tmp_path / "results").exists()
 
 
@@ -58,15 +65,15 @@ def test_what_an_experiment_needs_is_looked_for_before_anything_is_made(
     )
     monkeypatch.setenv("VTLAB_DATABASE_URL", "jdbc:postgresql://h/lab")
     with pytest.raises(BadInput, match="VTLAB_DATABASE_URL is no jdbc:mysql"):
-        session.begin(needy, options, "x")
+        session.create_runs(needy, options, "x")
     (port,) = ports.free(1)
     monkeypatch.setenv("VTLAB_DOWNSTREAM_URL", f"http://127.0.0.1:{port}")
     with pytest.raises(PrerequisiteMissing, match="the downstream of VTLAB_DOWNSTREAM_URL does not answer"):
-        session.begin(calling, options, "x")
+        session.create_runs(calling, options, "x")
     find = tools.find_java
     monkeypatch.setattr(tools, "find_java", lambda wanted=None: find(wanted, [] if wanted == "21" else None))
     with pytest.raises(PrerequisiteMissing, match="no JDK 21"):
-        session.begin(on_21, options, "x")
+        session.create_runs(on_21, options, "x")
     assert not (tmp_path / "results").exists()
 
 
@@ -81,18 +88,20 @@ def test_the_manifest_has_the_versions_of_what_is_needed_and_no_password(
     monkeypatch.setattr(tools, "find_mariadb", lambda _: tools.Tool(tmp_path, "11.4.5-MariaDB"))
     options = session.Options(blocks=1, seed=1, root=tmp_path / "results", no_cpu_limit=False)
     experiment = builders.experiment().model_copy(update={"needs": ["database", "downstream", "jdk21"]})
-    found = results.read(session.begin(plan.runs([experiment], []), options, "own")).manifest.versions
+    found = results.read(session.create_runs(plan.runs([experiment], []), options, "own")).manifest.versions
     assert found["database"] == "11.4.5-MariaDB"
     assert found["jdk21"] == "21.0.8 (somebody)"
     assert "downstream" not in found, "it is the app"
-    without = results.read(session.begin(plan.runs([builders.experiment()], []), options, "none")).manifest.versions
+    without = results.read(
+        session.create_runs(plan.runs([builders.experiment()], []), options, "none")
+    ).manifest.versions
     assert not {"database", "jdk21"} & without.keys()
 
     monkeypatch.setenv("VTLAB_DATABASE_URL", "jdbc:mysql://db.example/lab")
     monkeypatch.setenv("VTLAB_DATABASE_USER", "me")
     monkeypatch.setenv("VTLAB_DATABASE_PASSWORD", "secret-word")
     monkeypatch.setattr(database, "version", lambda host, port: f"8.4.3 of {host}:{port}")
-    folder = session.begin(plan.runs([experiment], []), options, "theirs")
+    folder = session.create_runs(plan.runs([experiment], []), options, "theirs")
     assert results.read(folder).manifest.versions["database"] == "8.4.3 of db.example:3306"
     assert [path for path in folder.rglob("*") if path.is_file() and b"secret-word" in path.read_bytes()] == []
 
@@ -110,20 +119,20 @@ def test_an_assertion_that_nothing_answers_is_refused_before_anything_is_made(tm
         blocks=1, seed=1, root=tmp_path / "results", no_cpu_limit=False, asserts=["speed(a/b) > 1"]
     )
     with pytest.raises(BadInput, match="no metric 'speed'"):
-        session.begin(plan.runs([load("cpu", session.EXPERIMENTS)], []), options, "x")
+        session.create_runs(plan.runs([load("cpu", session.EXPERIMENTS)], []), options, "x")
     assert not (tmp_path / "results").exists()
 
 
 def test_a_resumed_run_still_owes_its_assertions(tmp_path: Path) -> None:
     demand = "throughput(virtual/platform) >= 99"
     options = session.Options(blocks=1, seed=1, root=tmp_path, no_cpu_limit=False, asserts=[demand])
-    folder = session.begin(plan.runs([builders.experiment()], []), options, "x")
+    folder = session.create_runs(plan.runs([builders.experiment()], []), options, "x")
     assert results.read(folder).manifest.asserts == [demand]
     # Nothing is left to measure: going on reports, then checks.
     for block in builders.run(blocks=1).blocks:
         results.append_block(folder, block)
     with pytest.raises(AssertionFailed, match="does not hold"):
-        session.go_on(folder, tmp_path, Console(quiet=True))
+        session.measure_and_report(folder, tmp_path, Console(quiet=True))
 
 
 def test_a_report_of_a_run_with_too_many_rejected_blocks_is_an_invalid_run(tmp_path: Path) -> None:

@@ -16,7 +16,15 @@ import pytest
 from tests.support.versions import REPOSITORY, VERSIONS
 
 BASICS = ("cat", "dirname", "find", "grep", "head", "id", "mkdir", "rm", "sort", "touch", "uname")
-INPUTS = ("versions.env", "lab/setup", "lab/requirements.txt", "lab/uv.txt", "lab/pyproject.toml", "app/pom.xml")
+INPUTS = (
+    "versions.env",
+    "lab/setup",
+    "lab/requirements.txt",
+    "lab/uv.txt",
+    "lab/pyproject.toml",
+    "app/pom.xml",
+    "app/jvm.options",
+)
 BASH = shutil.which("bash") or "/bin/bash"
 STAMPS = (".venv/.stamp", "app/target/.stamp", "k6/node_modules/.stamp")
 
@@ -28,6 +36,7 @@ def checkout(tmp_path: Path) -> Path:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(REPOSITORY / name, tmp_path / name)
     (tmp_path / "app/src/main").mkdir(parents=True)
+    (tmp_path / "app/src/test/java/lab/virtualthreads/fanout").mkdir(parents=True)
     (tmp_path / "k6").mkdir()
     (tmp_path / "k6/package-lock.json").write_text("{}", encoding="utf-8")
     (tmp_path / "bin").mkdir()

@@ -189,21 +189,6 @@ def test_a_mariadb_that_lacks_a_library_names_it(tmp_path: Path) -> None:
     assert error.value.fix.startswith("install the library")
 
 
-def test_an_app_that_is_not_built_is_a_missing_prerequisite(tmp_path: Path) -> None:
-    with pytest.raises(PrerequisiteMissing, match="not built") as error:
-        tools.find_app(tmp_path)
-    assert error.value.fix == "make setup"
-    jar = tmp_path / "app" / "target" / "extracted" / "app.jar"
-    jar.parent.mkdir(parents=True)
-    jar.touch()
-    (tmp_path / "app" / "pom.xml").write_text(
-        "<project><parent><artifactId>p</artifactId>\n<version>4</version></parent>"
-        "<artifactId>app</artifactId>\n  <version>1.2.3</version></project>",
-        encoding="utf-8",
-    )
-    assert tools.find_app(tmp_path) == tools.Tool(jar, "1.2.3")
-
-
 def test_children_inherit_nothing_that_changes_them(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in (
         "JAVA_TOOL_OPTIONS",
@@ -233,11 +218,11 @@ def test_the_command_prints_a_path_or_the_fix(
 
 
 def test_an_ahead_of_time_cache_counts_only_on_the_jdk_that_made_it(tmp_path: Path) -> None:
-    app = tools.Tool(tmp_path / "app.jar", "1")
+    jar = tmp_path / "app.jar"
     java = tools.Java(tmp_path / "bin" / "java", "25.0.3", "somebody")
-    assert tools.find_aot_cache(app, java) is None
+    assert tools.find_aot_cache(jar, java) is None
     (tmp_path / "app.aot").write_bytes(b"cache")
     (tmp_path / "app.aot.jdk").write_text("25.0.3\n", encoding="utf-8")
-    assert tools.find_aot_cache(app, java) == tmp_path / "app.aot"
+    assert tools.find_aot_cache(jar, java) == tmp_path / "app.aot"
     (tmp_path / "app.aot.jdk").write_text("25.0.2\n", encoding="utf-8")
-    assert tools.find_aot_cache(app, java) is None
+    assert tools.find_aot_cache(jar, java) is None

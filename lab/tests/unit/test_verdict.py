@@ -22,7 +22,7 @@ SCHEMA = json.loads(results.verdict_schema())
 
 
 def primary(run: Run) -> Comparison:
-    return verdict.analyse(run).verdict.comparisons[0]
+    return builders.analysed(run).verdict.comparisons[0]
 
 
 def of_three(**changes: Any) -> Run:
@@ -52,11 +52,11 @@ def by_hand(*pairs: tuple[float, float], planned: int | None = None) -> Run:
             t.model_copy(update={"throughput": rate[t.variant], "ok": round(30 * rate[t.variant])}) for t in made.trials
         ]
         blocks.append(made.model_copy(update={"trials": trials}))
-    return Run("blocking", builders.manifest(exp, planned or len(pairs)), exp, blocks, {})
+    return Run(builders.manifest(exp, planned or len(pairs)), exp, blocks, {})
 
 
 def test_a_run_end_to_end() -> None:
-    a = verdict.analyse(builders.run(rejected={2: "oom"}))
+    a = builders.analysed(builders.run(rejected={2: "oom"}))
     v = a.verdict
     assert (v.n, v.valid, v.quick, v.primary, v.experiment) == (6, True, False, "throughput", "blocking")
     assert [(b.block, b.attempt) for b in a.accepted] == [(1, 1), (2, 2), (3, 1), (4, 1), (5, 1), (6, 1)]
@@ -72,8 +72,8 @@ def test_a_run_end_to_end() -> None:
     assert [c.metric for c in others] == list(verdict.METRICS)[1:]
     assert all(c.verdict is None and c.p_t is None and c.low is not None for c in others)
     platform, virtual = v.variants["platform"], v.variants["virtual"]
-    assert platform.constraint.resource == "tomcat-threads"
-    assert virtual.constraint.resource == "users"
+    assert platform.bottleneck.resource == "tomcat-threads"
+    assert virtual.bottleneck.resource == "load"
     assert virtual.next is not None
     assert virtual.next.resource == "cpu"
     assert platform.fidelity == pytest.approx(1, rel=0.01)
@@ -81,8 +81,8 @@ def test_a_run_end_to_end() -> None:
     assert virtual.queue_time == pytest.approx(0, abs=0.02)
     assert platform.error_ratio == platform.dropped_ratio == 0
     assert v.environment["instances"]["virtual"]["gc"] == "G1"
-    assert v.limits == {"cpu": 1.0, "memory": "512Mi", "heap": "256m"}
-    assert all(row["passed"] for row in a.gates)
+    assert (v.limits.cpu, v.limits.memory, v.limits.heap) == (1.0, "512Mi", "256m")
+    assert all(check.passed for check in a.checks)
 
 
 def test_by_hand() -> None:
@@ -105,7 +105,7 @@ def test_zero_variance_has_a_zero_width_interval() -> None:
 
 
 def test_one_block_and_none() -> None:
-    one = verdict.analyse(by_hand((200.0, 1000.0))).verdict
+    one = builders.analysed(by_hand((200.0, 1000.0))).verdict
     assert (one.n, one.quick, one.valid) == (1, True, True)
     c = one.comparisons[0]
     assert (c.ratio, c.low, c.high, c.p_t, c.verdict, c.blocks_needed) == (
@@ -116,16 +116,16 @@ def test_one_block_and_none() -> None:
         "inconclusive",
         None,
     )
-    none = verdict.analyse(builders.run(blocks=0, planned=6)).verdict
+    none = builders.analysed(builders.run(blocks=0, planned=6)).verdict
     assert (none.n, none.valid) == (0, False)
     assert [c.metric for c in none.comparisons] == ["throughput"]
     assert (none.comparisons[0].ratio, none.comparisons[0].verdict) == (None, "inconclusive")
-    assert none.variants["virtual"].constraint.resource == "unknown"
+    assert none.variants["virtual"].bottleneck.resource == "unknown"
 
 
 def test_exactly_the_first_planned_blocks_count() -> None:
     pairs = [(200.0, 200.0)] * 3 + [(200.0, 2000.0)]
-    a = verdict.analyse(by_hand(*pairs, planned=3))
+    a = builders.analysed(by_hand(*pairs, planned=3))
     assert (a.verdict.n, a.verdict.valid) == (3, True)
     assert a.verdict.comparisons[0].ratio == 1
     assert a.verdict.rejected[0].reasons == ["the run has its 3 blocks already"]
@@ -134,7 +134,7 @@ def test_exactly_the_first_planned_blocks_count() -> None:
 def test_a_block_counts_once() -> None:
     run = by_hand((200.0, 200.0), (200.0, 2000.0), planned=3)
     twice = [run.blocks[0], run.blocks[1].model_copy(update={"block": 1, "attempt": 2})]
-    a = verdict.analyse(Run(run.name, run.manifest, run.experiment, twice, {}))
+    a = builders.analysed(Run(run.manifest, run.experiment, twice, {}))
     assert a.verdict.n == 1
     assert a.verdict.rejected[0].reasons == ["an earlier attempt at this block counts already"]
     assert a.verdict.valid is False
@@ -181,12 +181,12 @@ def overloaded(run: Run, blocks: set[int], variant: str) -> Run:
     def touched(b: Block) -> Block:
         return b.model_copy(update={"trials": [touch(t) for t in b.trials]}) if b.block in blocks else b
 
-    return Run(run.name, run.manifest, run.experiment, [touched(b) for b in run.blocks], run.series)
+    return Run(run.manifest, run.experiment, [touched(b) for b in run.blocks], run.series)
 
 
 def test_overload() -> None:
     run = builders.run(builders.arrivals(), builders.OVERLOADED)
-    a = verdict.analyse(run)
+    a = builders.analysed(run)
     c = a.verdict.comparisons[0]
     assert a.verdict.valid
     assert (c.verdict, c.overloaded, c.ratio, c.p_t) == ("faster", ["platform"], None, None)
@@ -210,7 +210,7 @@ def test_a_metric_that_is_missing_once_is_not_compared() -> None:
     run = builders.run(blocks=2)
     server = {**run.blocks[1].trials[0].server, "resident": None}
     run.blocks[1].trials[0].server.update(server)
-    assert "memory" not in [c.metric for c in verdict.analyse(run).verdict.comparisons]
+    assert "memory" not in [c.metric for c in builders.analysed(run).verdict.comparisons]
 
 
 def test_shares_are_ratios_of_sums() -> None:
@@ -218,7 +218,7 @@ def test_shares_are_ratios_of_sums() -> None:
     run.blocks[0].trials[0].failed["status-500"] = 5
     name = run.blocks[0].trials[0].variant
     ok = sum(t.ok for b in run.blocks for t in b.trials if t.variant == name)
-    assert verdict.analyse(run).verdict.variants[name].error_ratio == pytest.approx(5 / (ok + 5))
+    assert builders.analysed(run).verdict.variants[name].error_ratio == pytest.approx(5 / (ok + 5))
 
 
 RUNS: dict[str, Any] = {
@@ -231,14 +231,14 @@ RUNS: dict[str, Any] = {
     "overloaded": lambda: builders.run(builders.arrivals(), builders.OVERLOADED),
     "zero": lambda: by_hand(*[(200.0, 200.0)] * 6),
     "rejected": lambda: builders.run(rejected={1: "fault", 2: "errors", 3: "generator", 4: "oom"}),
-    "aa": lambda: builders.run(builders.experiment(variants=["platform-a", "platform-b"], ideal=None)),
+    "aa": lambda: builders.run(builders.experiment(variants=["platform-a", "platform-b"], expected=None)),
 }
 
 
 @pytest.mark.parametrize("name", RUNS)
 def test_verdicts_are_valid_json_and_the_same_each_time(name: str) -> None:
-    text = results.verdict_text(verdict.analyse(RUNS[name]()).verdict)
-    assert text == results.verdict_text(verdict.analyse(RUNS[name]()).verdict)
+    text = results.verdict_text(builders.analysed(RUNS[name]()).verdict)
+    assert text == results.verdict_text(builders.analysed(RUNS[name]()).verdict)
 
     def refuse(constant: str) -> None:
         raise AssertionError(f"{constant} in JSON")
@@ -256,12 +256,12 @@ def calls(action: Callable[[], object]) -> int:
 
 def test_ten_times_the_blocks_cost_ten_times_the_work() -> None:
     ten, hundred = (builders.run(blocks=n, with_series=False) for n in (10, 100))
-    assert verdict.analyse(hundred).verdict.n == 100
-    assert calls(lambda: verdict.analyse(hundred)) < 12 * calls(lambda: verdict.analyse(ten))
+    assert builders.analysed(hundred).verdict.n == 100
+    assert calls(lambda: builders.analysed(hundred)) < 12 * calls(lambda: builders.analysed(ten))
 
 
 def test_several_variants_are_each_compared_with_the_first() -> None:
-    a = verdict.analyse(of_three())
+    a = builders.analysed(of_three())
     primaries = [c for c in a.verdict.comparisons if c.metric == "throughput"]
     assert [(c.of, c.over, c.verdict) for c in primaries] == [
         ("virtual", "platform", "faster"),
@@ -272,22 +272,22 @@ def test_several_variants_are_each_compared_with_the_first() -> None:
     # Two verdicts in one report are a family of two.
     assert all(c.p_holm is not None and c.p_t is not None and c.p_holm >= c.p_t for c in primaries)
     assert max(c.p_holm / c.p_t for c in primaries if c.p_holm and c.p_t) == pytest.approx(2)
-    assert a.verdict.variants["virtual-small"].constraint.resource == "unknown"
+    assert a.verdict.variants["virtual-small"].bottleneck.resource == "unknown"
     jsonschema.validate(json.loads(a.verdict.model_dump_json()), SCHEMA)
 
 
 def test_a_report_shows_each_comparison_of_several_variants_by_itself() -> None:
-    whole = verdict.analyse(of_three(rejected={2: "oom"}))
-    one, two = verdict.pairs(whole)
+    whole = builders.analysed(of_three(rejected={2: "oom"}))
+    one, two = verdict.split_by_comparison(whole)
     assert [p.run.experiment.variants for p in (one, two)] == [["platform", "virtual"], ["platform", "virtual-small"]]
     assert {c.of for c in one.verdict.comparisons} == {"virtual"}
     assert len(one.verdict.comparisons) + len(two.verdict.comparisons) == len(whole.verdict.comparisons)
     assert set(two.verdict.variants) == {"platform", "virtual-small"}
-    assert (one.verdict.n, one.rejected, one.gates) == (6, whole.rejected, whole.gates)
+    assert (one.verdict.n, one.rejected, one.checks) == (6, whole.rejected, whole.checks)
     markdown = report.markdown.render([one, two])
     assert "## blocking, virtual-small under 1 CPU" in markdown
     assert "1.5 times the throughput" in report.html.render([two])
-    assert verdict.pairs(verdict.analyse(builders.run())) == [verdict.analyse(builders.run())]
+    assert verdict.split_by_comparison(builders.analysed(builders.run())) == [builders.analysed(builders.run())]
 
 
 def test_a_block_counts_with_all_its_variants_or_not_at_all() -> None:
@@ -295,6 +295,6 @@ def test_a_block_counts_with_all_its_variants_or_not_at_all() -> None:
     late = run.blocks[2]
     lost = [t.model_copy(update={"started": t.started + 1}) if t.variant == "virtual-small" else t for t in late.trials]
     run.blocks[2] = late.model_copy(update={"trials": lost})
-    a = verdict.analyse(run)
+    a = builders.analysed(run)
     assert (a.verdict.n, a.verdict.valid) == (5, False)
-    assert [p.verdict.n for p in verdict.pairs(a)] == [5, 5]
+    assert [p.verdict.n for p in verdict.split_by_comparison(a)] == [5, 5]

@@ -5,14 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.support import builders
-from vtlab.analysis import verdict
 from vtlab.model.records import Comparison
 from vtlab.model.run import Run
 from vtlab.report import words
 
 
 def say(run: Run) -> list[str | None]:
-    a = verdict.analyse(run)
+    a = builders.analysed(run)
     v, c = a.verdict, a.verdict.comparisons[0]
     return [
         words.headline(c),
@@ -20,7 +19,7 @@ def say(run: Run) -> list[str | None]:
         words.quick(a),
         words.validity(a),
         words.hint(c, v.n, v.margin),
-        *(words.constraint(name, result, run.experiment) for name, result in v.variants.items()),
+        *(words.bottleneck(result, run.experiment) for result in v.variants.values()),
     ]
 
 
@@ -49,7 +48,7 @@ def test_amounts(metric: str, ratio: float, text: str) -> None:
 
 def test_a_clear_verdict() -> None:
     headline, sentence, quick, validity, hint, platform, virtual = say(builders.run())
-    assert headline == "Virtual threads: 5.0 times the throughput (faster)"
+    assert headline == "Virtual threads: 5.0 times the throughput"
     assert sentence == (
         "Throughput of virtual is 5.00 times that of platform, 95 % interval 5.00 to 5.00, over 6 blocks;"
         " differences up to 5 % do not count."
@@ -57,9 +56,9 @@ def test_a_clear_verdict() -> None:
     assert quick is validity is hint is None
     assert platform is not None
     assert virtual is not None
-    assert platform.startswith("platform: held back by its 200 Tomcat threads: 199.9/s ")
-    assert platform.endswith("; next would be the load itself at 998.9/s.")
-    assert virtual.startswith("virtual: held back by the load itself (1,000 users): ")
+    assert platform.startswith("limited by its 200 Tomcat threads: 199.9/s ")
+    assert platform.endswith("; next would be the load at 998.9/s.")
+    assert virtual.startswith("limited by the load (1,000 users): ")
     assert virtual.endswith("; next would be the CPU at 3,333/s.")
 
 
@@ -70,27 +69,25 @@ def test_a_quick_look_says_so_and_what_a_full_run_costs() -> None:
 
 def test_an_invalid_run_says_so() -> None:
     headline, sentence, quick, validity, hint, *constraints = say(builders.run(blocks=0, planned=3))
-    assert headline == "Virtual threads: no comparison (inconclusive)"
-    assert sentence == "No block passed the gates, so there is nothing to compare."
+    assert headline == "Virtual threads: no comparison"
+    assert sentence == "No block passed the validity checks, so there is nothing to compare."
     assert quick == "Quick look: n = 0, fewer than 6 blocks."
     assert validity == "Not valid: 0 of 3 planned blocks count. Do not decide by this run."
     assert hint == "See the reasons for the rejected blocks."
-    assert constraints == [f"{v}: no block counts, so nothing is known." for v in ("platform", "virtual")]
-    short = verdict.analyse(builders.run(blocks=2, planned=4, rejected={1: "oom"}))
+    assert constraints == ["no block counts, so nothing is known."] * 2
+    short = builders.analysed(builders.run(blocks=2, planned=4, rejected={1: "oom"}))
     assert words.validity(short) == "Not valid: 2 of 4 planned blocks count, 1 rejected. Do not decide by this run."
 
 
 def test_equivalent_inconclusive_and_overloaded() -> None:
-    assert say(builders.run(builders.cpu()))[0] == (
-        "Virtual threads: 1.1 % less throughput, too little to matter (equivalent)"
-    )
+    assert say(builders.run(builders.cpu()))[0] == ("Virtual threads: 1.1 % less throughput, too little to matter")
     headline, _, _, _, hint, _, virtual = say(builders.run(ratio=1.1, noise=0.15))
-    assert headline == "Virtual threads: perhaps 0.6 % less throughput (inconclusive)"
+    assert headline == "Virtual threads: perhaps 0.6 % less throughput"
     assert hint == "A new run of 63 blocks would probably settle it (--blocks 63)."
     assert virtual is not None
     assert "nothing measured explains its 213.6/s; the nearest bound is" in virtual
     headline, sentence, *_ = say(builders.run(builders.arrivals(), builders.OVERLOADED))
-    assert headline == ("Virtual threads: keep up with the arrivals, platform threads do not (faster, overloaded)")
+    assert headline == ("Virtual threads: keep up with the arrivals, platform threads do not")
     assert sentence == (
         "Platform threads dropped arrivals with a healthy load generator, over 6 blocks:"
         " latency there has no upper bound."
@@ -104,7 +101,7 @@ def comparison(**fields: object) -> Comparison:
 
 def test_the_rarer_verdicts() -> None:
     slower = comparison(verdict="slower", overloaded=["virtual"])
-    assert words.headline(slower).endswith("do not keep up with the arrivals, platform threads do (slower, overloaded)")
+    assert words.headline(slower).endswith("do not keep up with the arrivals, platform threads do")
     both = comparison(verdict="inconclusive", overloaded=["platform", "virtual"])
     assert "neither" in words.headline(both)
     assert words.hint(both, 6, 0.05) == "Lower the rate until one of the two keeps up."

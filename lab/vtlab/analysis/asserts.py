@@ -65,16 +65,16 @@ def check(demands: Sequence[Demand], verdicts: Sequence[Verdict]) -> None:
     failed = []
     for demand in demands:
         for verdict in verdicts:
-            found = [
+            comparisons = [
                 c for c in verdict.comparisons if (c.metric, c.of, c.over) == (demand.metric, demand.of, demand.over)
             ]
-            if not found:
+            if not comparisons:
                 known = ", ".join(dict.fromkeys(f"{c.metric}({c.of}/{c.over})" for c in verdict.comparisons))
                 raise BadInput(
                     f"--assert '{demand.text}': nothing of that name in {verdict.experiment}", f"there is: {known}"
                 )
-            if not demand.holds(found[0]):
-                failed.append(f"{verdict.experiment}: '{demand.text}' does not hold: {_interval(found[0])}")
+            if not demand.holds(comparisons[0]):
+                failed.append(f"{verdict.experiment}: '{demand.text}' does not hold: {_interval(comparisons[0])}")
     if failed:
         raise AssertionFailed("; ".join(failed), "an assertion holds when the whole interval lies on its side")
 

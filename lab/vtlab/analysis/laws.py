@@ -14,28 +14,23 @@ are consumed, never waited, so their demand is measured under load (with what lo
 switching). Threads and connections are *held*; their demand is the time held when nobody else is there,
 from the single-user phase.
 
-Of carriers, pools and executors only the share in use is known, waiting included. They are held inside one
-another (``HELD_INSIDE``), so an inner one that is short makes the outer ones look busy, and alone counts.
+Of carriers, pools and executors only the share in use is known, waiting included. A pool is named only if no
+resource used inside it (``holds`` in ``resources.toml``) is saturated.
 
-A user that is alone reaches its own bound always, X = 1/(R+Z), whatever its request takes: it is the constraint
-only where nothing else is short.
+A single user always reaches the bound X = 1/(R+Z), whatever the request takes. A single user is named only if
+nothing else is saturated.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from vtlab.catalogue.resources import HOLDS, REACHED, RESOURCES, Resource
 from vtlab.model import units
 from vtlab.model.experiment import ClosedLoad, Experiment
-from vtlab.model.records import Block, Bound, Constraint, Instance, Trial
-
-#: Share of a bound from which on a measurement "reaches" it. Where something is exhausted, measurements
-#: came to 98 to 100 % of the bound with windows that fit the load and to 94 % with loose ones (a CPU limit
-#: loses a little in each throttled period); what is 10 % below its bound has time to spare. A measurement
-#: above 1/REACHED of a "bound" refutes it: that demand was not what it took under load.
-REACHED = 0.9
+from vtlab.model.records import Block, Bottleneck, Bound, Instance, ServerFigure, Trial
 
 
 @dataclass(frozen=True)
@@ -58,18 +53,9 @@ class Measured:
 class Explanation:
     """What bounds a variant, what would next, and every bound there is, the smallest first."""
 
-    constraint: Constraint
-    next: Constraint | None
+    bottleneck: Bottleneck
+    next: Bottleneck | None
     bounds: list[Bound]
-
-
-@dataclass(frozen=True)
-class Resource:
-    """One row of ``RESOURCES``: how much of it there is, and how much a request takes. None: not measured."""
-
-    name: str
-    capacity: Callable[[Measured], float | None]
-    demand: Callable[[Measured], float | None]
 
 
 def measured(blocks: Sequence[Block], experiment: Experiment, variant: str) -> Measured:
@@ -85,17 +71,17 @@ def measured(blocks: Sequence[Block], experiment: Experiment, variant: str) -> M
 
 def ratio(parts: Iterable[tuple[float | None, float | None]]) -> float | None:
     """Ratio of sums of (numerator, denominator) pairs; None where these sum to 0 or a value is None."""
-    above, below = [], []
-    for a, b in parts:
-        if a is None or b is None:
+    numerators, denominators = [], []
+    for numerator, denominator in parts:
+        if numerator is None or denominator is None:
             return None
-        above.append(a)
-        below.append(b)
-    total = math.fsum(below)
-    return math.fsum(above) / total if total > 0 else None
+        numerators.append(numerator)
+        denominators.append(denominator)
+    total = math.fsum(denominators)
+    return math.fsum(numerators) / total if total > 0 else None
 
 
-def served(trials: Sequence[Trial], name: str) -> float | None:
+def demand_per_ok(trials: Sequence[Trial], name: ServerFigure) -> float | None:
     """Resource-seconds per OK request of a level (cores, threads): sum of level x window over sum of ok."""
     return ratio((_times(t.server.get(name), t.window), t.ok) for t in trials)
 
@@ -121,19 +107,38 @@ def cpu_capacity(instance: Instance) -> float:
     return instance.cpu_limit if instance.cpu_limit is not None else float(instance.processors)
 
 
-def _cores(m: Measured) -> float | None:
-    return min((cpu_capacity(i) for i in m.instances), default=None)
+def capacity(m: Measured, resource: Resource) -> float | None:
+    """How much of the resource there was; None where that was not measured, or the variant has none."""
+    if resource.demand == "cpu":
+        return min((cpu_capacity(i) for i in m.instances), default=None)
+    if resource.demand == "load":
+        load = m.experiment.load
+        return float(load.users) if isinstance(load, ClosedLoad) else load.rate
+    levels = [t.server.get(resource.metric("capacity")) for t in m.trials]
+    known = [level for level in levels if level is not None and level > 0]
+    return min(known) if known and len(known) == len(levels) else None
 
 
-def _level(name: str) -> Callable[[Measured], float | None]:
-    """Capacity that the server reports as ``name``; None where a window lacks it or it has none (-1)."""
+def demand(m: Measured, resource: Resource) -> float | None:
+    """Resource-seconds per OK request, measured as the resource's row says; None where that was not measured."""
+    match resource.demand:
+        case "cpu":
+            return demand_per_ok(m.trials, "cpu_cores")
+        case "request":
+            return shortest_service(m)
+        case "round":
+            return _round(m)
+        case "in use":
+            return demand_from_utilisation(m, resource)
+        case "load":
+            # Closed: N users bound X to N/(R_min+Z) [2]. Open: X is at most the arrival rate.
+            return _round(m) if isinstance(m.experiment.load, ClosedLoad) else 1.0
 
-    def capacity(m: Measured) -> float | None:
-        values = [t.server.get(name) for t in m.trials]
-        known = [v for v in values if v is not None and v > 0]
-        return min(known) if known and len(known) == len(values) else None
 
-    return capacity
+def demand_from_utilisation(m: Measured, resource: Resource) -> float | None:
+    """Demand from the share in use: D = U m / X."""
+    amount, busy = capacity(m, resource), demand_per_ok(m.trials, resource.metric("utilization"))
+    return None if amount is None or busy is None else busy * amount
 
 
 def _round(m: Measured) -> float | None:
@@ -144,90 +149,55 @@ def _round(m: Measured) -> float | None:
     return None if shortest is None else shortest + think
 
 
-def _load(m: Measured) -> float | None:
-    load = m.experiment.load
-    return float(load.users) if isinstance(load, ClosedLoad) else load.rate
-
-
-def _load_demand(m: Measured) -> float | None:
-    """Closed: N users bound X to N/(R_min+Z) [2]. Open: X is at most the arrival rate."""
-    return _round(m) if isinstance(m.experiment.load, ClosedLoad) else 1.0
-
-
-#: Every resource that can be a constraint. Of equal bounds the first here is named.
-RESOURCES: tuple[Resource, ...] = (
-    Resource("cpu", _cores, lambda m: served(m.trials, "cpu_cores")),
-    # Virtual threads: tomcat_threads_max reads -1, so there is no such bound.
-    Resource("tomcat-threads", _level("tomcat_threads_max"), shortest_service),
-    # A user keeps its connection while it thinks.
-    Resource("connections", _level("connections_max"), _round),
-    Resource("users", _load, _load_demand),
-)
-
-
-def _used(name: str) -> Callable[[Measured], float | None]:
-    """Demand from the share in use: D = U m / X."""
-
-    def demand(m: Measured) -> float | None:
-        capacity, busy = _level(f"capacity_{name}")(m), served(m.trials, f"utilization_{name}")
-        return None if capacity is None or busy is None else busy * capacity
-
-    return demand
-
-
-#: What is held while each of these is in use, and so makes it look busy when it is short itself.
-HELD_INSIDE: dict[str, tuple[str, ...]] = {
-    "carriers": ("cpu",),
-    "db-pool": ("cpu", "carriers"),
-    "downstream": ("cpu", "carriers"),
-    "executor": ("cpu", "carriers", "db-pool", "downstream"),
-}
-RESOURCES += tuple(Resource(name, _level(f"capacity_{name}"), _used(name)) for name in HELD_INSIDE)
-
-
-def lone(experiment: Experiment) -> bool:
+def is_single_user(experiment: Experiment) -> bool:
     """Whether the load is a single user, who sends one request after the other."""
     return isinstance(experiment.load, ClosedLoad) and experiment.load.users == 1
 
 
 def bounds(m: Measured) -> list[Bound]:
-    """Every bound that the measurements give, the smallest first: X <= m_k / D_k [2]."""
+    """Every bound that the measurements give, the smallest first: X <= m_k / D_k [2]. Of equal bounds the one whose row
+    comes first."""
     throughput = m.throughput
-    found = []
-    for resource in RESOURCES:
-        capacity, demand = resource.capacity(m), resource.demand(m)
-        if throughput is None or capacity is None or demand is None or capacity <= 0 or demand <= 0:
+    smallest_first = []
+    for resource in RESOURCES.values():
+        amount, seconds = capacity(m, resource), demand(m, resource)
+        if throughput is None or amount is None or seconds is None or amount <= 0 or seconds <= 0:
             continue
-        bound = capacity / demand
-        found.append(
+        bound = amount / seconds
+        smallest_first.append(
             Bound(
                 resource=resource.name,
                 bound=bound,
                 utilisation=throughput / bound,
-                capacity=capacity,
-                demand=demand,
+                capacity=amount,
+                service_demand=seconds,
             )
         )
-    return sorted(found, key=lambda b: b.bound)
+    return sorted(smallest_first, key=lambda b: b.bound)
 
 
 def explain(m: Measured) -> Explanation:
-    """The constraint: the smallest bound, if the measurement reaches it (``REACHED``), else ``unknown``.
+    """The bottleneck: the resource of the smallest bound if the measurement reaches it (``REACHED``), else ``unknown``.
 
-    ``next`` is the next larger bound: what would hold the variant back were the constraint lifted; under an
-    unknown constraint it is the smallest bound. A bound that the measurement refutes is listed, but neither
-    of the two; nor is one of what is in use for lack of what is held inside it, nor that of a lone user who waits
-    for what is short.
+    ``next`` is the next larger bound: what would limit the variant were there more of the bottleneck; if that is
+    unknown, it is the smallest bound. A bound that the measurement refutes is listed, but neither
+    of the two. A pool is neither if a resource used inside it is saturated. A single user is neither if
+    anything else is.
     """
-    every = bounds(m)
-    short = {b.resource for b in every if b.utilisation >= REACHED}
-    inside = {**HELD_INSIDE, "users": tuple(short - {"users"}) if lone(m.experiment) else ()}
-    possible = [b for b in every if b.utilisation <= 1 / REACHED and short.isdisjoint(inside.get(b.resource, ()))]
+    all_bounds = bounds(m)
+    saturated = {b.resource for b in all_bounds if b.utilisation >= REACHED}
+    inside = dict(HOLDS)
+    if is_single_user(m.experiment):
+        loads = {resource.name for resource in RESOURCES.values() if resource.demand == "load"}
+        inside |= {name: tuple(saturated - loads) for name in loads}
+    possible = [
+        b for b in all_bounds if b.utilisation <= 1 / REACHED and saturated.isdisjoint(inside.get(b.resource, ()))
+    ]
     if possible and possible[0].utilisation >= REACHED:
-        return Explanation(_constraint(possible[0]), next(map(_constraint, possible[1:]), None), every)
-    unknown = Constraint(resource="unknown", utilisation=None, bound=None)
-    return Explanation(unknown, next(map(_constraint, possible), None), every)
+        return Explanation(_bottleneck(possible[0]), next(map(_bottleneck, possible[1:]), None), all_bounds)
+    unknown = Bottleneck(resource="unknown", utilisation=None, bound=None)
+    return Explanation(unknown, next(map(_bottleneck, possible), None), all_bounds)
 
 
-def _constraint(bound: Bound) -> Constraint:
-    return Constraint(resource=bound.resource, utilisation=bound.utilisation, bound=bound.bound)
+def _bottleneck(bound: Bound) -> Bottleneck:
+    return Bottleneck(resource=bound.resource, utilisation=bound.utilisation, bound=bound.bound)

@@ -1,4 +1,4 @@
-"""From runs to verdicts: which blocks count, the ratios over them, and what bounds each variant.
+"""From runs to verdicts: which blocks count, the ratios over them, and what limits each variant.
 
 Each further variant of the experiment is compared with its first (virtual over platform). Only the primary metric
 has p values and a verdict; the others have a ratio and an interval.
@@ -13,13 +13,12 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from vtlab.analysis import gates, laws, statistics
+from vtlab.analysis import checks, laws, statistics
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, Comparison, Constraint, Rejection, Trial, VariantResult, Verdict
+from vtlab.model.records import Block, Bottleneck, Comparison, Rejection, Trial, VariantResult, Verdict
 from vtlab.model.run import Analysis, Run
+from vtlab.planning.plan import FULL_RUN
 
-#: Blocks of a full run; fewer is a quick look.
-FULL_RUN = 6
 PERCENTILES = ("p50", "p90", "p95", "p99", "p99_9")
 
 Better = Literal["higher", "lower"]
@@ -44,15 +43,10 @@ METRICS: dict[str, Metric] = {
     "latency_mean": Metric("lower", lambda t: t.latency.mean, lambda t: t.latency.count),
     "latency_p50": Metric("lower", _percentile("p50")),
     "latency_p99": Metric("lower", _percentile("p99")),
-    "cpu_per_request": Metric("lower", lambda t: laws.served([t], "cpu_cores"), lambda t: t.ok),
+    "cpu_per_request": Metric("lower", lambda t: laws.demand_per_ok([t], "cpu_cores"), lambda t: t.ok),
     "memory": Metric("lower", lambda t: t.server.get("resident")),
     "service_time": Metric("lower", lambda t: t.server.get("service_time"), lambda t: t.ok),
 }
-
-
-def analyse(run: Run) -> Analysis:
-    """One run on its own."""
-    return analyse_all([run])[0]
 
 
 def analyse_all(runs: Sequence[Run]) -> list[Analysis]:
@@ -74,27 +68,27 @@ def analyse_all(runs: Sequence[Run]) -> list[Analysis]:
     )
     family = sum(p is not None for p in adjusted)
     given = iter(adjusted)
-    found = []
+    analyses = []
     for run, (accepted, rejected, comparisons), ok in zip(runs, judged, complete, strict=True):
         primaries = [_adjusted(c, next(given), family) for c in _primaries(run.experiment, comparisons)]
         if not ok:
             primaries = [c.model_copy(update={"verdict": "inconclusive"}) for c in primaries]
         others = [c for c in comparisons if c.metric != run.experiment.primary]
-        found.append(_analysis(run, accepted, rejected, [*primaries, *others]))
-    return found
+        analyses.append(_analysis(run, accepted, rejected, [*primaries, *others]))
+    return analyses
 
 
 def _primaries(experiment: Experiment, comparisons: Sequence[Comparison]) -> list[Comparison]:
     return [c for c in comparisons if c.metric == experiment.primary]
 
 
-def pairs(analysis: Analysis) -> list[Analysis]:
+def split_by_comparison(analysis: Analysis) -> list[Analysis]:
     """One analysis for each comparison of an experiment of more than two variants, for the report: of each with the
-    first. The gates are still of them all, for a block counts with all its variants or not at all."""
+    first. The validity checks are still of them all, for a block counts with all its variants or not at all."""
     over, *others = analysis.run.experiment.variants
     if len(others) == 1:
         return [analysis]
-    found = []
+    compared = []
     for of in others:
         verdict = analysis.verdict.model_copy(
             update={
@@ -103,16 +97,16 @@ def pairs(analysis: Analysis) -> list[Analysis]:
             }
         )
         experiment = analysis.run.experiment.model_copy(update={"variants": [over, of]})
-        found.append(replace(analysis, run=replace(analysis.run, experiment=experiment), verdict=verdict))
-    return found
+        compared.append(replace(analysis, run=replace(analysis.run, experiment=experiment), verdict=verdict))
+    return compared
 
 
 def _judge(run: Run) -> tuple[list[Block], list[Rejection], list[Comparison]]:
-    accepted, rejected = count(run)
+    accepted, rejected = select_blocks(run)
     return accepted, rejected, _comparisons(run.experiment, accepted)
 
 
-def count(run: Run) -> tuple[list[Block], list[Rejection]]:
+def select_blocks(run: Run) -> tuple[list[Block], list[Rejection]]:
     """The blocks that count: the first of those without a reason against them, one per block number.
 
     Any further block is set aside with that reason, so that measuring on cannot change a verdict.
@@ -120,7 +114,7 @@ def count(run: Run) -> tuple[list[Block], list[Rejection]]:
     accepted: list[Block] = []
     rejected: list[Rejection] = []
     for block in run.blocks:
-        reasons = gates.reasons(block, run.experiment)
+        reasons = checks.reasons(block, run.experiment)
         if not reasons and any(b.block == block.block for b in accepted):
             reasons = ["an earlier attempt at this block counts already"]
         elif not reasons and len(accepted) == run.manifest.blocks:
@@ -134,12 +128,14 @@ def count(run: Run) -> tuple[list[Block], list[Rejection]]:
 
 def _comparisons(experiment: Experiment, accepted: Sequence[Block]) -> list[Comparison]:
     over, *others = experiment.variants
-    found = [_primary(experiment, accepted, of, over) for of in others]
+    comparisons = [_primary(experiment, accepted, of, over) for of in others]
     for of in others:
         for name in METRICS:
             if name != experiment.primary and (logs := _log_ratios(name, accepted, of, over)):
-                found.append(_comparison(name, of, over, logs, _overloads(experiment, name, accepted, (of, over))))
-    return found
+                comparisons.append(
+                    _comparison(name, of, over, logs, _overloads(experiment, name, accepted, (of, over)))
+                )
+    return comparisons
 
 
 def _log_ratios(metric: str, accepted: Sequence[Block], of: str, over: str) -> list[float]:
@@ -177,7 +173,7 @@ def _overloads(experiment: Experiment, metric: str, accepted: Sequence[Block], o
 
 
 def _overloaded(block: Block, variant: str, experiment: Experiment) -> bool:
-    return any(t.variant == variant and gates.overloaded(t, experiment) for t in block.trials)
+    return any(t.variant == variant and checks.overloaded(t, experiment) for t in block.trials)
 
 
 def _comparison(metric: str, of: str, over: str, logs: Sequence[float], overloaded: list[str]) -> Comparison:
@@ -198,7 +194,7 @@ def _comparison(metric: str, of: str, over: str, logs: Sequence[float], overload
 def _primary(experiment: Experiment, accepted: Sequence[Block], of: str, over: str) -> Comparison:
     """The primary comparison, its verdict not yet adjusted.
 
-    Overload, on a latency (DESIGN 5.9): where one variant was overloaded in every block and the other in
+    Overload, on a latency: where one variant was overloaded in every block and the other in
     none, the other is faster, and the ratio None, for the overloaded one's latency has no bound. Where it
     was overloaded in some blocks only, its measured latencies are below the true ones; the interval can
     then show that the other is faster, but neither that it is slower nor that they are alike. Where both
@@ -227,8 +223,8 @@ def _primary(experiment: Experiment, accepted: Sequence[Block], of: str, over: s
     possible = {of: "slower", over: "faster"}
     if overloaded and (len(overloaded) > 1 or outcome != possible[overloaded[0]]):
         outcome = "inconclusive"
-    found = _comparison(metric, of, over, logs, overloaded)
-    return found.model_copy(update={"p_t": e.p_t, "p_sign_flip": e.p_sign_flip, "verdict": outcome})
+    comparison = _comparison(metric, of, over, logs, overloaded)
+    return comparison.model_copy(update={"p_t": e.p_t, "p_sign_flip": e.p_sign_flip, "verdict": outcome})
 
 
 def _adjusted(primary: Comparison, p: float | None, family: int) -> Comparison:
@@ -256,16 +252,16 @@ def _analysis(run: Run, accepted: list[Block], rejected: list[Rejection], compar
         primary=experiment.primary,
         valid=n == run.manifest.blocks,
         quick=n < FULL_RUN,
-        limits=experiment.limits.model_dump(mode="json"),
+        limits=experiment.limits,
         comparisons=comparisons,
-        variants={v: _variant(laws.measured(accepted, experiment, v)) for v in experiment.variants},
+        variants={v: _summarise_variant(laws.measured(accepted, experiment, v)) for v in experiment.variants},
         rejected=rejected,
         environment=_environment(run, accepted or run.blocks),
     )
-    return Analysis(run, accepted, rejected, verdict, gates.rows(accepted or run.blocks, experiment))
+    return Analysis(run, accepted, rejected, verdict, checks.results(accepted or run.blocks, experiment))
 
 
-def _variant(m: laws.Measured) -> VariantResult:
+def _summarise_variant(m: laws.Measured) -> VariantResult:
     """One variant over the blocks that count; without any, throughput 0 and nothing known."""
     throughput = m.throughput or 0.0
     latency = {"mean": _weighted(METRICS["latency_mean"], [t for t in m.trials if t.latency.count])}
@@ -279,9 +275,9 @@ def _variant(m: laws.Measured) -> VariantResult:
     explained = (
         laws.explain(m)
         if m.trials
-        else laws.Explanation(Constraint(resource="unknown", utilisation=None, bound=None), None, [])
+        else laws.Explanation(Bottleneck(resource="unknown", utilisation=None, bound=None), None, [])
     )
-    ideal = (m.experiment.ideal or {}).get(m.variant)
+    expected = m.experiment.expected.get(m.variant)
     resident = [t.server.get("resident") for t in m.trials]
     known = [r for r in resident if r is not None]
     return VariantResult(
@@ -289,17 +285,17 @@ def _variant(m: laws.Measured) -> VariantResult:
         latency=latency,
         error_ratio=failed / (ok + failed) if ok + failed else 0.0,
         dropped_ratio=laws.ratio((t.dropped, t.started + t.dropped) for t in m.trials) or 0.0,
-        cpu_per_request=laws.served(m.trials, "cpu_cores"),
+        cpu_per_request=laws.demand_per_ok(m.trials, "cpu_cores"),
         memory=max(known, default=None),
         service_time=service,
         # Two clocks: what is below zero is no queue.
         queue_time=None if service is None or mean is None else max(0.0, mean - service),
-        constraint=explained.constraint,
+        bottleneck=explained.bottleneck,
         next=explained.next,
         bounds=explained.bounds,
         pinned=_pinned(m),
-        ideal=ideal,
-        fidelity=throughput / ideal if ideal and m.trials else None,
+        expected=expected,
+        fidelity=throughput / expected if expected and m.trials else None,
     )
 
 
@@ -312,7 +308,7 @@ def _pinned(m: laws.Measured) -> dict[str, float]:
 
 
 def _environment(run: Run, blocks: Sequence[Block]) -> dict[str, Any]:
-    """What a reader needs to trust or repeat it: the manifest, and what each JVM said of itself."""
+    """What a reader needs to trust or repeat it: the manifest, and what each JVM told of itself."""
     m = run.manifest
     instances = {i.variant: i for block in reversed(blocks) for i in block.instances}
     return {

@@ -56,12 +56,12 @@ class Host:
 
     def controllers(self) -> dict[str, Mount]:
         """Where each controller lives: a version 1 hierarchy, else version 2 when it has it."""
-        found: dict[str, Mount] = {}
+        mounts: dict[str, Mount] = {}
         for mount in self.mounts():
             for controller in mount.controllers:
-                if mount.version == 1 or controller not in found:
-                    found[controller] = mount
-        return found
+                if mount.version == 1 or controller not in mounts:
+                    mounts[controller] = mount
+        return mounts
 
     def version(self) -> str:
         """``v1``, ``v2`` or ``none``: what holds the CPU quota."""
@@ -133,10 +133,10 @@ class Cgroup(ABC):
             if not re.fullmatch(rf"{PARENT}-[\w.-]+\.scope", unit):
                 raise ValueError(f"not a unit of vtlab: {unit}")
             return _Scope(unit, [], host)
-        directories = {str(controller): Path(place) for controller, place in entry["directories"].items()}
-        for place in directories.values():
-            if place.parent.name != PARENT or ".." in place.parts:
-                raise ValueError(f"not a group of vtlab: {place}")
+        directories = {str(controller): Path(directory) for controller, directory in entry["directories"].items()}
+        for directory in directories.values():
+            if directory.parent.name != PARENT or ".." in directory.parts:
+                raise ValueError(f"not a group of vtlab: {directory}")
         return _Direct(directories, int(entry["version"]), host)
 
     @property
@@ -182,41 +182,41 @@ class _Direct(Cgroup):
 
     @property
     def prefix(self) -> list[str]:
-        join = " && ".join(f"echo $$ > {shlex.quote(str(place / 'cgroup.procs'))}" for place in self._distinct)
+        join = " && ".join(f"echo $$ > {shlex.quote(str(directory / 'cgroup.procs'))}" for directory in self._distinct)
         return ["/bin/sh", "-c", f'{join} && exec "$@"', "sh"]
 
     def entry(self) -> dict[str, Any]:
-        places = {controller: str(place) for controller, place in self.directories.items()}
-        return {"version": self.version, "directories": places}
+        directories = {controller: str(directory) for controller, directory in self.directories.items()}
+        return {"version": self.version, "directories": directories}
 
     def make(self, cpu: float, memory: int) -> None:
         quota = round(cpu * PERIOD)
-        for place in self._distinct:
-            self._make(place)
-        place = self.directories["memory"]
+        for directory in self._distinct:
+            self._make(directory)
+        directory = self.directories["memory"]
         if self.version == 1:
             _write(self.directories["cpu"] / "cpu.cfs_period_us", PERIOD)
             _write(self.directories["cpu"] / "cpu.cfs_quota_us", quota)
-            _write(place / "memory.limit_in_bytes", memory)
+            _write(directory / "memory.limit_in_bytes", memory)
             # Without swap where the kernel accounts for it.
-            if (place / "memory.memsw.limit_in_bytes").exists():
-                _write(place / "memory.memsw.limit_in_bytes", memory)
-            elif (place / "memory.swappiness").exists():
-                _write(place / "memory.swappiness", 0)
+            if (directory / "memory.memsw.limit_in_bytes").exists():
+                _write(directory / "memory.memsw.limit_in_bytes", memory)
+            elif (directory / "memory.swappiness").exists():
+                _write(directory / "memory.swappiness", 0)
         else:
             _write(self.directories["cpu"] / "cpu.max", f"{quota} {PERIOD}")
-            _write(place / "memory.max", memory)
-            if (place / "memory.swap.max").exists():
-                _write(place / "memory.swap.max", 0)
+            _write(directory / "memory.max", memory)
+            if (directory / "memory.swap.max").exists():
+                _write(directory / "memory.swap.max", 0)
 
-    def _make(self, place: Path) -> None:
+    def _make(self, directory: Path) -> None:
         for attempt in range(10):
             try:
-                place.parent.mkdir(exist_ok=True)
+                directory.parent.mkdir(exist_ok=True)
                 if self.version == 2:
-                    for above in (place.parent.parent, place.parent):
+                    for above in (directory.parent.parent, directory.parent):
                         _write(above / "cgroup.subtree_control", "+cpu +memory")
-                place.mkdir(exist_ok=True)
+                directory.mkdir(exist_ok=True)
                 return
             except FileNotFoundError:
                 # Another vtlab has just removed the empty parent.
@@ -233,19 +233,19 @@ class _Direct(Cgroup):
 
     def remove(self) -> None:
         end = time.monotonic() + 5
-        for place in self._distinct:
-            while place.exists():
-                for pid in _read(place / "cgroup.procs").split():
+        for directory in self._distinct:
+            while directory.exists():
+                for pid in _read(directory / "cgroup.procs").split():
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(int(pid), signal.SIGKILL)
                 try:
-                    place.rmdir()
+                    directory.rmdir()
                 except OSError:
                     if time.monotonic() > end:
                         break
                     time.sleep(0.05)
             with contextlib.suppress(OSError):
-                place.parent.rmdir()
+                directory.parent.rmdir()
 
 
 class _Scope(Cgroup):
@@ -271,18 +271,18 @@ class _Scope(Cgroup):
     def attach(self, pid: int) -> None:
         self._pid = pid
 
-    def _place(self, controller: str) -> tuple[Path, int] | None:
+    def _group(self, controller: str) -> tuple[Path, int] | None:
         groups = _groups(self._pid, controller, self._host) if self._pid is not None else []
         return groups[0] if groups else None
 
     def cpu_stat(self) -> CpuStat | None:
-        place = self._place("cpu")
-        return _cpu_stat(place[0], None) if place else None
+        group = self._group("cpu")
+        return _cpu_stat(group[0], None) if group else None
 
     def oom_kills(self) -> int:
-        place = self._place("memory")
-        if place:
-            return _oom_kills(*place)
+        group = self._group("memory")
+        if group:
+            return _oom_kills(*group)
         # The scope is gone with its process; systemd remembers why.
         shown = self._host.run(["systemctl", "--user", "show", "--property=Result", "--value", self.unit])
         return int(shown.stdout.strip() == "oom-kill")
@@ -296,16 +296,18 @@ def limit_of(pid: int, host: Host | None = None) -> Limit:
     """The limits that hold for a process, from its own groups and those above. OSError when it is gone."""
     host = host or Host()
     host.proc(str(pid), "cgroup").read_text(encoding="utf-8")
-    cpu = [quota for quota in (_quota(place) for place, _ in _groups(pid, "cpu", host)) if quota is not None]
-    memory = [size for size in (_memory(place, v) for place, v in _groups(pid, "memory", host)) if size is not None]
+    cpu = [quota for quota in (_quota(directory) for directory, _ in _groups(pid, "cpu", host)) if quota is not None]
+    memory = [
+        size for size in (_memory(directory, v) for directory, v in _groups(pid, "memory", host)) if size is not None
+    ]
     return Limit(min(cpu, default=None), min(memory, default=None))
 
 
 def limited_cpu_stat(pid: int, host: Host | None = None) -> CpuStat | None:
     """Counters of the nearest group with a CPU quota that holds for a process; None without a quota."""
-    for place, _ in _groups(pid, "cpu", host or Host()):
-        if _quota(place) is not None:
-            return _cpu_stat(place, None)
+    for directory, _ in _groups(pid, "cpu", host or Host()):
+        if _quota(directory) is not None:
+            return _cpu_stat(directory, None)
     return None
 
 
@@ -347,31 +349,31 @@ def _groups(pid: int | None, controller: str, host: Host) -> list[tuple[Path, in
         if not mine:
             continue
         inside = path if mount.root == "/" else path.removeprefix(mount.root)
-        place = mount.point / inside.lstrip("/")
-        if ".." in Path(inside).parts or not place.is_dir():
-            place = mount.point
-        above = [place, *place.parents]
-        return [(each, mount.version) for each in above[: above.index(mount.point) + 1]]
+        directory = mount.point / inside.lstrip("/")
+        if ".." in Path(inside).parts or not directory.is_dir():
+            directory = mount.point
+        above = [directory, *directory.parents]
+        return [(path_above, mount.version) for path_above in above[: above.index(mount.point) + 1]]
     return []
 
 
-def _quota(place: Path) -> float | None:
-    v2 = _read(place / "cpu.max").split()
+def _quota(directory: Path) -> float | None:
+    v2 = _read(directory / "cpu.max").split()
     quota, period = (
-        v2 if len(v2) == 2 else (_read(place / f"cpu.cfs_{name}_us").strip() for name in ("quota", "period"))
+        v2 if len(v2) == 2 else (_read(directory / f"cpu.cfs_{name}_us").strip() for name in ("quota", "period"))
     )
     if not quota or not period or quota == "max" or int(quota) <= 0:
         return None
     return int(quota) / int(period)
 
 
-def _memory(place: Path, version: int) -> int | None:
-    text = _read(place / ("memory.max" if version == 2 else "memory.limit_in_bytes")).strip()
+def _memory(directory: Path, version: int) -> int | None:
+    text = _read(directory / ("memory.max" if version == 2 else "memory.limit_in_bytes")).strip()
     return int(text) if text.isdigit() and int(text) < _UNLIMITED_MEMORY else None
 
 
-def _cpu_stat(place: Path, usage: float | None) -> CpuStat | None:
-    values = _pairs(_read(place / "cpu.stat"))
+def _cpu_stat(directory: Path, usage: float | None) -> CpuStat | None:
+    values = _pairs(_read(directory / "cpu.stat"))
     if "nr_periods" not in values:
         return None
     if "usage_usec" in values:
@@ -380,8 +382,8 @@ def _cpu_stat(place: Path, usage: float | None) -> CpuStat | None:
     return CpuStat(values["nr_periods"], values.get("nr_throttled", 0), stopped, usage)
 
 
-def _oom_kills(place: Path, version: int) -> int:
-    return _pairs(_read(place / ("memory.events" if version == 2 else "memory.oom_control"))).get("oom_kill", 0)
+def _oom_kills(directory: Path, version: int) -> int:
+    return _pairs(_read(directory / ("memory.events" if version == 2 else "memory.oom_control"))).get("oom_kill", 0)
 
 
 def _pairs(text: str) -> dict[str, int]:
@@ -389,7 +391,7 @@ def _pairs(text: str) -> dict[str, int]:
 
 
 def _parse_mounts(mountinfo: str, top: Path) -> list[Mount]:
-    found = []
+    mounts = []
     for line in mountinfo.splitlines():
         front, _, back = line.partition(" - ")
         fields, (kind, _, options) = front.split(), [*back.split(" ", 2), "", "", ""][:3]
@@ -397,10 +399,10 @@ def _parse_mounts(mountinfo: str, top: Path) -> list[Mount]:
             continue
         point = top / re.sub(r"\\(\d{3})", lambda m: chr(int(m[1], 8)), fields[4]).lstrip("/")
         if kind == "cgroup":
-            found.append(Mount(1, point, fields[3], tuple(options.split(","))))
+            mounts.append(Mount(1, point, fields[3], tuple(options.split(","))))
         else:
-            found.append(Mount(2, point, fields[3], tuple(_read(point / "cgroup.controllers").split())))
-    return found
+            mounts.append(Mount(2, point, fields[3], tuple(_read(point / "cgroup.controllers").split())))
+    return mounts
 
 
 def _read(path: Path) -> str:

@@ -7,12 +7,14 @@ import os
 import platform
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
 from vtlab.host import cgroup
+from vtlab.host.usage import ServiceUsage
+from vtlab.model.records import MachineFigure, ServerFigure
 
 #: Seconds between samples.
 INTERVAL = 0.25
@@ -42,6 +44,8 @@ class Sample:
     prometheus: Usage | None = None
     #: Periods and throttled periods of the group that limits k6; None where nothing does.
     periods: tuple[int, int] | None = None
+    #: By variant; without one that is gone.
+    services: Mapping[str, ServiceUsage] = field(default_factory=dict)
 
 
 @dataclass
@@ -63,7 +67,7 @@ class Delays:
         return waited / 1e9, slices
 
 
-def difference(samples: list[Sample], start_ms: int, end_ms: int) -> dict[str, float | None]:
+def difference(samples: list[Sample], start_ms: int, end_ms: int) -> dict[MachineFigure, float | None]:
     """What happened between two times, from the samples around them (linear in between).
 
     - ``idle_cores``: share of all cores that was idle; ``steal``: share that the hypervisor took
@@ -75,13 +79,10 @@ def difference(samples: list[Sample], start_ms: int, end_ms: int) -> dict[str, f
     A value is None where the samples do not reach.
     """
 
-    def counter(read: str) -> float | None:
-        ends = [_at(samples, moment, read) for moment in (start_ms, end_ms)]
-        return None if ends[0] is None or ends[1] is None else ends[1] - ends[0]
+    def counter(name: str) -> float | None:
+        return _increase(samples, start_ms, end_ms, lambda sample: _read(sample, name))
 
-    def ratio(above: float | None, below: float | None) -> float | None:
-        return None if above is None or below is None or below <= 0 else above / below
-
+    ratio = _ratio
     seconds = (end_ms - start_ms) / 1000
     total, cpu = counter("total"), counter("generator.cpu")
     return {
@@ -96,6 +97,40 @@ def difference(samples: list[Sample], start_ms: int, end_ms: int) -> dict[str, f
     }
 
 
+def service_difference(
+    samples: Sequence[Sample], variant: str, start_ms: int, end_ms: int
+) -> dict[ServerFigure, float | None]:
+    """What a variant used between two times, under the names of the figures of a trial's ``server``.
+
+    - ``cpu_cores``: cores that it used; ``resident``: the most memory that it occupied, in bytes
+    - ``throttled_periods``: share of the quota's periods in which it ran out; ``throttled_seconds``: seconds per second
+      that CPUs were stopped; both None without a quota
+
+    A value is None where the samples do not reach.
+    """
+
+    def counter(read: Callable[[ServiceUsage], float]) -> float | None:
+        def of(sample: Sample) -> float | None:
+            usage = sample.services.get(variant)
+            return None if usage is None else read(usage)
+
+        return _increase(samples, start_ms, end_ms, of)
+
+    seconds = (end_ms - start_ms) / 1000
+    inside = [
+        sample.services[variant].resident
+        for sample in samples
+        if variant in sample.services and start_ms - 1000 * INTERVAL <= sample.at <= end_ms + 1000 * INTERVAL
+    ]
+    periods = counter(lambda usage: usage.periods)
+    return {
+        "cpu_cores": _ratio(counter(lambda usage: usage.cpu), seconds),
+        "resident": float(max(inside)) if inside else None,
+        "throttled_periods": _ratio(counter(lambda usage: usage.throttled_periods), periods),
+        "throttled_seconds": _ratio(counter(lambda usage: usage.throttled_seconds), seconds) if periods else None,
+    }
+
+
 def reaching(samples: Sequence[Sample], end_ms: int, within_ms: float) -> int:
     """``end_ms``, or the time of k6's last sample where that is at most ``within_ms`` before it: k6 ends with its last
     window when every request is answered at once."""
@@ -103,14 +138,25 @@ def reaching(samples: Sequence[Sample], end_ms: int, within_ms: float) -> int:
     return last if end_ms - within_ms <= last < end_ms else end_ms
 
 
-def _at(samples: list[Sample], moment: int, read: str) -> float | None:
+def _increase(
+    samples: Sequence[Sample], start_ms: int, end_ms: int, read: Callable[[Sample], float | None]
+) -> float | None:
+    ends = [_at(samples, moment, read) for moment in (start_ms, end_ms)]
+    return None if ends[0] is None or ends[1] is None else ends[1] - ends[0]
+
+
+def _ratio(above: float | None, below: float | None) -> float | None:
+    return None if above is None or below is None or below <= 0 else above / below
+
+
+def _at(samples: Sequence[Sample], moment: int, read: Callable[[Sample], float | None]) -> float | None:
     after = bisect.bisect_left(samples, moment, key=lambda sample: sample.at)
     if after == len(samples) or (after == 0 and samples[0].at != moment):
         return None
-    right = _read(samples[after], read)
+    right = read(samples[after])
     if samples[after].at == moment or right is None:
         return right
-    left = _read(samples[after - 1], read)
+    left = read(samples[after - 1])
     if left is None:
         return None
     share = (moment - samples[after - 1].at) / (samples[after].at - samples[after - 1].at)
@@ -128,8 +174,15 @@ def _read(sample: Sample, name: str) -> float | None:
 class Sampler:
     """Samples in a thread of its own, from entry to exit; its window is read afterwards or meanwhile."""
 
-    def __init__(self, generator: int | None = None, prometheus: int | None = None, proc: Path = Path("/proc")) -> None:
-        """The pids of k6 and of Prometheus."""
+    def __init__(
+        self,
+        generator: int | None = None,
+        prometheus: int | None = None,
+        proc: Path = Path("/proc"),
+        services: Mapping[str, Callable[[], ServiceUsage | None]] | None = None,
+    ) -> None:
+        """The pids of k6 and of Prometheus; what reads the usage of each variant."""
+        self._services = services or {}
         self._pids = {"generator": generator, "prometheus": prometheus}
         self._delays = {"generator": Delays(), "prometheus": Delays()}
         self._proc = proc
@@ -137,10 +190,14 @@ class Sampler:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="machine", daemon=True)
 
-    def window(self, start_ms: int, end_ms: int) -> dict[str, float | None]:
+    def window(self, start_ms: int, end_ms: int) -> dict[MachineFigure, float | None]:
         """See ``difference`` and ``reaching``."""
         samples = list(self._samples)
         return difference(samples, start_ms, reaching(samples, end_ms, 2000 * INTERVAL))
+
+    def service_window(self, variant: str, start_ms: int, end_ms: int) -> dict[ServerFigure, float | None]:
+        """See ``service_difference``."""
+        return service_difference(list(self._samples), variant, start_ms, end_ms)
 
     def sample(self) -> Sample:
         """Reads everything once."""
@@ -155,6 +212,7 @@ class Sampler:
             generator=self._usage("generator"),
             prometheus=self._usage("prometheus"),
             periods=(stat.periods, stat.throttled_periods) if stat else None,
+            services={name: usage for name, read in self._services.items() if (usage := read())},
         )
 
     def _usage(self, name: str) -> Usage | None:
@@ -188,7 +246,7 @@ class Sampler:
 
 def _task_delays(tasks: Path) -> dict[str, tuple[int, int]]:
     """Nanoseconds that each thread has waited for a CPU, and its time slices; without those just ended."""
-    found = {}
+    delays = {}
     try:
         names = os.listdir(tasks)  # noqa: PTH208
     except OSError:
@@ -197,10 +255,10 @@ def _task_delays(tasks: Path) -> dict[str, tuple[int, int]]:
         try:
             with open(f"{tasks}/{name}/schedstat", "rb") as file:  # noqa: PTH123 (many, four times a second)
                 _, waited, slices = file.read().split()
-            found[name] = (int(waited), int(slices))
+            delays[name] = (int(waited), int(slices))
         except (OSError, ValueError):
             continue
-    return found
+    return delays
 
 
 def _machine(proc: Path) -> tuple[int, int, int]:

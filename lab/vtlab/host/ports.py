@@ -19,9 +19,9 @@ def free(count: int) -> list[int]:
     """That many different ports, free at this moment; whoever binds them may still come second."""
     with contextlib.ExitStack() as held:
         sockets = [held.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind((HOST, 0))
-        return [each.getsockname()[1] for each in sockets]
+        for sock in sockets:
+            sock.bind((HOST, 0))
+        return [sock.getsockname()[1] for sock in sockets]
 
 
 def require_free(port: int, what: str) -> None:
@@ -31,14 +31,14 @@ def require_free(port: int, what: str) -> None:
         try:
             tried.bind((HOST, port))
         except OSError:
-            pid = holder(port)
+            pid = listening_pid(port)
             by = f" by the process {pid}" if pid else ""
             raise PrerequisiteMissing(
                 f"port {port}, asked for by {what}, is taken{by}", "choose another port, or end that process"
             ) from None
 
 
-def holder(port: int, proc: Path = Path("/proc")) -> int | None:
+def listening_pid(port: int, proc: Path = Path("/proc")) -> int | None:
     """The pid of the process that listens on the port; None when that cannot be seen."""
     inodes = set()
     for table in ("tcp", "tcp6"):

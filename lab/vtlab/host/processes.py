@@ -82,7 +82,7 @@ class Process:
     def pid(self) -> int:
         return self.identity.pid
 
-    def ended(self) -> str | None:
+    def exit_description(self) -> str | None:
         """How it ended, in words (``exit code 137 (killed)``); None while it runs."""
         code = self._child.poll()
         if code is None:
@@ -99,7 +99,7 @@ class Process:
         """The exit code, negative for a signal; None while it runs."""
         return self._child.poll()
 
-    def ask_to_end(self) -> None:
+    def terminate(self) -> None:
         """SIGTERM; does not wait."""
         self._child.terminate()
 
@@ -126,16 +126,16 @@ class Ledger:
 
     def __init__(self, root: Path) -> None:
         """Opens the ledger of this process in ``root``; an OSError when that cannot be written."""
-        own = Identity.of(os.getpid())
-        assert own is not None
+        vtlab = Identity.of(os.getpid())
+        assert vtlab is not None
         folder = root / FOLDER
         folder.mkdir(parents=True, exist_ok=True)
-        self.path = folder / f"{own.pid}-{own.start}.jsonl"
+        self.path = folder / f"{vtlab.pid}-{vtlab.start}.jsonl"
         self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         self._identities: list[Identity] = []
         self._processes: list[Process] = []
         self._cgroups: list[Cgroup] = []
-        self._append({"vtlab": own.pid, "start": own.start, "boot": _boot()})
+        self._append({"vtlab": vtlab.pid, "start": vtlab.start, "boot": _boot()})
 
     def start(
         self,
@@ -197,7 +197,7 @@ class Ledger:
         """Stops every process and removes every group that it started. Idempotent."""
         living = [process for process in self._processes if process.returncode() is None]
         for process in living:
-            process.ask_to_end()
+            process.terminate()
         end = time.monotonic() + grace
         for process in living:
             process.stop(max(0.0, end - time.monotonic()))
@@ -241,7 +241,7 @@ def refuse_if_busy(root: Path) -> None:
             )
 
 
-def claim(root: Path) -> Ledger:
+def open_exclusive_ledger(root: Path) -> Ledger:
     """The ledger of this vtlab in ``root``; PrerequisiteMissing when another measures into it."""
     refuse_if_busy(root)
     ledger = Ledger(root)
@@ -295,10 +295,10 @@ def uninterrupted() -> Iterator[None]:
     try:
         yield
     finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
-        for each in came[:1]:
-            signal.raise_signal(each)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for number in came[:1]:
+            signal.raise_signal(number)
 
 
 def last_lines(log: Path, count: int = 8) -> str:
@@ -309,8 +309,8 @@ def last_lines(log: Path, count: int = 8) -> str:
             lines = file.read().decode(errors="replace").splitlines()
     except OSError:
         return ""
-    said = [line.strip() for line in lines if line.strip() and not line.startswith("\tat ")]
-    return "; ".join(said[-count:])[-1500:]
+    shown = [line.strip() for line in lines if line.strip() and not line.startswith("\tat ")]
+    return "; ".join(shown[-count:])[-1500:]
 
 
 def no_space(error: OSError) -> bool:
@@ -329,13 +329,13 @@ def _owner(path: Path) -> Identity | None:
 
 def _entries(path: Path) -> list[dict[str, Any]]:
     """The lines of a ledger; one cut off by a crash is passed over."""
-    found = []
+    entries = []
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         with contextlib.suppress(json.JSONDecodeError):
             entry = json.loads(line)
             if isinstance(entry, dict):
-                found.append(entry)
-    return found
+                entries.append(entry)
+    return entries
 
 
 def _stat(pid: int) -> list[str] | None:

@@ -1,57 +1,109 @@
-"""What the variants need beside them, as processes of this vtlab: on a free port, ready when they answer."""
+"""A process that serves on ports of its own: started on free ones, again where these were taken meanwhile."""
 
 from __future__ import annotations
 
+import http.client
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from vtlab.errors import BlockFault
 from vtlab.host import ports
 from vtlab.host.processes import Process
 
 
-@dataclass(frozen=True)
+@dataclass
 class Server:
-    """One that answered. It is under no limit, in no control group of a variant."""
+    """One server. ``begin`` starts its process, ``await_ready`` waits for several at once."""
 
+    #: Begins every message about it: ``the database``, ``platform: the JVM``.
     name: str
-    process: Process
-    port: int
+    #: Starts the process on these ports.
+    spawn: Callable[[Sequence[int]], Process]
+    #: Asks whether the server on these ports is ready. The last one is the port that is asked.
+    answers: Callable[[Sequence[int]], bool]
+    #: Seconds until it must be ready.
+    within: float
+    #: How many ports it needs.
+    count: int = 1
+    #: Ports to try first; then ``fixed`` says that there are no others.
+    ports: Sequence[int] = ()
+    fixed: bool = False
+    #: Why it ended, as far as somebody knows more than the exit code.
+    reason: Callable[[Process], str | None] = lambda process: None
+    attempts: int = 0
+    process: Process = field(init=False)
+    #: Seconds from its start until it was ready.
+    ready_after: float = field(init=False, default=0.0)
+    _begun: float = field(init=False, default=0.0)
 
-    def ended(self) -> str | None:
+    @property
+    def port(self) -> int:
+        """The first of its ports."""
+        return self.ports[0]
+
+    def begin(self) -> None:
+        """Starts the process, without waiting for it."""
+        if not self.ports or (self.attempts > 0 and not self.fixed):
+            self.ports = ports.free(self.count)
+        self.attempts += 1
+        self._begun = time.monotonic()
+        self.process = self.spawn(self.ports)
+
+    def exit_description(self) -> str | None:
         """That it ended, and how; None while it runs."""
-        how = self.process.ended()
-        return None if how is None else f"{self.name} ended with {how}"
-
-
-def start(name: str, spawn: Callable[[int], Process], answers: Callable[[int], bool], within: float) -> Server:
-    """Starts it on a free port, on another one where that was taken meanwhile, and waits until it answers.
-
-    ``spawn`` starts the process on a port, ``answers`` asks that port. BlockFault with the end of its log when it ends,
-    or when it does not answer ``within`` seconds.
-    """
-    for attempt in range(1, ports.ATTEMPTS + 1):
-        (port,) = ports.free(1)
-        process = spawn(port)
-        how = _await(process, port, answers, within)
+        how = self.process.exit_description()
         if how is None:
-            break
-        process.stop(1)
-        if not (ports.taken(process.last_lines(40)) and attempt < ports.ATTEMPTS):
-            raise BlockFault(f"{name} {how}: {process.last_lines() or 'it said nothing'}")
-    return Server(name, process, port)
-
-
-def _await(process: Process, port: int, answers: Callable[[int], bool], within: float) -> str | None:
-    """None once it answers, else why it will not."""
-    end = time.monotonic() + within
-    while time.monotonic() < end:
-        how = process.ended()
-        if how is not None:
-            return f"ended with {how} while it started"
-        # Whoever won a race for the port may answer, too.
-        if answers(port) and ports.holder(port) == process.pid:
             return None
-        time.sleep(0.05)
-    return f"was not ready after {within:.0f} s"
+        reason = self.reason(self.process)
+        return f"{self.name} ended with {how}" + (f": {reason}" if reason else "")
+
+    def ready(self) -> bool:
+        """Whether it is ready. BlockFault with the end of its log when it ended, or has taken too long."""
+        how = self.exit_description()
+        if how is not None:
+            if ports.taken(self.process.last_lines(40)) and not self.fixed and self.attempts < ports.ATTEMPTS:
+                self.begin()
+                return False
+            raise BlockFault(f"{how} while it started: {self.process.last_lines() or 'its log is empty'}")
+        took = time.monotonic() - self._begun
+        # Whoever won a race for the port may answer, too.
+        if self.answers(self.ports) and ports.listening_pid(self.ports[-1]) == self.process.pid:
+            self.ready_after = took
+            return True
+        if took > self.within:
+            log = self.process.last_lines() or "its log is empty"
+            raise BlockFault(f"{self.name} was not ready after {self.within:.0f} s: {log}")
+        return False
+
+
+def await_ready(servers: Sequence[Server]) -> None:
+    """Waits until all are ready. BlockFault as of ``Server.ready``."""
+    waiting = list(servers)
+    while waiting:
+        waiting = [server for server in waiting if not server.ready()]
+        if waiting:
+            time.sleep(0.05)
+
+
+def start(server: Server) -> Server:
+    """Starts a server and waits until it is ready. BlockFault as of ``Server.ready``; then its process is stopped."""
+    server.begin()
+    try:
+        await_ready([server])
+    except BlockFault:
+        server.process.stop(1)
+        raise
+    return server
+
+
+def answers_ok(port: int, path: str) -> bool:
+    """Whether a server of this machine answers a request with 200."""
+    connection = http.client.HTTPConnection(ports.HOST, port, timeout=5)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()

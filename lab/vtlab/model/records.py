@@ -7,7 +7,28 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, field_serializer
+
+from vtlab.catalogue.names import MetricName
+from vtlab.model.experiment import Experiment, Limits
+from vtlab.model.publication import Publication
+
+#: Of the manifest, the lines of ``trials.jsonl`` and the verdict; ``vtlab.migration`` reads version 1.
+VERSION: Literal[2] = 2
+
+#: What the server's side of a trial is made of.
+ServerFigure = MetricName | Literal["in_flight_before"]
+#: What the machine's and the load generator's side is made of.
+MachineFigure = Literal[
+    "idle_cores",
+    "steal",
+    "generator_cpu",
+    "generator_delay",
+    "generator_wait",
+    "generator_throttled",
+    "prometheus_cpu",
+    "prometheus_delay",
+]
 
 
 class Record(BaseModel):
@@ -63,12 +84,12 @@ class Trial(Record):
     dropped: int
     late_max: float
     in_flight: InFlight
-    #: The named expressions (``vtlab.catalogue.expressions``) over exactly this window; None where nothing was scraped.
-    server: dict[str, float | None] = {}
+    #: The metrics of the catalogue over exactly this window; None where nothing was scraped.
+    server: dict[ServerFigure, float | None] = {}
     #: Pinnings of virtual threads in this window by the place that had them wait, ``class:line``; most first.
     pinned: dict[str, float] = {}
     #: The machine and the load generator in this window (``vtlab.host.machine``).
-    machine: dict[str, float | None] = {}
+    machine: dict[MachineFigure, float | None] = {}
 
     @property
     def window(self) -> float:
@@ -110,9 +131,9 @@ class Instance(Record):
 
 
 class Block(Record):
-    """One line of ``trials.jsonl``: one attempt at one block. Whether it counts is for ``vtlab.analysis.gates``."""
+    """One line of ``trials.jsonl``: one attempt at one block. Whether it counts is for ``vtlab.analysis.checks``."""
 
-    version: Literal[1] = 1
+    version: Literal[2] = VERSION
     block: int
     attempt: int
     order: list[str]
@@ -137,7 +158,9 @@ class Facts(Record):
 class Manifest(Record):
     """What ran, on what, and how to run it again. Written once, before the first block."""
 
-    version: Literal[1] = 1
+    version: Literal[2] = VERSION
+    #: Of the run, as planned: the experiment's, with ``@0.5cpu`` where the call named CPU limits.
+    name: str
     run_id: str
     #: UTC, ISO 8601.
     started: str
@@ -145,7 +168,9 @@ class Manifest(Record):
     #: Where in the cluster: context, namespace, release. Empty for a local run.
     cluster: dict[str, str] = {}
     #: The experiment as resolved: overrides such as ``--cpu`` applied.
-    experiment: dict[str, Any]
+    experiment: Experiment
+    #: What the experiment reproduces.
+    publication: Publication | None = None
     blocks: int
     seed: int
     #: Attempts in all blocks together that may be rejected before the run is invalid.
@@ -161,6 +186,10 @@ class Manifest(Record):
     prometheus_port: int | None = None
     #: kernel, cgroup version, CPU model, cores, memory, load at the start.
     machine: dict[str, str]
+
+    @field_serializer("experiment")
+    def _document(self, experiment: Experiment) -> dict[str, Any]:
+        return experiment.document()
 
 
 class Comparison(Record):
@@ -191,20 +220,21 @@ class Comparison(Record):
 
 
 class Bound(Record):
-    """Most throughput that one resource allows: capacity over demand per request."""
+    """Most throughput that one resource allows: capacity over service demand."""
 
     resource: str
     #: Requests per second.
     bound: float
     #: Measured throughput over the bound.
     utilisation: float
-    #: Capacity (cores, threads, connections, users) and demand (resource seconds per request).
+    #: Cores, threads, connections, users.
     capacity: float
-    demand: float
+    #: Resource-seconds per request.
+    service_demand: float
 
 
-class Constraint(Record):
-    """The resource that bounds a variant; ``unknown`` when nothing measured explains it (no bound then)."""
+class Bottleneck(Record):
+    """The resource that limits a variant; ``unknown`` when nothing measured explains it (no bound then)."""
 
     resource: str
     utilisation: float | None
@@ -226,13 +256,14 @@ class VariantResult(Record):
     #: Server side mean, seconds; the client's mean minus it is the queue time.
     service_time: float | None
     queue_time: float | None
-    constraint: Constraint
-    next: Constraint | None
+    bottleneck: Bottleneck
+    #: What would limit the variant next, were there more of the bottleneck.
+    next: Bottleneck | None
     bounds: list[Bound]
     #: Pinnings of virtual threads per second by the place that had them wait, ``class:line``; most first.
     pinned: dict[str, float]
     #: Throughput by the operational laws, where the experiment has it, and measured over it.
-    ideal: float | None
+    expected: float | None
     fidelity: float | None
 
 
@@ -247,17 +278,17 @@ class Rejection(Record):
 class Verdict(Record):
     """``verdict.json``."""
 
-    version: Literal[1] = 1
+    version: Literal[2] = VERSION
     experiment: str
     n: int
     confidence: float
     margin: float
     primary: str
-    #: All planned blocks were measured and passed the gates.
+    #: All planned blocks were measured and passed the validity checks.
     valid: bool
     #: Fewer than six blocks.
     quick: bool
-    limits: dict[str, Any]
+    limits: Limits
     comparisons: list[Comparison]
     variants: dict[str, VariantResult]
     rejected: list[Rejection]

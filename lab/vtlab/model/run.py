@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Manifest, Rejection, Verdict
 
-#: One block's samples: variant -> metric (``expressions.CHARTED``) -> [[epoch ms, value], …].
+#: One block's samples: variant -> metric (``metrics.REPORT_SERIES``) -> [[epoch ms, value], …].
 BlockSeries = dict[str, dict[str, list[list[float]]]]
 
 
@@ -16,7 +15,6 @@ BlockSeries = dict[str, dict[str, list[list[float]]]]
 class Run:
     """A results directory as read: everything recorded, nothing judged."""
 
-    name: str
     manifest: Manifest
     experiment: Experiment
     blocks: list[Block]
@@ -24,6 +22,23 @@ class Run:
     series: dict[tuple[int, int], BlockSeries]
     #: What reading it passed over: a last line that a killed run left unfinished.
     warnings: list[str] = field(default_factory=list)
+    #: Measured by an earlier vtlab (``vtlab.migration``): to be reported, not to be resumed.
+    is_migrated: bool = False
+
+    @property
+    def name(self) -> str:
+        """As planned: that of the manifest."""
+        return self.manifest.name
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """A validity check over several blocks: its limit and the worst value in words, with where that was."""
+
+    name: str
+    limit: str
+    worst: str
+    passed: bool
 
 
 @dataclass(frozen=True)
@@ -34,5 +49,5 @@ class Analysis:
     accepted: list[Block]
     rejected: list[Rejection]
     verdict: Verdict
-    #: One row per gate (``vtlab.gates.rows``): name, limit, worst value seen in accepted blocks, passed.
-    gates: list[dict[str, Any]]
+    #: One row for each validity check, over the blocks that count.
+    checks: list[CheckResult]

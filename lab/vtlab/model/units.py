@@ -1,28 +1,34 @@
-"""Durations and memory sizes as they are written in experiments, in seconds and bytes."""
+"""Durations and memory sizes as they are written in experiments, in seconds, milliseconds and bytes."""
 
 from __future__ import annotations
 
 import re
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
 _MEMORY = re.compile(r"(\d+)(Ki|Mi|Gi|k|m|g)?")
 _BYTES = {None: 1, "Ki": 1024, "Mi": 1024**2, "Gi": 1024**3, "k": 1024, "m": 1024**2, "g": 1024**3}
 
 
-def seconds(text: str) -> float:
-    """Seconds in a duration such as ``50ms``, ``5s`` or ``1m``. ValueError for anything else."""
+def milliseconds(text: str) -> float:
+    """Milliseconds in a duration such as ``50ms``, ``5s`` or ``1m``. ValueError for anything else."""
     match = _DURATION.fullmatch(text)
     if not match:
-        raise ValueError(f"'{text}' is no duration: write it as 50ms, 5s or 1m")
-    return float(match[1]) * _SECONDS[match[2]]
+        raise ValueError(f"'{text}' is not a duration: write it as 50ms, 5s or 1m")
+    # Beyond a millionth of a millisecond there is only what the multiplication lost.
+    return round(float(match[1]) * _MILLISECONDS[match[2]], 6)
+
+
+def seconds(text: str) -> float:
+    """Seconds in a duration such as ``50ms``, ``5s`` or ``1m``. ValueError for anything else."""
+    return milliseconds(text) / 1000
 
 
 def size(text: str) -> int:
     """Bytes in a memory size: Kubernetes' ``512Mi`` or the JVM's ``256m``. ValueError for anything else."""
     match = _MEMORY.fullmatch(text)
     if not match:
-        raise ValueError(f"'{text}' is no memory size: write it as 512Mi (limits) or 256m (heap)")
+        raise ValueError(f"'{text}' is not a memory size: write it as 512Mi (limits) or 256m (heap)")
     return int(match[1]) * _BYTES[match[2]]
 
 
@@ -35,7 +41,7 @@ def cores(text: str) -> float:
     try:
         value = float(text[:-1]) / 1000 if text.endswith("m") else float(text)
     except ValueError:
-        raise ValueError(f"'{text}' is no number of cores") from None
+        raise ValueError(f"'{text}' is not a number of cores") from None
     if not 0 < value < float("inf"):
         raise ValueError(f"a CPU limit of '{text}' is not above 0")
     return value

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from vtlab.errors import BadInput
-from vtlab.model import units, variant
+from vtlab.model import variant
 from vtlab.model.experiment import ClosedLoad, Experiment
+
+_Value = TypeVar("_Value")
 
 #: Blocks of a full run (DESIGN: statistics); fewer is a quick look.
 FULL_RUN = 6
-#: Length of the single-user phase, which gives the shortest response time.
-SINGLE = "5s"
-#: Seconds for two JVMs to start under a CPU limit and for k6 to come up: an estimate for the progress only.
-_START = 12.0
-_PHASE_OVERHEAD = 1.0
-#: Seconds for each user to begin in, as in k6/lib/plan.ts.
-_GENTLY = 0.005
+#: Seconds for the JVMs to start under a CPU limit and for k6 to come up: an estimate, for the progress only.
+START = 12.0
 
 
 @dataclass(frozen=True)
@@ -54,17 +51,23 @@ def identical(experiment: Experiment, kind: str) -> Experiment:
     if kind not in variant.ENVIRONMENT:
         raise BadInput(f"unknown variant '{kind}'", f"known are: {', '.join(variant.ENVIRONMENT)}")
     names = [f"{kind}-a", f"{kind}-b"]
-    rate = (experiment.ideal or {}).get(kind)
-    windows = experiment.windows.model_copy(update={"measure": experiment.window_of(kind), "measure_of": {}})
+    windows = experiment.windows.model_copy(update={"measure": experiment.window_of(kind), "measure_by_variant": {}})
+    load = experiment.load
+    if isinstance(load, ClosedLoad):
+        load = load.model_copy(update={"round": _of_both(load.round, kind, names)})
     return experiment.model_copy(
         update={
             "variants": names,
-            "publication": None,
             "properties": {},
+            "load": load,
             "windows": windows,
-            "ideal": dict.fromkeys(names, rate) if rate else None,
+            "expected": _of_both(experiment.expected, kind, names),
         }
     )
+
+
+def _of_both(values: Mapping[str, _Value], kind: str, names: Sequence[str]) -> dict[str, _Value]:
+    return dict.fromkeys(names, values[kind]) if kind in values else {}
 
 
 def order(variants: Sequence[str], seed: int, block: int, trials: int = 2) -> list[str]:
@@ -80,19 +83,3 @@ def order(variants: Sequence[str], seed: int, block: int, trials: int = 2) -> li
     if forth != (block % 2 == 1):
         turns.reverse()
     return [*turns, *reversed(turns)] if trials == 2 else turns
-
-
-def block_seconds(experiment: Experiment) -> float:
-    """Roughly how long one block takes, for the progress; its true length depends on the responses."""
-    windows, load = experiment.windows, experiment.load
-    ideal = (experiment.ideal or {}) if isinstance(load, ClosedLoad) else {}
-    known = {name: load.users / rate for name, rate in ideal.items()}
-    # As in k6/lib/plan.ts: a round is no shorter than that of the variant whose users wait least.
-    unknown = max(units.seconds(windows.spread), min(known.values(), default=0.0))
-    rounds = {name: known.get(name, unknown) for name in experiment.variants}
-    warm = min(units.seconds(windows.spread), 1.0) + units.seconds(windows.warmup_load) + _PHASE_OVERHEAD
-    total = _START + windows.warmup_cycles * warm * len(rounds)
-    for name, own in rounds.items():
-        window = units.seconds(experiment.window_of(name))
-        total += windows.trials * (own * math.ceil(_GENTLY * load.users / own) + 2 * own + window + _PHASE_OVERHEAD)
-    return total

@@ -17,7 +17,7 @@ from vtlab.results import write_atomic
 def write(folder: Path, analyses: Sequence[Analysis]) -> None:
     """Writes ``report.html`` and ``report.md`` into ``folder``; the same analyses give the same bytes. What JMH
     measured stands in them, too, where that lies in ``folder``."""
-    compared = [pair for analysis in analyses for pair in verdict.pairs(analysis)]
+    compared = [pair for analysis in analyses for pair in verdict.split_by_comparison(analysis)]
     file = folder / jmh.FILE
     others = {sections.BENCHMARK: sections.benchmark(jmh.read(file))} if file.is_file() else {}
     for name, render in (("report.html", html.render), ("report.md", markdown.render)):

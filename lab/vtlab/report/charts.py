@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from vtlab.model.records import Bound, Comparison
+from vtlab.model.units import percent
 from vtlab.report import figures, svg
 from vtlab.report.svg import WIDTH, Scale, chart, line, mark, path, rect, text
 
@@ -51,12 +52,12 @@ def ratios(rows: Sequence[Row], margin: float, title: str) -> Markup:
         parts.append(text(one - 6, 11, "← " + sides[0], "end", "tick"))
     if right - one > room:
         parts.append(text(one + 6, 11, sides[1] + " →", "start", "tick"))
-    told: list[str] = []
+    descriptions: list[str] = []
     for i, row in enumerate(rows):
         c, y = row.comparison, top + pitch * (i + 0.6)
         if labelled:
             parts.append(text(left - 8, y + 4, row.label, "end", "label"))
-        told.append(f"{row.label}: {said(c)}")
+        descriptions.append(f"{row.label}: {interval_in_words(c)}")
         if c.ratio is None:
             words = f"{figures.listed(c.overloaded)} overloaded" if c.overloaded else "no ratio"
             parts.append(text((left + right) / 2, y + 4, words, "middle", "value"))
@@ -71,13 +72,14 @@ def ratios(rows: Sequence[Row], margin: float, title: str) -> Markup:
         x = across(c.ratio)
         parts.append(svg.element("circle", cx=x, cy=y, r=5.5, class_="estimate"))
         parts.append(text(min(max(x, left + 22), right - 22), y - 10, figures.ratio(c.ratio), "middle", "label"))
-    describe = f"{of} over {over} on a logarithmic axis; the shaded band is the margin of ±{margin:.0%}. " + "; ".join(
-        told
+    describe = (
+        f"{of} over {over} on a logarithmic axis; the shaded band is the margin of ±{percent(margin)}. "
+        + "; ".join(descriptions)
     )
     return chart(bottom + 18, title, describe, *parts)
 
 
-def said(c: Comparison) -> str:
+def interval_in_words(c: Comparison) -> str:
     """A ratio and its interval in words."""
     if c.ratio is None:
         return f"no ratio, {figures.listed(c.overloaded)} overloaded" if c.overloaded else "no ratio"
@@ -103,16 +105,17 @@ def per_block(c: Comparison, blocks: Sequence[int], margin: float) -> Markup:
     if c.ratio is not None:
         parts.append(line(left, up(c.ratio), right, up(c.ratio), "mean"))
     size = 4.0 if len(values) <= 30 else 2.5
-    every = max(1, math.ceil(len(values) / 12))
+    step = max(1, math.ceil(len(values) / 12))
     for i, (number, value) in enumerate(zip(blocks, values, strict=True)):
         x = across(i + 1)
         tip = f"block {number}: {figures.ratio(value)}"
         parts.append(svg.element("circle", svg.element("title", tip), cx=x, cy=up(value), r=size, class_="dot"))
-        if i % every == 0:
+        if i % step == 0:
             parts.append(text(x, bottom + 15, str(number), "middle", "tick"))
     parts.append(text((left + right) / 2, bottom + 31, "block", "middle", "tick"))
-    describe = f"{len(values)} blocks from {figures.ratio(min(values))} to {figures.ratio(max(values))}; {said(c)}"
-    return chart(bottom + 36, f"Ratio of {c.of} over {c.over} in each block", describe, *parts)
+    extremes = f"{len(values)} blocks from {figures.ratio(min(values))} to {figures.ratio(max(values))}"
+    title = f"Ratio of {c.of} over {c.over} in each block"
+    return chart(bottom + 36, title, f"{extremes}; {interval_in_words(c)}", *parts)
 
 
 def dots(
@@ -131,7 +134,7 @@ def dots(
     for t in steps:
         parts.append(line(across(t), 4, across(t), bottom, "grid"))
         parts.append(text(across(t), bottom + 15, figures.short(form(t)), "middle", "tick"))
-    told = []
+    descriptions = []
     for slot, (name, values) in enumerate(groups):
         y = 6 + pitch * (slot + 0.5)
         parts.append(text(left - 10, y + 4, name, "end", f"label v{slot}-text"))
@@ -139,7 +142,7 @@ def dots(
             at, tip = across(others[name]), f"{name}, published: {form(others[name])}"
             shape = f"M{at - 6:.1f},{y + 22:.1f} l6,-11 l6,11 z"
             parts.append(svg.element("path", svg.element("title", tip), d=shape, class_="published"))
-            told.append(tip)
+            descriptions.append(tip)
         if not values:
             continue
         mean = math.fsum(values) / len(values)
@@ -150,8 +153,10 @@ def dots(
         beyond = mean > steps[-1] * 0.75
         x = across(mean) + (-6 if beyond else 6)
         parts.append(text(x, y - 13, form(mean), "end" if beyond else "start", "value"))
-        told.append(f"{name}: mean {form(mean)}, {len(values)} trials from {form(min(values))} to {form(max(values))}")
-    return chart(bottom + 22, title, "; ".join(told), *parts)
+        descriptions.append(
+            f"{name}: mean {form(mean)}, {len(values)} trials from {form(min(values))} to {form(max(values))}"
+        )
+    return chart(bottom + 22, title, "; ".join(descriptions), *parts)
 
 
 def percentiles(groups: Sequence[tuple[str, Sequence[float | None]]], names: Sequence[str]) -> Markup:
@@ -171,14 +176,14 @@ def percentiles(groups: Sequence[tuple[str, Sequence[float | None]]], names: Seq
         parts.append(line(left, up(t), right, up(t), "grid"))
         parts.append(text(left - 6, up(t) + 4, figures.short(figures.duration(t)), "end", "tick"))
     parts += [text(across(i), bottom + 16, name, "middle", "tick") for i, name in enumerate(names)]
-    told = []
+    descriptions = []
     for slot, (name, values) in enumerate(groups):
         points = [(across(i), up(v), i, v) for i, v in enumerate(values) if v is not None and v > 0]
         parts.append(path([(x, y) for x, y, _, _ in points], f"line v{slot}"))
         for x, y, i, v in points:
             parts.append(mark(slot, x, y, 4, f"v{slot} solid", f"{name} {names[i]}: {figures.duration(v)}"))
-        told.append(f"{name}: " + ", ".join(f"{names[i]} {figures.duration(v)}" for _, _, i, v in points))
-    return chart(bottom + 24, title, "Logarithmic axis. " + "; ".join(told), *parts)
+        descriptions.append(f"{name}: " + ", ".join(f"{names[i]} {figures.duration(v)}" for _, _, i, v in points))
+    return chart(bottom + 24, title, "Logarithmic axis. " + "; ".join(descriptions), *parts)
 
 
 def initials(variant: str) -> str:
@@ -234,12 +239,12 @@ def over_time(
     if limit:
         parts.append(line(left, up(limit[0]), right, up(limit[0]), "limit"))
         parts.append(text(right, up(limit[0]) + 13, limit[1], "end", "value"))
-    told = "; ".join(f"{name}: highest {form(max(v for _, v in points))}" for name, points in thin if points)
-    return chart(bottom + 22, title, f"Over {seconds:.0f} s. {told}", *parts)
+    description = "; ".join(f"{name}: highest {form(max(v for _, v in points))}" for name, points in thin if points)
+    return chart(bottom + 22, title, f"Over {seconds:.0f} s. {description}", *parts)
 
 
 def bounds(variant: str, slot: int, measured: float, rows: Sequence[tuple[Bound, str]]) -> Markup:
-    """How much of each bound the measurement reaches; ``rows`` carry a remark (constraint, next)."""
+    """How much of each bound the measurement reaches; ``rows`` carry a remark (bottleneck, next)."""
     left, right, pitch, top = 112.0, WIDTH - 34.0, 40.0, 8.0
     bottom = top + pitch * len(rows)
     most = max([1.0, *(b.utilisation for b, _ in rows)])
@@ -247,8 +252,8 @@ def bounds(variant: str, slot: int, measured: float, rows: Sequence[tuple[Bound,
     parts = []
     for t in (0.0, 0.25, 0.5, 0.75, 1.0):
         parts.append(line(across(t), top, across(t), bottom, "one" if t == 1 else "grid"))
-        parts.append(text(across(t), bottom + 15, f"{t:.0%}".replace("%", " %"), "middle", "tick"))
-    told = []
+        parts.append(text(across(t), bottom + 15, percent(t), "middle", "tick"))
+    descriptions = []
     for i, (b, remark) in enumerate(rows):
         y = top + pitch * i
         parts.append(text(left - 8, y + 18, b.resource, "end", "label"))
@@ -260,11 +265,11 @@ def bounds(variant: str, slot: int, measured: float, rows: Sequence[tuple[Bound,
                 y + 6,
                 across(b.utilisation) - left,
                 14,
-                f"bar v{slot}" + ("" if remark == "constraint" else " faint"),
+                f"bar v{slot}" + ("" if remark == "bottleneck" else " faint"),
             )
         )
         note = f"{figures.rate(measured)} of {figures.rate(b.bound)}"
         parts.append(text(left + 4, y + 33, note, "start", "value"))
-        told.append(f"{b.resource}: {note}" + (f", {remark}" if remark else ""))
+        descriptions.append(f"{b.resource}: {note}" + (f", {remark}" if remark else ""))
     title = f"{variant}: how much of each bound the throughput reaches"
-    return chart(bottom + 22, title, "; ".join(told), *parts)
+    return chart(bottom + 22, title, "; ".join(descriptions), *parts)

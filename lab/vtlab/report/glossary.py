@@ -36,16 +36,16 @@ GLOSSARY: tuple[tuple[str, str], ...] = (
         "Requests arrive faster than the variant answers them and are dropped: its latency has no bound.",
     ),
     (
-        "constraint",
-        "The resource whose capacity bounds a variant: cpu, tomcat-threads, connections, users (the load"
-        " itself), or unknown, where nothing measured explains it.",
+        "bottleneck",
+        "What limits a variant: cpu, tomcat-threads, connections, db-pool, downstream, carriers, executor, load (it"
+        " keeps up with all that was sent), or unknown, where nothing measured explains it.",
     ),
     (
         "bound",
-        "By the operational laws no variant exceeds capacity / demand of any resource: with 200 threads and"
+        "By the operational laws no variant exceeds capacity / service demand of any resource: with 200 threads and"
         " 5 s per request, 40 requests per second.",
     ),
-    ("gate", "What a block must show before it counts. Rejected attempts stay in the raw data."),
+    ("validity check", "What a block must show before it counts. Rejected attempts stay in the raw data."),
     (
         "latency",
         "As the client sees it, connecting and queueing included. Closed load (a fixed number of users) hides"

@@ -9,12 +9,14 @@ from markupsafe import Markup
 
 from vtlab.jmh import Score
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, Comparison, Trial, VariantResult, Verdict
+from vtlab.model.records import Block, Comparison, Trial, Verdict
 from vtlab.model.run import Analysis, BlockSeries
+from vtlab.model.units import percent
 from vtlab.report import charts, figures
 from vtlab.report.charts import Format, Row, Window
 
-PERCENTILES = ("p50", "p90", "p99", "p99.9", "max")
+#: Client latency: the words of the page, and the key of ``VariantResult.latency``.
+PERCENTILES = {"p50": "p50", "p90": "p90", "p99": "p99", "p99.9": "p99_9", "max": "max"}
 
 
 @dataclass(frozen=True)
@@ -44,23 +46,21 @@ def primary(verdict: Verdict) -> Comparison:
 
 
 def limits(analysis: Analysis) -> str:
-    """The limits for a title: ``under 1 CPU, 768Mi``."""
+    """The limits for a table: ``1 CPU, 768Mi``."""
     of = analysis.run.experiment.limits
-    if not analysis.run.manifest.cpu_limited:
-        # No control group: nothing enforces the memory limit either.
-        return "without limits"
-    return f"under {figures.cores(of.cpu)}, {of.memory}"
+    # Without a control group nothing enforces the memory limit either.
+    return f"{figures.cores(of.cpu)}, {of.memory}" if analysis.run.manifest.cpu_limited else "none"
+
+
+def under(analysis: Analysis) -> str:
+    """The limits for a title: ``under 1 CPU, 768Mi``."""
+    return f"under {limits(analysis)}" if analysis.run.manifest.cpu_limited else "without limits"
 
 
 def title(analysis: Analysis) -> str:
     """The experiment, and where it compares several variants with the first, which of them this is."""
-    name, variants = analysis.verdict.experiment, analysis.run.manifest.experiment["variants"]
+    name, variants = analysis.verdict.experiment, analysis.run.manifest.experiment.variants
     return name if len(variants) == 2 else f"{name}, {names(analysis)[-1]}"
-
-
-def latency_of(result: VariantResult, name: str) -> float | None:
-    """A figure of client latency by the name it has on the page."""
-    return result.latency.get(name.replace(".", "_"))
 
 
 def interval(analysis: Analysis) -> Markup | None:
@@ -80,10 +80,7 @@ def heading(c: Comparison) -> str:
 METRICS = {
     "throughput": "throughput",
     "latency_p50": "latency p50",
-    "latency_p90": "latency p90",
-    "latency_p95": "latency p95",
     "latency_p99": "latency p99",
-    "latency_p99_9": "latency p99.9",
     "latency_mean": "mean latency",
     "cpu_per_request": "CPU per request",
     "memory": "memory",
@@ -119,7 +116,7 @@ def by_metric(analysis: Analysis) -> Table:
             ]
         )
     names = f"{v.comparisons[0].of} over {v.comparisons[0].over}" if v.comparisons else ""
-    head = ["metric", "ratio", f"{v.confidence:.0%} interval".replace("%", " %"), "better", "verdict"]
+    head = ["metric", "ratio", f"{percent(v.confidence)} interval", "better", "verdict"]
     caption = f"Ratios {names}. The primary metric, first, carries the verdict."
     first = primary(v)
     given = (("paired t", first.p_t), ("after Holm", first.p_holm), ("sign flip", first.p_sign_flip))
@@ -141,14 +138,15 @@ def names(analysis: Analysis) -> list[str]:
 
 def performance(analysis: Analysis) -> list[Panel]:
     """Throughput and latency by variant."""
-    every = names(analysis)
-    throughput = [(n, [t.throughput for t in trials(analysis, n)]) for n in every]
-    p99 = [(n, [t.latency.p99 for t in trials(analysis, n) if t.latency.p99 is not None]) for n in every]
+    variants = names(analysis)
+    throughput = [(n, [t.throughput for t in trials(analysis, n)]) for n in variants]
+    p99 = [(n, [t.latency.p99 for t in trials(analysis, n) if t.latency.p99 is not None]) for n in variants]
     results = analysis.verdict.variants
     experiment = analysis.run.experiment
-    publication = experiment.publication if experiment.of_published_size() else None
-    published = {n: f.throughput for n, f in publication.figures.items() if n in every} if publication else {}
-    found = [
+    publication = analysis.run.manifest.publication
+    comparable = publication.figures if publication and publication.is_published_size(experiment) else {}
+    published = {n: figure.throughput for n, figure in comparable.items() if n in variants}
+    panels = [
         Panel(
             "Throughput",
             charts.dots(throughput, "OK requests per second in each trial", figures.rate, published),
@@ -156,19 +154,20 @@ def performance(analysis: Analysis) -> list[Panel]:
         )
     ]
     if any(values for _, values in p99):
-        found.append(
+        panels.append(
             Panel(
                 "Latency p99",
                 charts.dots(p99, "Client latency p99 in each trial", figures.duration),
                 "As the client sees it, queueing included.",
             )
         )
-    curve = charts.percentiles(
-        [(n, [latency_of(results[n], p) for p in PERCENTILES]) for n in every if n in results], PERCENTILES
-    )
+    by_percentile = [
+        (n, [results[n].latency.get(key) for key in PERCENTILES.values()]) for n in variants if n in results
+    ]
+    curve = charts.percentiles(by_percentile, list(PERCENTILES))
     if curve:
-        found.append(Panel("Latency by percentile", curve, "Logarithmic. No mark: too few samples."))
-    return found
+        panels.append(Panel("Latency by percentile", curve, "Logarithmic. No mark: too few samples."))
+    return panels
 
 
 def latency(analysis: Analysis) -> Table:
@@ -177,7 +176,7 @@ def latency(analysis: Analysis) -> Table:
     for name in names(analysis):
         r = analysis.verdict.variants.get(name)
         if r:
-            shown = [figures.duration(latency_of(r, p)) for p in ("mean", *PERCENTILES)]
+            shown = [figures.duration(r.latency.get(key)) for key in ("mean", *PERCENTILES.values())]
             rows.append([name, *shown, figures.duration(r.service_time), figures.duration(r.queue_time)])
     head = ["variant", "mean", *PERCENTILES, "service time", "queue time"]
     caption = (
@@ -202,7 +201,7 @@ def costs(analysis: Analysis) -> Table:
                     figures.share(r.dropped_ratio),
                     figures.duration(r.cpu_per_request),
                     figures.memory(r.memory),
-                    figures.rate(r.ideal),
+                    figures.rate(r.expected),
                     figures.share(r.fidelity),
                 ]
             )
@@ -213,12 +212,12 @@ def costs(analysis: Analysis) -> Table:
         "dropped",
         "CPU per request",
         "memory",
-        "ideal",
-        "measured / ideal",
+        "expected",
+        "measured / expected",
     ]
     caption = (
         "Failures never count as throughput. Dropped: arrivals that could not start (open load). Memory: the"
-        " largest resident set. Ideal: by the operational laws, where the experiment has it."
+        " largest resident set. Expected: by the operational laws, where the experiment has it."
     )
     return Table(caption, head, rows, numeric=tuple(range(1, 8)))
 
@@ -241,14 +240,14 @@ def sampled(analysis: Analysis) -> tuple[Block, BlockSeries] | None:
 
 
 _OVER_TIME: tuple[tuple[str, str, Format, str], ...] = (
-    ("cpu_cores", "CPU, cores", figures.count, "A line at the limit: the CPU is the constraint."),
+    ("cpu_cores", "CPU, cores", figures.count, "A line at the limit: the CPU is the bottleneck."),
     (
         "throttled_periods",
         "CPU throttling",
         figures.share,
         "Share of 100 ms periods in which the CPU was withheld.",
     ),
-    ("in_flight", "Requests in flight", figures.count, "A flat top is a cap: threads, connections or users."),
+    ("in_flight", "Requests in flight", figures.count, "A flat top is a cap: threads, connections or the load."),
     ("threads", "Platform threads", figures.count, "Live JVM threads; virtual threads are not among them."),
     ("heap_used", "Heap in use", figures.memory, "The saw teeth are garbage collections."),
     ("resident", "Resident memory", figures.memory, "What counts against the memory limit."),
@@ -257,16 +256,18 @@ _OVER_TIME: tuple[tuple[str, str, Format, str], ...] = (
 
 def over_time(analysis: Analysis) -> list[Panel]:
     """Resource use over the first accepted block that has samples."""
-    found = sampled(analysis)
-    if not found:
+    with_samples = sampled(analysis)
+    if not with_samples:
         return []
-    block, series = found
-    every = names(analysis)
-    windows = [Window(every.index(t.variant), t.variant, t.start, t.end) for t in block.trials if t.variant in every]
+    block, series = with_samples
+    variants = names(analysis)
+    windows = [
+        Window(variants.index(t.variant), t.variant, t.start, t.end) for t in block.trials if t.variant in variants
+    ]
     cpu = analysis.run.experiment.limits.cpu
     panels = []
     for name, title, form, caption in _OVER_TIME:
-        lines = [(v, series.get(v, {}).get(name, [])) for v in every]
+        lines = [(v, series.get(v, {}).get(name, [])) for v in variants]
         limit = (
             (cpu, f"limit {figures.cores(cpu)}") if name == "cpu_cores" and analysis.run.manifest.cpu_limited else None
         )
@@ -286,37 +287,37 @@ def resources(analysis: Analysis) -> list[Panel]:
             continue
         rows = []
         for b in r.bounds:
-            remark = "constraint" if b.resource == r.constraint.resource else ""
+            remark = "bottleneck" if b.resource == r.bottleneck.resource else ""
             rows.append((b, "next" if not remark and r.next and r.next.resource == b.resource else remark))
         panels.append(Panel(name, charts.bounds(name, slot, r.throughput, rows)))
     return panels
 
 
 def resource_table(analysis: Analysis) -> Table:
-    """Every bound with the capacity and the demand it comes from."""
+    """Every bound with the capacity and the service demand it comes from."""
     rows: list[list[str]] = []
     marked: list[int] = []
     for name in names(analysis):
         r = analysis.verdict.variants.get(name)
         for b in r.bounds if r else []:
-            held = b.resource == (r.constraint.resource if r else "")
-            if held:
+            limits_it = b.resource == (r.bottleneck.resource if r else "")
+            if limits_it:
                 marked.append(len(rows))
-            role = "constraint" if held else "next" if r and r.next and r.next.resource == b.resource else ""
+            role = "bottleneck" if limits_it else "next" if r and r.next and r.next.resource == b.resource else ""
             rows.append(
                 [
                     name,
                     b.resource,
                     figures.count(b.capacity),
-                    figures.duration(b.demand),
+                    figures.duration(b.service_demand),
                     figures.rate(b.bound),
                     figures.rate(r.throughput if r else None),
                     figures.share(b.utilisation),
                     role,
                 ]
             )
-    head = ["variant", "resource", "capacity", "demand per request", "bound", "measured", "reached", "role"]
-    caption = "Bound = capacity / demand: the most requests per second that the resource allows."
+    head = ["variant", "resource", "capacity", "service demand", "bound", "measured", "reached", "role"]
+    caption = "Bound = capacity / service demand: the most requests per second that the resource allows."
     return Table(caption, head, rows, tuple(marked), (2, 3, 4, 5, 6))
 
 
@@ -335,14 +336,12 @@ def pinned(analysis: Analysis) -> Table:
     return Table(caption, ["variant", "class and line", "pinnings per second"], rows, numeric=(2,))
 
 
-def gates(analysis: Analysis) -> Table:
+def checks(analysis: Analysis) -> Table:
     """What every block had to show before it counted."""
-    rows = [
-        [str(g["name"]), str(g["limit"]), str(g["worst"]), "passed" if g["passed"] else "FAILED"]
-        for g in analysis.gates
-    ]
-    bad = tuple(i for i, g in enumerate(analysis.gates) if not g["passed"])
-    return Table("Worst value over the blocks that count.", ["gate", "limit", "worst value", "result"], rows, bad)
+    rows = [[row.name, row.limit, row.worst, "passed" if row.passed else "FAILED"] for row in analysis.checks]
+    bad = tuple(i for i, row in enumerate(analysis.checks) if not row.passed)
+    head = ["validity check", "limit", "worst value", "result"]
+    return Table("Worst value over the blocks that count.", head, rows, bad)
 
 
 def rejected(analysis: Analysis) -> Table:
@@ -387,7 +386,7 @@ def environment(analysis: Analysis) -> Table:
 
 def windows(exp: Experiment) -> str:
     """How long the measured windows are, of variants that have others, too."""
-    others = [f"{name} {window}" for name, window in exp.windows.measure_of.items() if name in exp.variants]
+    others = [f"{name} {window}" for name, window in exp.windows.measure_by_variant.items() if name in exp.variants]
     return ", ".join([exp.windows.measure, *others])
 
 
@@ -396,9 +395,9 @@ BENCHMARK = "001: 500 tasks on an executor, by JMH"
 
 def benchmark(scores: Sequence[Score]) -> Table:
     """What JMH measured."""
-    head = ["tasks", "executor", "published", "ideal", "ours", "99.9 %", "n"]
+    head = ["tasks", "executor", "published", "expected", "ours", "99.9 %", "n"]
     caption = "Milliseconds that all tasks take together, with JMH's interval."
-    rows = [[each.benchmark, each.executor, *_milliseconds(each)] for each in scores]
+    rows = [[score.benchmark, score.executor, *_milliseconds(score)] for score in scores]
     return Table(caption, head, rows, numeric=(2, 3, 4, 5, 6))
 
 
@@ -407,4 +406,4 @@ def _milliseconds(score: Score) -> list[str]:
         return figures.DASH if value is None else f"{figures.short(figures.significant(value, 4))} ms"
 
     error = figures.DASH if score.error is None else f"± {figures.significant(score.error, 3)} ms"
-    return [shown(score.published), shown(score.ideal), shown(score.milliseconds), error, str(score.n)]
+    return [shown(score.published), shown(score.expected), shown(score.milliseconds), error, str(score.n)]

@@ -123,15 +123,15 @@ def ticks(high: float, wanted: int = 4, unit: float = 1.0) -> list[float]:
 def log_ticks(low: float, high: float, most: int = 6) -> list[float]:
     """Round values around ``low`` … ``high`` on a logarithmic axis."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    found: list[float] = []
+    steps: list[float] = []
     for factors in ((1, 2, 5), (1, 3), (1,)):
-        found = [f * 10.0**e for e in range(first - 1, last + 1) for f in factors]
-        under = [t for t in found if t <= low * 1.0001][-1:]
-        over = [t for t in found if t >= high * 0.9999][:1]
-        found = under + [t for t in found if low * 1.0001 < t < high * 0.9999] + over
-        if len(found) <= most:
+        steps = [f * 10.0**e for e in range(first - 1, last + 1) for f in factors]
+        under = [t for t in steps if t <= low * 1.0001][-1:]
+        over = [t for t in steps if t >= high * 0.9999][:1]
+        steps = under + [t for t in steps if low * 1.0001 < t < high * 0.9999] + over
+        if len(steps) <= most:
             break
-    return [float(f"{t:.3g}") for t in found]
+    return [float(f"{t:.3g}") for t in steps]
 
 
 #: Steps of an axis of ratios, from close to 1 to far away.

@@ -11,7 +11,6 @@ from rich.text import Text
 from vtlab.analysis import verdict
 from vtlab.model.run import Analysis
 from vtlab.report import sections, words
-from vtlab.report.html import SYMBOLS, plain
 
 _STYLES = {
     "faster": "bold green",
@@ -22,8 +21,8 @@ _STYLES = {
 
 
 def render(analyses: Sequence[Analysis]) -> RenderableType:
-    """One paragraph per run: verdict, ratio and interval, what holds each variant back."""
-    return _Paragraphs([_run(pair) for a in analyses for pair in verdict.pairs(a)])
+    """One paragraph per run: verdict, ratio and interval, what limits each variant."""
+    return _Paragraphs([_run(pair) for a in analyses for pair in verdict.split_by_comparison(a)])
 
 
 @dataclass(frozen=True)
@@ -47,17 +46,17 @@ def _run(analysis: Analysis) -> list[Text]:
     v = analysis.verdict
     c = sections.primary(v)
     outcome = c.verdict or "inconclusive"
-    lines = [Text.assemble((sections.title(analysis), "bold"), f" {sections.limits(analysis)}")]
+    lines = [Text.assemble((sections.title(analysis), "bold"), f" {sections.under(analysis)}")]
     invalid, quick = words.validity(analysis), words.quick(analysis)
     if invalid:
         lines.append(Text(f"✕ {invalid}", "bold red"))
-    label = (f"{SYMBOLS[outcome]} {outcome}", _STYLES[outcome])
-    lines.append(Text.assemble(label, "  ", (plain(words.headline(c)), "bold")))
-    said = [words.sentence(c, v.n, v.confidence, v.margin), words.hint(c, v.n, v.margin)]
-    lines += [Text(s) for s in said if s]
+    label = (f"{words.SYMBOLS[outcome]} {outcome}", _STYLES[outcome])
+    lines.append(Text.assemble(label, "  ", (words.headline(c), "bold")))
+    explanation = [words.sentence(c, v.n, v.confidence, v.margin), words.hint(c, v.n, v.margin)]
+    lines += [Text(s) for s in explanation if s]
     if quick:
         lines.append(Text(quick, "yellow"))
     if v.n:
-        every = [(n, v.variants[n]) for n in sections.names(analysis)]
-        lines += [Text(words.constraint(n, r, analysis.run.experiment), "dim") for n, r in every]
+        sentences = {n: words.bottleneck(v.variants[n], analysis.run.experiment) for n in sections.names(analysis)}
+        lines += [Text(f"{n}: {sentence}", "dim") for n, sentence in sentences.items()]
     return lines

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import statistics as middle
 
-from vtlab.analysis.verdict import FULL_RUN
+from vtlab.catalogue import resources
+from vtlab.catalogue.resources import RESOURCES
 from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.model.records import Block, Comparison, VariantResult
 from vtlab.model.run import Analysis
 from vtlab.model.units import percent
 from vtlab.model.variant import kind
+from vtlab.planning.plan import FULL_RUN
 
 #: From this ratio on "x times" reads better than a percentage.
 TIMES = 1.5
@@ -25,12 +27,7 @@ _NOUNS: dict[str, tuple[str, str, str]] = {
     "service_time": ("service time", "longer", "shorter"),
 }
 
-_SHORT = {
-    "cpu": "the CPU",
-    "tomcat-threads": "its Tomcat threads",
-    "connections": "its connections",
-    "users": "the load itself",
-}
+SYMBOLS = {"faster": "▲", "slower": "▼", "equivalent": "=", "inconclusive": "?"}
 
 
 def name(variant: str) -> str:
@@ -59,22 +56,22 @@ def amount(metric: str, ratio: float) -> str:
 
 
 def headline(comparison: Comparison) -> str:
-    """The verdict in one line: ``Virtual threads: 5.0 times the throughput (faster)``."""
+    """The verdict in one line, for beside its name: ``Virtual threads: 5.0 times the throughput``."""
     who, c = name(comparison.of), comparison
     if c.ratio is None:
         if c.verdict == "faster":
-            return f"{who}: keep up with the arrivals, {_inside(c.over)} do not (faster, overloaded)"
+            return f"{who}: keep up with the arrivals, {_inside(c.over)} do not"
         if c.verdict == "slower":
-            return f"{who}: do not keep up with the arrivals, {_inside(c.over)} do (slower, overloaded)"
+            return f"{who}: do not keep up with the arrivals, {_inside(c.over)} do"
         if len(c.overloaded) > 1:
-            return f"{who}: neither they nor {_inside(c.over)} keep up with the arrivals (inconclusive)"
-        return f"{who}: no comparison (inconclusive)"
+            return f"{who}: neither they nor {_inside(c.over)} keep up with the arrivals"
+        return f"{who}: no comparison"
     text = amount(c.metric, c.ratio)
     if c.verdict == "inconclusive":
-        return f"{who}: perhaps {text} (inconclusive)"
+        return f"{who}: perhaps {text}"
     if c.verdict == "equivalent":
-        return f"{who}: {text}, too little to matter (equivalent)"
-    return f"{who}: {text} ({c.verdict})" if c.verdict else f"{who}: {text}"
+        return f"{who}: {text}, too little to matter"
+    return f"{who}: {text}"
 
 
 def sentence(comparison: Comparison, n: int, confidence: float, margin: float) -> str:
@@ -84,7 +81,7 @@ def sentence(comparison: Comparison, n: int, confidence: float, margin: float) -
     overload = " and ".join(_inside(v) for v in c.overloaded)
     if c.ratio is None:
         if n == 0:
-            return "No block passed the gates, so there is nothing to compare."
+            return "No block passed the validity checks, so there is nothing to compare."
         if c.overloaded:
             return (
                 f"{overload[0].upper()}{overload[1:]} dropped arrivals with a healthy load generator, {over}:"
@@ -172,43 +169,31 @@ def hint(comparison: Comparison, n: int, margin: float) -> str | None:
     )
 
 
-def constraint(variant: str, result: VariantResult, experiment: Experiment) -> str:
-    """What holds a variant back, bound beside measurement, and what would be next."""
-    held, measured = result.constraint, rate(result.throughput)
+def bottleneck(result: VariantResult, experiment: Experiment) -> str:
+    """What limits a variant, bound beside measurement, and what would be next."""
+    limit, measured = result.bottleneck, rate(result.throughput)
     if not result.throughput:
-        return f"{variant}: no block counts, so nothing is known."
-    if held.bound is None:
-        text = f"{variant}: nothing measured explains its {measured}"
+        return "no block counts, so nothing is known."
+    if limit.bound is None:
+        text = f"nothing measured explains its {measured}"
         if result.next and result.next.bound is not None:
-            text += f"; the nearest bound is {_short(result.next.resource)} at {rate(result.next.bound)}"
+            text += f"; the nearest bound is {resources.words(result.next.resource)} at {rate(result.next.bound)}"
         return text + "."
-    # Measured demands have noise: throughput can come out a little above its own bound.
-    beside = "of at most" if result.throughput <= held.bound else "at its bound of"
-    capacity = next((b.capacity for b in result.bounds if b.resource == held.resource), 0.0)
-    what = _resource(held.resource, capacity, experiment)
-    text = f"{variant}: held back by {what}: {measured} {beside} {rate(held.bound)}"
-    if held.utilisation is not None:
-        text += f", utilisation {100 * held.utilisation:.0f} %"
+    # Measured service demands have noise: throughput can come out a little above its own bound.
+    beside = "of at most" if result.throughput <= limit.bound else "at its bound of"
+    capacity = next((b.capacity for b in result.bounds if b.resource == limit.resource), 0.0)
+    what = _resource(limit.resource, capacity, experiment)
+    text = f"limited by {what}: {measured} {beside} {rate(limit.bound)}"
+    if limit.utilisation is not None:
+        text += f", utilisation {percent(limit.utilisation)}"
     if result.next and result.next.bound is not None:
-        text += f"; next would be {_short(result.next.resource)} at {rate(result.next.bound)}"
+        text += f"; next would be {resources.words(result.next.resource)} at {rate(result.next.bound)}"
     return text + "."
 
 
-def _short(resource: str) -> str:
-    return _SHORT.get(resource, resource)
-
-
 def _resource(resource: str, capacity: float, experiment: Experiment) -> str:
-    if resource == "cpu":
-        return f"the CPU ({capacity:g} core{'' if capacity == 1 else 's'})"
-    if resource == "tomcat-threads":
-        return f"its {capacity:,.0f} Tomcat threads"
-    if resource == "connections":
-        return f"its {capacity:,.0f} connections"
-    if resource == "users":
-        unit = "users" if isinstance(experiment.load, ClosedLoad) else "arrivals per second"
-        return f"the load itself ({capacity:,.10g} {unit})"
-    return resource
+    load_unit = "users" if isinstance(experiment.load, ClosedLoad) else "arrivals per second"
+    return RESOURCES[resource].described(capacity, load_unit) if resource in RESOURCES else resource
 
 
 def rate(value: float) -> str:

@@ -1,1 +1,49 @@
-"""How a service starts: the JVM of a variant, and the companions beside it."""
+"""The services that vtlab knows, how one starts, and the companions beside it."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from vtlab.errors import BadInput, PrerequisiteMissing
+from vtlab.model import service
+from vtlab.model.experiment import Experiment
+from vtlab.model.service import Service
+from vtlab.services import sample
+
+
+def of(experiment: Experiment, repository: Path) -> Service:
+    """The service that an experiment measures: the sample application unless it names another one.
+
+    BadInput where there is none of that name.
+    """
+    if experiment.service in (None, sample.NAME):
+        return sample.service(repository)
+    if not experiment.service.endswith(".json"):
+        raise BadInput(
+            f"unknown service '{experiment.service}'",
+            f"leave the key out for '{sample.NAME}', or name a JSON file that describes another one",
+        )
+    return service.load(Path(experiment.service))
+
+
+def version(of: Service, repository: Path) -> str:
+    """Which build of a service this machine would start. PrerequisiteMissing where it is not there."""
+    if of.jar_path is not None:
+        name = sample.find(repository).version if of.name == sample.NAME else of.name
+        files = [of.jar_path]
+    elif of.command is not None:
+        name, files = of.name, [Path(of.directory, word) for word in of.command]
+        files = [path for path in files if path.is_file()]
+    else:
+        raise BadInput(
+            f"the service {of.name} is an image, which runs in a cluster only",
+            "name its jar or command, or measure it with --target kubernetes",
+        )
+    digest = hashlib.sha256()
+    for path in files:
+        try:
+            digest.update(path.read_bytes())
+        except OSError as error:
+            raise PrerequisiteMissing(f"the service {of.name} cannot be read: {error}", "build it first") from None
+    return f"{name} ({digest.hexdigest()[:12]})"

@@ -7,8 +7,10 @@ from pathlib import Path
 
 from vtlab.host import tools
 from vtlab.host.processes import Ledger
-from vtlab.host.tools import Java, Tool
-from vtlab.services import database, downstream
+from vtlab.host.tools import Java
+from vtlab.model.experiment import Need
+from vtlab.model.service import Service
+from vtlab.services import database, downstream, sample
 from vtlab.services.database import Database
 from vtlab.services.downstream import Downstream
 
@@ -19,68 +21,65 @@ DATABASE = "database"
 def versions(needs: Sequence[str], repository: Path) -> dict[str, str]:
     """The versions of what an experiment needs; PrerequisiteMissing for the first that cannot be had, BadInput for one
     of the user's own that makes no sense."""
-    found = {}
+    versions = {}
     if "database" in needs:
-        found["database"] = database_version(repository)
+        versions["database"] = database_version(repository)
     if "downstream" in needs:
         # vtlab's own one is the app.
-        theirs = downstream.own()
-        if theirs:
-            downstream.require(theirs)
-            found["downstream"] = f"of {downstream.URL}"
+        url = downstream.from_environment()
+        if url:
+            downstream.require(url)
+            versions["downstream"] = f"of {downstream.URL}"
     if "jdk21" in needs:
-        found["jdk21"] = tools.find_java("21").named
-    return found
+        versions["jdk21"] = tools.find_java("21").named
+    return versions
 
 
 def database_version(repository: Path) -> str:
     """The version of the user's own database, else of vtlab's. Errors as of ``versions``."""
-    access = database.own()
+    access = database.from_environment()
     return database.version_of(access) if access else tools.find_mariadb(repository).version
 
 
-class Beside:
+class CompanionServices:
     """What runs beside the variants of a run: started by the first block that needs it, again where it ended."""
 
-    def __init__(self, repository: Path, folder: Path, java: Java, app: Tool, ledger: Ledger) -> None:
+    def __init__(self, repository: Path, folder: Path, java: Java, ledger: Ledger) -> None:
+        logs = folder / "logs"
         self._repository = repository
         self._folder = folder
-        self._java = java
-        self._app = app
         self._ledger = ledger
         self._database: Database | None = None
-        self._downstream: Downstream | None = None
+        self._downstream = Downstream(sample.service(repository), java, ledger, logs / "downstream.log")
 
-    def start(self, needs: Sequence[str]) -> dict[str, str]:
-        """Has everything run that is needed; returns the environment that tells a variant where it is.
+    def start(self, needs: Sequence[Need], service: Service) -> dict[str, str]:
+        """Has everything run that is needed; returns the environment that tells a variant of ``service`` where it is.
 
         BlockFault when something does not start; PrerequisiteMissing and BadInput as of ``versions``.
         """
-        told: dict[str, str] = {}
-        logs = self._folder / "logs"
+        environment: dict[str, str] = {}
         if "database" in needs:
-            access = database.own()
+            access = database.from_environment()
             if access is None:
-                if self._database is None:
-                    tool = tools.find_mariadb(self._repository)
-                    self._database = Database(tool, self._folder / DATABASE, self._ledger, logs / "database.log")
-                self._database.start()
-                access = self._database.access
-            told |= access.environment()
+                access = self._started_database().access
+            environment |= service.companion_environment(
+                "database", url=access.url, user=access.user, password=access.password
+            )
         if "downstream" in needs:
-            url = downstream.own()
+            url = downstream.from_environment()
             if url is None:
-                if self._downstream is None:
-                    self._downstream = Downstream(self._java, self._app, self._ledger, logs / "downstream.log")
                 self._downstream.start()
                 url = self._downstream.url
-            told |= downstream.environment(url)
-        return told
+            environment |= service.companion_environment("downstream", url=url)
+        return environment
 
-    def ended(self) -> str | None:
+    def _started_database(self) -> Database:
+        if self._database is None:
+            tool, log = tools.find_mariadb(self._repository), self._folder / "logs" / "database.log"
+            self._database = Database(tool, self._folder / DATABASE, self._ledger, log)
+        self._database.start()
+        return self._database
+
+    def exit_description(self) -> str | None:
         """What of it ended, and how; None while all runs."""
-        for each in (self._database, self._downstream):
-            how = each.ended() if each else None
-            if how is not None:
-                return how
-        return None
+        return (self._database.exit_description() if self._database else None) or self._downstream.exit_description()

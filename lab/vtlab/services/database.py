@@ -8,7 +8,7 @@ import os
 import secrets
 import shutil
 import socket
-import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
@@ -18,6 +18,7 @@ from vtlab.host import ports, server
 from vtlab.host.processes import Ledger, Process
 from vtlab.host.server import Server
 from vtlab.host.tools import DATABASE_PASSWORD, DATABASE_URL, DATABASE_USER, OWN_DATABASE, Tool
+from vtlab.host.wait import wait_until
 
 #: The user, and the database that is all it may see.
 NAME = "lab"
@@ -62,16 +63,8 @@ class Access:
         parts = urlsplit(self.url.removeprefix("jdbc:"))
         return parts.hostname or "", parts.port or 3306
 
-    def environment(self) -> dict[str, str]:
-        """What tells a variant."""
-        return {
-            "SPRING_DATASOURCE_URL": self.url,
-            "SPRING_DATASOURCE_USERNAME": self.user,
-            "SPRING_DATASOURCE_PASSWORD": self.password,
-        }
 
-
-def own() -> Access | None:
+def from_environment() -> Access | None:
     """The user's own database; None where VTLAB_DATABASE_URL is not set. BadInput where it makes no sense."""
     url = os.environ.get(DATABASE_URL)
     if not url:
@@ -142,20 +135,20 @@ class Database:
     def start(self) -> None:
         """Makes an empty database and serves it, unless it is being served. BlockFault when that does not work,
         OSError when the disk is full."""
-        if self._server is not None and self._server.process.ended() is None:
+        if self._server is not None and self._server.process.exit_description() is None:
             return
         self._server = None
         try:
             self._create()
-            self._server = server.start("the database", self._spawn, _answers, READY_WITHIN)
+            self._server = server.start(Server("the database", self._spawn, _answers, READY_WITHIN))
         except BlockFault as fault:
             if any(words in str(fault) for words in ("No space left", "error 28", "Errcode: 28")):
                 raise OSError(errno.ENOSPC, str(fault)) from fault
             raise
 
-    def ended(self) -> str | None:
-        """That it ended, and how; None while it runs."""
-        return self._running().ended()
+    def exit_description(self) -> str | None:
+        """That it ended, and how; None while it runs, or before ``start``."""
+        return self._server.exit_description() if self._server else None
 
     def _running(self) -> Server:
         if self._server is None:
@@ -195,21 +188,20 @@ class Database:
             log=self._log,
             folder=self._folder,
         )
-        end = time.monotonic() + READY_WITHIN
-        while process.ended() is None and time.monotonic() < end:
-            time.sleep(0.02)
-        how = process.ended()
-        process.stop(0)
-        if how != "exit code 0":
+        try:
+            wait_until("the database was not made", lambda: process.returncode() is not None, READY_WITHIN, every=0.02)
+        finally:
+            process.stop(0)
+        if process.returncode() != 0:
             raise BlockFault(
-                f"the database could not be made ({how or f'not in {READY_WITHIN:.0f} s'}): "
-                f"{process.last_lines() or 'it said nothing'}"
+                f"the database could not be made ({process.exit_description()}): "
+                f"{process.last_lines() or 'its log is empty'}"
             )
         script.unlink()
 
-    def _spawn(self, port: int) -> Process:
+    def _spawn(self, chosen: Sequence[int]) -> Process:
         return self._ledger.start(
-            [*self._command(), f"--port={port}"], role="database", log=self._log, folder=self._folder
+            [*self._command(), f"--port={chosen[0]}"], role="database", log=self._log, folder=self._folder
         )
 
     def _command(self) -> list[str]:
@@ -228,9 +220,9 @@ class Database:
         ]
 
 
-def _answers(port: int) -> bool:
+def _answers(chosen: Sequence[int]) -> bool:
     try:
-        return bool(version(ports.HOST, port))
+        return bool(version(ports.HOST, chosen[0]))
     except OSError:
         return False
 

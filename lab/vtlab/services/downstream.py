@@ -1,8 +1,9 @@
-"""The second service, which the variants call: the same app on virtual threads, under no limit, or the user's own."""
+"""The second service, which the variants call: the sample application on virtual threads, or the user's own."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -12,20 +13,16 @@ from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host import ports, server
 from vtlab.host.processes import Ledger, Process
 from vtlab.host.server import Server
-from vtlab.host.tools import Java, Tool, clean_environment, find_aot_cache
+from vtlab.host.tools import Java, clean_environment, find_aot_cache
 from vtlab.model import variant
-from vtlab.services import jvm
+from vtlab.model.service import Service
+from vtlab.services import process
 
 URL = "VTLAB_DOWNSTREAM_URL"
 HEAP = "256m"
 
 
-def environment(url: str) -> dict[str, str]:
-    """What tells a variant."""
-    return {"LAB_DOWNSTREAM_URL": url}
-
-
-def own() -> str | None:
+def from_environment() -> str | None:
     """The URL of the user's own; None where VTLAB_DOWNSTREAM_URL is not set. BadInput where it makes no sense."""
     url = os.environ.get(URL)
     if not url:
@@ -54,11 +51,11 @@ def require(url: str) -> None:
 
 
 class Downstream:
-    """One JVM; the ledger stops it at last."""
+    """One JVM of the sample application; the ledger stops it at last."""
 
-    def __init__(self, java: Java, app: Tool, ledger: Ledger, log: Path) -> None:
+    def __init__(self, service: Service, java: Java, ledger: Ledger, log: Path) -> None:
+        self._service = service
         self._java = java
-        self._app = app
         self._ledger = ledger
         self._log = log
         self._server: Server | None = None
@@ -66,51 +63,32 @@ class Downstream:
     @property
     def url(self) -> str:
         """Where it answers; RuntimeError before ``start``."""
-        return f"http://{ports.HOST}:{self._running().port}"
+        if self._server is None:
+            raise RuntimeError("start comes first")
+        return f"http://{ports.HOST}:{self._server.port}"
 
     def start(self) -> None:
         """Starts it unless it runs. BlockFault when that does not work."""
-        if self._server is not None and self._server.process.ended() is None:
+        if self._server is not None and self._server.process.exit_description() is None:
             return
         self._server = None
-        self._server = server.start("the downstream", self._spawn, _answers, jvm.READY_WITHIN)
+        self._server = server.start(Server("the downstream", self._spawn, self._answers, process.READY_WITHIN))
 
-    def ended(self) -> str | None:
-        """That it ended, and how; None while it runs."""
-        return self._running().ended()
+    def exit_description(self) -> str | None:
+        """That it ended, and how; None while it runs, or before ``start``."""
+        return self._server.exit_description() if self._server else None
 
-    def _running(self) -> Server:
-        if self._server is None:
-            raise RuntimeError("start comes first")
-        return self._server
-
-    def _spawn(self, port: int) -> Process:
-        cache = find_aot_cache(self._app, self._java)
+    def _spawn(self, chosen: Sequence[int]) -> Process:
+        jar = self._service.jar_path
+        assert jar is not None
+        flags = process.jvm_flags(self._service, HEAP, find_aot_cache(jar, self._java))
         return self._ledger.start(
-            [
-                str(self._java.path),
-                *jvm.JVM_FLAGS,
-                f"-Xms{HEAP}",
-                f"-Xmx{HEAP}",
-                *([f"-XX:AOTCache={cache}"] if cache else []),
-                "-jar",
-                str(self._app.path),
-            ],
+            [str(self._java.path), *flags, "-jar", str(jar)],
             role="jvm downstream",
             log=self._log,
-            environment=clean_environment(
-                **variant.ENVIRONMENT["virtual"],
-                SERVER_ADDRESS=ports.HOST,
-                SERVER_PORT=str(port),
-                # The same: nobody scrapes it.
-                MANAGEMENT_SERVER_PORT=str(port),
-            ),
+            # Its management is on the same port: nobody scrapes it.
+            environment=clean_environment(**variant.ENVIRONMENT["virtual"], **process.where(chosen[0], chosen[0])),
         )
 
-
-def _answers(port: int) -> bool:
-    try:
-        with httpx.Client(trust_env=False, timeout=5) as client:
-            return client.get(f"http://{ports.HOST}:{port}/actuator/health/readiness").status_code == 200
-    except httpx.TransportError:
-        return False
+    def _answers(self, chosen: Sequence[int]) -> bool:
+        return server.answers_ok(chosen[0], self._service.readiness)

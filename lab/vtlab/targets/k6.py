@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +13,29 @@ from pydantic import ValidationError
 from vtlab.errors import BlockFault
 from vtlab.model.records import K6Document
 
-#: Exit codes with a document: 0, and 99 for a threshold that was crossed, which the gates judge better.
+#: Exit codes with a document: 0, and 99 for a threshold that was crossed, which the validity checks judge better.
 DONE = (0, 99)
+
+
+#: Of every call. Without its own HTTP interface, which would claim a port.
+OPTIONS = ("--address=", "--no-color", "--quiet")
+ENVIRONMENT = {"K6_NO_USAGE_REPORT": "true", "K6_WEB_DASHBOARD": "false"}
+#: Of a call that sends every sample to Prometheus, as often as the variants are scraped.
+PUSH_OPTIONS = ("-o", "experimental-prometheus-rw")
+PUSH_ENVIRONMENT = {
+    "K6_PROMETHEUS_RW_PUSH_INTERVAL": "1s",
+    "K6_PROMETHEUS_RW_TREND_AS_NATIVE_HISTOGRAM": "true",
+}
+
+
+def chart_file() -> str:
+    """The same for the chart, ``helm/files/k6.json``."""
+    document = {
+        "options": OPTIONS,
+        "environment": ENVIRONMENT,
+        "push": {"options": PUSH_OPTIONS, "environment": PUSH_ENVIRONMENT},
+    }
+    return json.dumps(document, indent=2) + "\n"
 
 
 @dataclass(frozen=True)
@@ -21,6 +43,7 @@ class Call:
     """What one call of ``k6/block.ts`` is to do; paths are absolute."""
 
     script: Path
+    #: The normalised experiment.
     experiment: Path
     #: variant -> base URL
     targets: Mapping[str, str]
@@ -34,7 +57,7 @@ class Call:
     #: The number of the first trial in its block.
     position: int = 1
     #: False: what is unanswered when the last window ends is given up.
-    drain: bool = True
+    wait_for_answers: bool = True
 
 
 def command(k6: Path, call: Call, push: bool = True) -> list[str]:
@@ -44,18 +67,27 @@ def command(k6: Path, call: Call, push: bool = True) -> list[str]:
         "TARGETS": json.dumps(dict(call.targets), separators=(",", ":")),
         "ORDER": ",".join(call.order),
         "WARMUP_CYCLES": str(call.warmup_cycles),
-        **({"SINGLE": call.single} if call.single else {}),
+        "SINGLE": call.single or "0s",
         "POSITION": str(call.position),
-        **({} if call.drain else {"DRAIN": "false"}),
+        "WAIT_FOR_ANSWERS": str(call.wait_for_answers).lower(),
         "RUN_ID": call.run_id,
         "BLOCK": str(call.block),
         "DOCUMENT": str(call.document),
     }
     given = [word for name, value in values.items() for word in ("-e", f"{name}={value}")]
-    # Without its own HTTP interface, which would claim a port.
-    quiet = ["--address=", "--no-color", "--quiet"]
-    output = ["-o", "experimental-prometheus-rw"] if push else []
-    return [str(k6), "run", *quiet, *output, *given, str(call.script)]
+    return [str(k6), "run", *OPTIONS, *(PUSH_OPTIONS if push else ()), *given, str(call.script)]
+
+
+def block_seconds(k6: Path, script: Path, experiment: Path, variants: Sequence[str]) -> float | None:
+    """How long k6 takes for one block of a normalised experiment, by its own plan; None where it does not say so."""
+    targets = json.dumps(dict.fromkeys(variants, "http://localhost"))
+    values = {"EXPERIMENT": str(experiment), "TARGETS": targets, "SINGLE": "0s"}
+    given = [word for name, value in values.items() for word in ("-e", f"{name}={value}")]
+    done = subprocess.run([str(k6), "inspect", *given, str(script)], capture_output=True, text=True)
+    try:
+        return float(json.loads(done.stdout)["scenarios"]["users"]["env"]["BLOCK_SECONDS"])
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def environment(remote_write: str, home: Path) -> dict[str, str]:
@@ -63,11 +95,8 @@ def environment(remote_write: str, home: Path) -> dict[str, str]:
     return {
         "HOME": str(home),
         "K6_PROMETHEUS_RW_SERVER_URL": remote_write,
-        # As often as the variants are scraped.
-        "K6_PROMETHEUS_RW_PUSH_INTERVAL": "1s",
-        "K6_PROMETHEUS_RW_TREND_AS_NATIVE_HISTOGRAM": "true",
-        "K6_NO_USAGE_REPORT": "true",
-        "K6_WEB_DASHBOARD": "false",
+        **PUSH_ENVIRONMENT,
+        **ENVIRONMENT,
     }
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Sequence
+
 from vtlab.doctor import Finding, asked
-from vtlab.errors import LabError, PrerequisiteMissing
-from vtlab.targets.kubernetes import forward, job
+from vtlab.errors import BadInput, LabError, PrerequisiteMissing
+from vtlab.model.experiment import Experiment
+from vtlab.targets.kubernetes import forward, job, release
 from vtlab.targets.kubernetes.cluster import MONITORING_RIGHTS, RIGHTS, Cluster, NotFound, Right, Where
 
 _ROLE = "bind the Role {role} of the chart: helm upgrade --set-json 'rbac.subjects=…' (docs/operations.md)"
 
 
-def findings(where: Where) -> list[Finding]:
+def findings(where: Where, experiments: Sequence[Experiment]) -> list[Finding]:
     """Every prerequisite, in the order in which a run needs them; without a cluster only what can be seen."""
     found = [asked("kubectl", forward.kubectl)]
     try:
@@ -29,6 +33,8 @@ def findings(where: Where) -> list[Finding]:
             said = "cannot be told without the right to list batch/cronjobs, which name where k6 pushes to"
             found.append(Finding("Prometheus", said, _ROLE.format(role=f"{where.release}-runner")))
             return found
+        if "get apps/deployments" not in missing:
+            found.append(_experiments(cluster, experiments))
         remote_write = _remote_write(cluster)
         if not remote_write:
             found.append(
@@ -69,6 +75,18 @@ def _deployments(cluster: Cluster) -> str:
             ) from None
         found.append(f"{name} {status.get('readyReplicas', 0)} ready")
     return ", ".join(found)
+
+
+def _experiments(cluster: Cluster, experiments: Sequence[Experiment]) -> Finding:
+    """Which of the experiments the release is set up for."""
+    names = []
+    for experiment in experiments:
+        with contextlib.suppress(BadInput, PrerequisiteMissing):
+            release.facts_of(cluster, experiment)
+            names.append(experiment.name)
+    others = len(names) < len(experiments)
+    text = f"the release is set up for {', '.join(names) or 'none'}"
+    return Finding("experiments", text + ("; for any other vtlab run says what to set" if others else ""))
 
 
 def _remote_write(cluster: Cluster) -> str:

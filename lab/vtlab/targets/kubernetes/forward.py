@@ -86,7 +86,7 @@ class Forward(httpx.BaseTransport):
         self._transport.close()
 
     def _ensure(self) -> None:
-        if self._process and self._process.ended() is None:
+        if self._process and self._process.exit_description() is None:
             return
         context = ["--context", self._where.context] if self._where.context else []
         local = f"{self._port}:{self._remote_port}"
@@ -101,11 +101,11 @@ class Forward(httpx.BaseTransport):
             folder=Path.cwd(),
         )
         end = time.monotonic() + 10
-        while self._process.ended() is None and time.monotonic() < end:
-            if ports.holder(self._port) == self._process.pid:
+        while self._process.exit_description() is None and time.monotonic() < end:
+            if ports.listening_pid(self._port) == self._process.pid:
                 return
             time.sleep(0.1)
-        if self._process.ended() is not None:
+        if self._process.exit_description() is not None:
             self._refuse_forbidden(begun)
 
     def _refuse_forbidden(self, begun: int) -> None:

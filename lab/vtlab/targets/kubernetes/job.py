@@ -19,15 +19,17 @@ from vtlab.model.records import K6Document
 Json = dict[str, Any]
 
 CONTAINER = "k6"
-#: Where the experiment of the run lies in the pod.
-EXPERIMENT = "/experiment/experiment.json"
+#: The normalised experiment of the run, in its ConfigMap.
+PLAN = "plan.json"
+#: Where it lies in the pod.
+EXPERIMENT = f"/experiment/{PLAN}"
 #: Marks vtlab's own objects.
 MANAGED_BY = "app.kubernetes.io/managed-by"
 #: Names the vtlab that made it: machine, process and its start.
 _OWNER = "vtlab/owner"
 
-#: Writes every half second what the kernel says of the node and of k6, for the gates: throttled periods of the pod's
-#: control group (v2 or v1), ticks of the node's cores, and of each thread of k6 (the shell becomes it) its
+#: Writes every half second what the kernel says of the node and of k6, for the validity checks: throttled periods of
+#: the pod's control group (v2 or v1), ticks of the node's cores, and of each thread of k6 (the shell becomes it) its
 #: number, nanoseconds on a core and waiting for one, and time slices. Only builtins of a POSIX shell, and sleep.
 SAMPLER = """
 for stat in /sys/fs/cgroup/cpu.stat /sys/fs/cgroup/cpu/cpu.stat /sys/fs/cgroup/cpu,cpuacct/cpu.stat /dev/null; do
@@ -51,11 +53,11 @@ exec "$@"
 _LINE = re.compile(r"(\S+) (@@(?:vtlab|node) .*)")
 
 
-def template(cron_jobs: Sequence[Json], experiment: str, own: bool = False) -> Json | None:
-    """The CronJob of that experiment; unless it must be its ``own``, any other where the chart has none of it (an
-    experiment of the user's): they differ only in what ``manifest`` replaces. None where there is none."""
+def template(cron_jobs: Sequence[Json], experiment: str) -> Json | None:
+    """The CronJob of that experiment, or any other where the chart has none of it: they differ only in what
+    ``manifest`` replaces. None where there is none."""
     named = [each for each in cron_jobs if each["metadata"].get("labels", {}).get("experiment") == experiment]
-    return next(iter(named if own else [*named, *cron_jobs]), None)
+    return next(iter([*named, *cron_jobs]), None)
 
 
 def manifest(cron_job: Json, name: str, labels: Mapping[str, str], env: Mapping[str, str], config_map: str) -> Json:

@@ -18,6 +18,8 @@ _FLAGS = "JAVA_TOOL_OPTIONS"
 GIVEN = frozenset(
     {"SPRING_DATASOURCE_URL", "SPRING_DATASOURCE_USERNAME", "SPRING_DATASOURCE_PASSWORD", "LAB_DOWNSTREAM_URL"}
 )
+#: need -> the variable by which the chart tells a variant where it is.
+TOLD_BY = {"database": "SPRING_DATASOURCE_URL", "downstream": "LAB_DOWNSTREAM_URL"}
 #: Of limits, relative: the chart may write 500m where the experiment says 0.5.
 TOLERANCE = 0.01
 
@@ -38,6 +40,7 @@ def facts_of(cluster: Cluster, experiment: Experiment) -> Facts:
     for name, each in found.items():
         _refuse_other(where, experiment, name, each)
     _refuse_different(experiment, found)
+    _refuse_unmet_needs(where, experiment, found[experiment.variants[0]])
     k6 = job.k6(template(cluster, experiment))
     app = _app(found[experiment.variants[0]])
     chart = found[experiment.variants[0]]["metadata"].get("labels", {}).get("helm.sh/chart", "unknown")
@@ -54,18 +57,27 @@ def facts_of(cluster: Cluster, experiment: Experiment) -> Facts:
 
 
 def template(cluster: Cluster, experiment: Experiment) -> Json:
-    """The CronJob that the experiment's Jobs are made from: its own, or any where it needs nothing that the chart may
-    have left out. PrerequisiteMissing where there is none."""
+    """The CronJob that the experiment's Jobs are made from. PrerequisiteMissing where there is none."""
     where = cluster.where
-    found = job.template(cluster.cron_jobs(where.selector("k6")), experiment.name, own=bool(experiment.needs))
-    if found is None:
-        what = f"{experiment.name}, which needs {', '.join(experiment.needs)}," if experiment.needs else "k6"
-        settings = " ".join(f"--set {need}.enabled=true" for need in experiment.needs)
+    cron_job = job.template(cluster.cron_jobs(where.selector("k6")), experiment.name)
+    if cron_job is None:
         raise PrerequisiteMissing(
-            f"the release {where.release} has no CronJob for {what} in namespace {where.namespace}",
-            where.helm_upgrade(settings),
+            f"the release {where.release} has no CronJob of k6 in namespace {where.namespace}",
+            where.helm_upgrade("--set experiments={blocking}"),
         )
-    return found
+    return cron_job
+
+
+def _refuse_unmet_needs(where: Where, experiment: Experiment, deployment: Json) -> None:
+    """PrerequisiteMissing when the variants, which are alike, do not get what the experiment needs beside them. Which
+    JDK runs, each JVM says itself once it has started."""
+    variables = {each["name"] for each in _app(deployment).get("env", [])}
+    for need in experiment.needs:
+        if need in TOLD_BY and TOLD_BY[need] not in variables:
+            raise PrerequisiteMissing(
+                f"{experiment.name} needs {need}, which the release {where.release} does not have",
+                where.helm_upgrade(f"--set {need}.enabled=true"),
+            )
 
 
 def _deployment(cluster: Cluster, name: str) -> Json:

@@ -15,18 +15,19 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from vtlab.errors import BlockFault, LabError, PrerequisiteMissing
+from vtlab.errors import BadInput, BlockFault, LabError, PrerequisiteMissing
 from vtlab.host import processes
 from vtlab.host.machine import difference, reaching
 from vtlab.host.processes import Ledger
-from vtlab.model import units, variant
+from vtlab.model import normalised, units, variant
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Instance, K6Document, Trial
 from vtlab.model.run import BlockSeries
+from vtlab.targets.annotation import annotate
 from vtlab.targets.kubernetes import job, pods, release, watch
 from vtlab.targets.kubernetes.cluster import Cluster, Json, Where
 from vtlab.targets.kubernetes.forward import Forward
-from vtlab.targets.prometheus import Prometheus, fill_in_flight_before
+from vtlab.targets.prometheus import Prometheus
 
 #: Seconds until a fresh pod must have been scraped: after an installation the operator's configuration reaches
 #: Prometheus through a Secret that the kubelet renews within two minutes.
@@ -70,7 +71,7 @@ class KubernetesTarget:
     def __enter__(self) -> KubernetesTarget:
         try:
             processes.end_orphans(self._root)
-            self._ledger = processes.claim(self._root)
+            self._ledger = processes.open_exclusive_ledger(self._root)
             self._cluster = Cluster(self._where)
             self._end_orphans()
         except BaseException:
@@ -104,7 +105,7 @@ class KubernetesTarget:
                     self._ledger.close()
                     self._ledger = None
 
-    def start(self, experiment: Experiment, block: int, attempt: int) -> list[Instance]:
+    def start(self, experiment: Experiment, block: int, attempt: int) -> KubernetesTarget:
         """Fresh pods of all variants, ready, limits verified, scraped at least once.
 
         BlockFault when one does not start; BadInput where a Deployment is not what the experiment says;
@@ -135,6 +136,11 @@ class KubernetesTarget:
             client.await_scrape(name, now, within=_SCRAPED_WITHIN)
             self._refuse_rare_scrapes(client, name)
         self._instances = [self._instance(client, experiment, name) for name in experiment.variants]
+        return self
+
+    @property
+    def instances(self) -> list[Instance]:
+        """The pods of the block that was started last."""
         return list(self._instances)
 
     def load(self, *, order: Sequence[str], warmup_cycles: int, single: str | None) -> K6Document:
@@ -142,8 +148,7 @@ class KubernetesTarget:
 
         Fills ``server`` and ``machine`` of every record.
         """
-        # SINGLE over the chart's, which has one for blocks by hand.
-        return self._load({"ORDER": ",".join(order), "WARMUP_CYCLES": str(warmup_cycles), "SINGLE": single or ""})
+        return self._load({"ORDER": ",".join(order), "WARMUP_CYCLES": str(warmup_cycles), "SINGLE": single or "0s"})
 
     def _load(self, what: dict[str, str]) -> K6Document:
         client, experiment = self._client, self._experiment()
@@ -156,6 +161,8 @@ class KubernetesTarget:
         env = {
             "TARGETS": json.dumps(targets),
             **what,
+            # Also where the experiment gives up: vtlab may replace pods, not end one.
+            "WAIT_FOR_ANSWERS": "true",
             "RUN_ID": self._run_id,
             "BLOCK": str(block),
             "DOCUMENT": "stdout",
@@ -164,19 +171,17 @@ class KubernetesTarget:
         found = job.document(log)
         samples = job.samples(log)
         records = (*found.warmup, *found.single, *found.trials)
-        for trial in records:
-            trial.server = client.window(trial.variant, trial.start, trial.end)
-            trial.pinned = client.pinned(trial.variant, trial.start, trial.end)
-            trial.machine = difference(samples, trial.start, reaching(samples, trial.end, _UNSEEN))
-        fill_in_flight_before(found, client, self._before)
+        annotate(
+            found, client, lambda start, end: difference(samples, start, reaching(samples, end, _UNSEEN)), self._before
+        )
         self._refuse_pressure(client, records[0].begin, records[-1].drained)
         return found
 
-    def last_trial(self, variant: str, position: int) -> K6Document:
-        """Runs k6 once, as a Job, and waits for every answer: vtlab may replace pods, not end one."""
-        return self._load({"ORDER": variant, "WARMUP_CYCLES": "0", "SINGLE": "", "POSITION": str(position)})
+    def trial_without_drain(self, variant: str, position: int) -> K6Document:
+        """Runs k6 once, as a Job, and waits for every answer."""
+        return self._load({"ORDER": variant, "WARMUP_CYCLES": "0", "SINGLE": "0s", "POSITION": str(position)})
 
-    def finish(self) -> list[Instance]:
+    def check_instances(self) -> list[Instance]:
         """Whether the pods are those that started. They stay until the next block replaces them."""
         checked = []
         now = {pods.uid(pod): pod for pod in self._held().pods(self._where.selector("variant"))}
@@ -185,7 +190,6 @@ class KubernetesTarget:
             alive = pod is not None and pods.trouble(pod) is None
             kills = pods.oom_kills(pod) if pod else 0
             checked.append(instance.model_copy(update={"alive": alive, "oom_kills": kills}))
-        self._instances = []
         return checked
 
     def series(self, begin_ms: int, end_ms: int) -> BlockSeries:
@@ -211,7 +215,7 @@ class KubernetesTarget:
         self._end_job()
         self._keep(f"{name.removeprefix(self._name + '-')}-k6.log", log)
         code = pods.exit_code(pod, job.CONTAINER)
-        # 99: a threshold was crossed, which the gates judge better.
+        # 99: a threshold was crossed, which the validity checks judge better.
         if code not in (0, 99):
             raise BlockFault(f"k6 ended with exit code {code}: {job.last_lines(log) or 'it said nothing'}")
         return log
@@ -234,6 +238,7 @@ class KubernetesTarget:
         pool = client.measured(name, "max(tomcat_threads_config_max_threads{$server})", now)
         variant.refuse_other_threads(name, threads, pool)
         info = client.labels(name, "jvm_info{$server}", now)
+        self._refuse_other_java(experiment, name, info.get("version", "unknown"))
         return Instance(
             variant=name,
             identity=pods.uid(pod),
@@ -243,6 +248,15 @@ class KubernetesTarget:
             cpu_limit=limit,
             started_in=pods.started_in(pod),
         )
+
+    def _refuse_other_java(self, experiment: Experiment, name: str, version: str) -> None:
+        """BadInput when a variant that is made by its JDK runs on another."""
+        wanted = experiment.properties_of(name).java
+        if wanted is not None and re.split(r"\D", version)[0] != str(wanted):
+            raise BadInput(
+                f"{name}: it runs on Java {version}, the experiment says {wanted}",
+                "name an image with that JDK: " + self._where.helm_upgrade(f"--set variants.{name}.image.tag=…"),
+            )
 
     def _prometheus(self, experiment: Experiment) -> Prometheus:
         if self._client is None:
@@ -288,7 +302,7 @@ class KubernetesTarget:
 
     def _put_experiment(self, experiment: Experiment, template: Json) -> None:
         if not self._config_map:
-            data = {"experiment.json": json.dumps(experiment.document())}
+            data = {job.PLAN: normalised.text(experiment)}
             metadata = {
                 "name": self._name,
                 "labels": job.labels(self._where.release),

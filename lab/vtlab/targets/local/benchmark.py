@@ -10,7 +10,7 @@ from vtlab import jmh
 from vtlab.errors import LabError
 from vtlab.host import processes, tools
 from vtlab.model import units
-from vtlab.services import jvm
+from vtlab.services import sample
 
 
 def run(folder: Path, root: Path, repository: Path, options: Sequence[str]) -> Path:
@@ -18,23 +18,23 @@ def run(folder: Path, root: Path, repository: Path, options: Sequence[str]) -> P
 
     PrerequisiteMissing where nothing here can limit the CPU; LabError when the benchmark fails.
     """
-    java, app = tools.find_java(), tools.find_app(repository)
+    java, class_path = tools.find_java(), sample.find_benchmark(repository)
     folder.mkdir(parents=True, exist_ok=True)
     file, log = folder / jmh.FILE, folder / jmh.LOG
     processes.end_orphans(root)
-    with processes.claim(root) as ledger:
+    with processes.open_exclusive_ledger(root) as ledger:
         group = ledger.cgroup(f"jmh-{folder.name}", jmh.LIMITS.cpu, units.size(jmh.LIMITS.memory))
-        command = [str(java.path), *jvm.JVM_FLAGS, f"-Xmx{jmh.LIMITS.heap}"]
+        command = [str(java.path), *sample.jvm_flags(repository), f"-Xmx{jmh.LIMITS.heap}"]
         # The forks take the flags of their parent. A failed benchmark must not pass for one that was left out.
-        command += ["-cp", str(app.path), "org.openjdk.jmh.Main", "-foe", "true", "-rf", "json", "-rff", str(file)]
+        command += ["-cp", class_path, "org.openjdk.jmh.Main", "-foe", "true", "-rf", "json", "-rff", str(file)]
         command += [*options, jmh.CLASS]
         process = ledger.start(command, role="jmh", log=log, environment=tools.clean_environment(), cgroup=group)
         end = time.monotonic() + jmh.GIVEN_UP_AFTER
-        while process.ended() is None:
+        while process.exit_description() is None:
             if time.monotonic() > end:
                 process.stop(3)
                 raise LabError(f"JMH did not end within {jmh.GIVEN_UP_AFTER:.0f} s", f"see {log}")
             time.sleep(0.2)
         if process.returncode() != 0:
-            raise LabError(f"JMH ended with {process.ended()}: {process.last_lines()}", f"see {log}")
+            raise LabError(f"JMH ended with {process.exit_description()}: {process.last_lines()}", f"see {log}")
     return file

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import httpx
 
 from vtlab.errors import BlockFault
-from vtlab.host import ports
+from vtlab.host import ports, server
 from vtlab.host.processes import Ledger, Process
+from vtlab.host.server import Server
 from vtlab.host.tools import Tool
 
 #: Seconds between scrapes. (A scrape may take as long.)
@@ -35,15 +35,14 @@ class PrometheusServer:
         self._log = log
         self._fixed = port
         self._rules = [str(rules.absolute())] if rules else []
-        self._port = port or 0
-        self._targets: dict[str, str] = {}
-        self._process: Process | None = None
+        self._server: Server | None = None
         if port is not None:
             ports.require_free(port, "the local Prometheus")
 
     @property
     def url(self) -> str:
-        return f"http://{ports.HOST}:{self._port}"
+        """Where it answers; BlockFault when it was never started."""
+        return f"http://{ports.HOST}:{self._running().port}"
 
     @property
     def remote_write(self) -> str:
@@ -53,21 +52,27 @@ class PrometheusServer:
     @property
     def process(self) -> Process:
         """The running process; BlockFault when it was never started."""
-        if self._process is None:
-            raise BlockFault("Prometheus: not started")
-        return self._process
+        return self._running().process
 
-    def ended(self) -> str | None:
-        """How it ended; None while it runs."""
-        return self.process.ended()
+    def exit_description(self) -> str | None:
+        """That it ended, and how; None while it runs."""
+        return self._running().exit_description()
 
-    def scrape(self, targets: Mapping[str, str]) -> None:
-        """Scrapes these from now on (variant -> host:port) instead of those before; (re)starts Prometheus if
-        it does not run. BlockFault when it does not get ready or refuses the configuration."""
-        self._targets = dict(targets)
-        self._configure()
-        if self._process is None or self._process.ended() is not None:
-            self._start()
+    def scrape(self, targets: Mapping[str, str], path: str) -> None:
+        """Scrapes that path of these from now on (variant -> host:port) instead of those before; (re)starts Prometheus
+        if it does not run. BlockFault when it does not get ready or refuses the configuration."""
+        self._configure(targets, path)
+        if self._server is None or self._server.exit_description() is not None:
+            self._server = server.start(
+                Server(
+                    "Prometheus",
+                    self._spawn,
+                    lambda chosen: server.answers_ok(chosen[0], "/-/ready"),
+                    READY_WITHIN,
+                    ports=[self._fixed] if self._fixed else [],
+                    fixed=self._fixed is not None,
+                )
+            )
             return
         with httpx.Client(trust_env=False, timeout=15) as client:
             try:
@@ -77,21 +82,26 @@ class PrometheusServer:
 
     def remove(self) -> None:
         """Stops it and deletes its storage: what counts is in the results by then."""
-        if self._process is not None:
-            self._process.stop(5)
-            self._process = None
+        if self._server is not None:
+            self._server.process.stop(5)
+            self._server = None
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _configure(self) -> None:
+    def _running(self) -> Server:
+        if self._server is None:
+            raise BlockFault("Prometheus: not started")
+        return self._server
+
+    def _configure(self, targets: Mapping[str, str], path: str) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
         jobs = [
             {
                 "job_name": variant,
-                "metrics_path": "/actuator/prometheus",
+                "metrics_path": path,
                 # The same labels in every block, though ports differ: one series, not one per JVM.
                 "static_configs": [{"targets": [address], "labels": {"variant": variant, "instance": variant}}],
             }
-            for variant, address in self._targets.items()
+            for variant, address in targets.items()
         ]
         every = f"{INTERVAL}s"
         config = {
@@ -102,48 +112,21 @@ class PrometheusServer:
         # JSON is YAML.
         (self._folder / "prometheus.yml").write_text(json.dumps(config, indent=2), encoding="utf-8")
 
-    def _start(self) -> None:
-        for attempt in range(1, ports.ATTEMPTS + 1):
-            if self._fixed is None:
-                (self._port,) = ports.free(1)
-            self._process = self._ledger.start(
-                [
-                    str(self._tool.path),
-                    f"--config.file={self._folder / 'prometheus.yml'}",
-                    f"--storage.tsdb.path={self._folder / 'data'}",
-                    "--storage.tsdb.retention.time=10y",
-                    "--storage.tsdb.no-lockfile",
-                    f"--query.lookback-delta={LOOKBACK}s",
-                    f"--web.listen-address={ports.HOST}:{self._port}",
-                    "--web.enable-remote-write-receiver",
-                    "--web.enable-lifecycle",
-                    "--log.level=warn",
-                ],
-                role="prometheus",
-                log=self._log,
-                folder=self._folder,
-            )
-            how = self._await_ready()
-            if how is None:
-                return
-            said = self._process.last_lines()
-            if not (ports.taken(said) and self._fixed is None and attempt < ports.ATTEMPTS):
-                raise BlockFault(f"Prometheus {how}: {said or 'it said nothing'}")
-
-    def _await_ready(self) -> str | None:
-        """None once it is ready, else why it will not be."""
-        end = time.monotonic() + READY_WITHIN
-        with httpx.Client(trust_env=False, timeout=2) as client:
-            while time.monotonic() < end:
-                how = self.process.ended()
-                if how is not None:
-                    return f"ended with {how} while it started"
-                try:
-                    answer = client.get(f"{self.url}/-/ready")
-                    # Whoever won a race for the port may answer, too.
-                    if answer.status_code == 200 and ports.holder(self._port) == self.process.pid:
-                        return None
-                except httpx.TransportError:
-                    pass
-                time.sleep(0.05)
-        return f"was not ready after {READY_WITHIN:.0f} s"
+    def _spawn(self, chosen: Sequence[int]) -> Process:
+        return self._ledger.start(
+            [
+                str(self._tool.path),
+                f"--config.file={self._folder / 'prometheus.yml'}",
+                f"--storage.tsdb.path={self._folder / 'data'}",
+                "--storage.tsdb.retention.time=10y",
+                "--storage.tsdb.no-lockfile",
+                f"--query.lookback-delta={LOOKBACK}s",
+                f"--web.listen-address={ports.HOST}:{chosen[0]}",
+                "--web.enable-remote-write-receiver",
+                "--web.enable-lifecycle",
+                "--log.level=warn",
+            ],
+            role="prometheus",
+            log=self._log,
+            folder=self._folder,
+        )

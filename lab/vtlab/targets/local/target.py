@@ -1,329 +1,351 @@
-"""This machine as the target of a run: JVMs in control groups, k6 and Prometheus beside them."""
+"""This machine as the target of a run: variants in control groups, k6 and Prometheus beside them."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
+import math
+import os
 import shutil
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from vtlab import __version__
+from vtlab import results, services
 from vtlab.catalogue import rules
 from vtlab.errors import BlockFault, LabError, PrerequisiteMissing
-from vtlab.host import machine, processes, tools
+from vtlab.host import cgroup, machine, processes, tools
 from vtlab.host.processes import Ledger, Process
-from vtlab.host.tools import Java
+from vtlab.host.server import await_ready
+from vtlab.host.tools import Java, Tool
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Instance, K6Document, Trial
+from vtlab.model.records import Instance, K6Document, ServerFigure, Trial
 from vtlab.model.run import BlockSeries
-from vtlab.services import companions, jvm
-from vtlab.services.companions import Beside
-from vtlab.services.jvm import Jvm
-from vtlab.targets import k6
+from vtlab.services import companions
+from vtlab.services.companions import CompanionServices
+from vtlab.services.process import Launch, VariantProcess, spawn
+from vtlab.targets import k6, verification
+from vtlab.targets.annotation import annotate, fill_gaps, fill_series_gaps
 from vtlab.targets.local.prometheus_server import PrometheusServer
-from vtlab.targets.prometheus import Prometheus, fill_in_flight_before
+from vtlab.targets.prometheus import Prometheus
 
 #: Where below a run's folder its Prometheus stores.
 KEPT = "prometheus"
+#: Seconds until a variant that is ready must have been scraped.
+_SCRAPED_WITHIN = 30.0
 #: Below this many free bytes a fault is the disk's.
 _LITTLE = 8 * 1024**2
 
 
+@dataclass
 class LocalTarget:
-    """Runs blocks on this machine. A context manager: at its end nothing that it started is left.
+    """Runs blocks on this machine. Made by ``local_target``, which also ends what it started."""
+
+    folder: Path
+    root: Path
+    repository: Path
+    ledger: Ledger
+    java: Java
+    k6: Tool
+    #: Put before k6's command.
+    k6_prefix: Sequence[str]
+    prometheus: PrometheusServer
+    companions: CompanionServices
+    cpu_limited: bool
+    #: Tells the run's samples of k6 from others'.
+    run_id: str
+    #: What an earlier vtlab had left running, ended by now.
+    orphans: list[str]
+    #: The variants of the block that was started last.
+    _running: list[VariantProcess] = field(default_factory=list)
+    #: variant -> its ports in the block before: Prometheus scrapes these at once, and new ones only after seconds.
+    _ports: dict[str, Sequence[int]] = field(default_factory=dict)
+
+    def start(self, experiment: Experiment, block: int, attempt: int) -> LocalBlock:
+        """Fresh processes of all variants, ready, limits verified, scraped at least once; what they need runs beside
+        them.
+
+        BlockFault when one does not start; PrerequisiteMissing when a limit does not hold, or a need cannot be met.
+        """
+        with _disk(self.root):
+            self._stop_variants()
+            service = services.of(experiment, self.repository)
+            launch = Launch(
+                service,
+                experiment,
+                {name: self._java_of(experiment, name) for name in experiment.variants} if service.jar else {},
+                self.ledger,
+                self.folder / "logs",
+                f"{block}-{attempt}",
+                self.cpu_limited,
+                self._ports,
+                self.companions.start(experiment.needs, service),
+            )
+            spawn(launch, self._running)
+            addresses = self._addresses()
+            self.prometheus.scrape(addresses, service.metrics)
+            await_ready([variant.server for variant in self._running])
+            if self._addresses() != addresses:
+                self.prometheus.scrape(self._addresses(), service.metrics)
+            self._ports = {variant.variant: variant.server.ports for variant in self._running}
+            with Prometheus(self.prometheus.url) as client:
+                instances = [self._verified(client, variant) for variant in self._running]
+            return LocalBlock(self, experiment, block, attempt, list(self._running), instances)
+
+    def _java_of(self, experiment: Experiment, variant: str) -> Java:
+        major = experiment.properties_of(variant).java
+        return self.java if major is None else tools.find_java(str(major))
+
+    def _addresses(self) -> dict[str, str]:
+        return {variant.variant: variant.metrics_address for variant in self._running}
+
+    def _verified(self, client: Prometheus, variant: VariantProcess) -> Instance:
+        """What is known of a variant that is ready; PrerequisiteMissing where that is not the limit that it was
+        given."""
+        name, experiment, meters = variant.variant, variant.launch.experiment, variant.launch.service.meters
+        scraped_at = client.await_scrape(name, round(time.time() * 1000), within=_SCRAPED_WITHIN)
+        try:
+            enforced = cgroup.limit_of(variant.process.pid)
+        except OSError as error:
+            raise BlockFault(f"{name}: it ended as soon as it was ready: {error}") from error
+        figures = verification.read(client, name, scraped_at)
+        if self.cpu_limited:
+            verification.refuse_other_limits(name, experiment, meters, figures, cgroup.NO_LIMIT, enforced)
+        verification.refuse_other_threads(name, experiment, meters, figures)
+        return Instance(
+            variant=name,
+            identity=str(variant.process.identity),
+            java=figures.java,
+            gc=figures.gc,
+            processors=math.ceil(figures.processors or enforced.cpu or os.cpu_count() or 1),
+            cpu_limit=enforced.cpu,
+            started_in=round(variant.server.ready_after, 3),
+        )
+
+    def _stop_variants(self) -> None:
+        with processes.uninterrupted():
+            for variant in self._running:
+                variant.process.terminate()
+            end = time.monotonic() + 3
+            for variant in self._running:
+                variant.process.stop(max(0.0, end - time.monotonic()))
+            for variant in self._running:
+                if variant.cgroup:
+                    variant.cgroup.remove()
+            self._running.clear()
+
+
+@contextlib.contextmanager
+def local_target(
+    folder: Path,
+    root: Path,
+    repository: Path,
+    no_cpu_limit: bool = False,
+    java: str | None = None,
+    k6_prefix: Sequence[str] = (),
+    prometheus_port: int | None = None,
+    run_id: str | None = None,
+) -> Iterator[LocalTarget]:
+    """This machine, for the run in ``folder``. At its end nothing that it started is left.
 
     Folders below the run's: ``logs`` (stays), ``prometheus`` (stays where it was given a port, so that one can look at
-    it), ``database`` and ``k6`` (removed at the end).
+    it), ``database`` and ``k6`` (removed at the end). ``run_id`` is the folder's name if not given.
+    PrerequisiteMissing for the first tool that this machine lacks.
     """
+    folder, root, repository = folder.absolute(), root.absolute(), repository.absolute()
+    jdk, k6_tool, prometheus_tool = tools.find_java(java), tools.find_k6(repository), tools.find_prometheus(repository)
+    end = contextlib.ExitStack()
+    try:
+        with _disk(root):
+            orphans = processes.end_orphans(root)
+            ledger = processes.open_exclusive_ledger(root)
+        for name in ("k6", companions.DATABASE, *([] if prometheus_port else [KEPT])):
+            end.callback(shutil.rmtree, folder / name, ignore_errors=True)
+        end.enter_context(ledger)
+        yield LocalTarget(
+            folder=folder,
+            root=root,
+            repository=repository,
+            ledger=ledger,
+            java=jdk,
+            k6=k6_tool,
+            k6_prefix=k6_prefix,
+            prometheus=PrometheusServer(
+                prometheus_tool,
+                folder / KEPT,
+                ledger,
+                folder / "logs" / "prometheus.log",
+                prometheus_port,
+                repository / rules.FILE,
+            ),
+            companions=CompanionServices(repository, folder, jdk, ledger),
+            cpu_limited=not no_cpu_limit,
+            run_id=run_id or folder.name,
+            orphans=orphans,
+        )
+    finally:
+        with processes.uninterrupted():
+            end.close()
+
+
+class LocalBlock:
+    """One attempt at one block: its variants run, and k6 loads them. They stay until the target's next start, or its
+    end: a block that is measured is stored first."""
 
     def __init__(
         self,
-        folder: Path,
-        root: Path,
-        repository: Path,
-        no_cpu_limit: bool = False,
-        java: str | None = None,
-        k6_prefix: Sequence[str] = (),
-        prometheus_port: int | None = None,
-        run_id: str | None = None,
+        target: LocalTarget,
+        experiment: Experiment,
+        number: int,
+        attempt: int,
+        variants: Sequence[VariantProcess],
+        instances: Sequence[Instance],
     ) -> None:
-        """PrerequisiteMissing for the first tool that this machine lacks.
-
-        ``run_id`` tells the run's samples of k6 from others'; the folder's name if not given.
-        """
-        self._folder = folder.absolute()
-        self._root = root.absolute()
-        self._repository = repository.absolute()
-        self._cpu_limited = not no_cpu_limit
-        self._k6_prefix = list(k6_prefix)
-        self._prometheus_port = prometheus_port
-        self._run_id = run_id or folder.name
-        self._java = tools.find_java(java)
-        self._k6 = tools.find_k6(self._repository)
-        self._prometheus = tools.find_prometheus(self._repository)
-        self._app = tools.find_app(self._repository)
-        #: What an earlier vtlab had left running, ended on entry.
-        self.orphans: list[str] = []
-        self._ledger: Ledger | None = None
-        self._beside: Beside | None = None
-        self._server: PrometheusServer | None = None
-        self._client: Prometheus | None = None
-        self._jvms: list[Jvm] = []
-        self._ports: dict[str, tuple[int, int]] = {}
-        self._instances: list[Instance] = []
+        self.experiment = experiment
+        self.number = number
+        self.attempt = attempt
+        self.variants = variants
+        self.instances = list(instances)
+        self._target = target
         #: As they were when their part in the block was over.
         self._retired: dict[str, Instance] = {}
         #: The last phase in the block of each variant that still runs.
         self._before: dict[str, Trial] = {}
-        self._block = (0, 0)
-        self._loads = 0
+        #: Of each call of k6.
+        self._samplers: list[machine.Sampler] = []
 
-    def __enter__(self) -> LocalTarget:
-        try:
-            with self._disk():
-                self.orphans = processes.end_orphans(self._root)
-                self._ledger = processes.claim(self._root)
-                self._beside = Beside(self._repository, self._folder, self._java, self._app, self._ledger)
-                self._server = PrometheusServer(
-                    self._prometheus,
-                    self._folder / KEPT,
-                    self._ledger,
-                    self._folder / "logs" / "prometheus.log",
-                    self._prometheus_port,
-                    self._repository / rules.FILE,
-                )
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Stops everything; idempotent."""
-        with processes.uninterrupted():
-            if self._client:
-                self._client.close()
-                self._client = None
-            if self._ledger:
-                self._ledger.close()
-                self._ledger = None
-                removed = ["k6", companions.DATABASE, *([] if self._prometheus_port else [KEPT])]
-                for name in removed:
-                    shutil.rmtree(self._folder / name, ignore_errors=True)
-            self._beside = None
-            self._server = None
-            self._jvms.clear()
-
-    def start(self, experiment: Experiment, block: int, attempt: int) -> list[Instance]:
-        """Fresh JVMs of all variants, ready, limits verified, scraped at least once; what they need runs beside them.
-
-        BlockFault when one does not start; PrerequisiteMissing when a limit does not hold, or a need cannot be met.
-        """
-        with self._disk():
-            self._stop_jvms()
-            self._block, self._loads = (block, attempt), 0
-            self._instances, self._retired, self._before = [], {}, {}
-            launch = jvm.Launch(
-                {name: self._java_of(experiment, name) for name in experiment.variants},
-                self._app,
-                experiment,
-                self._held(),
-                self._folder / "logs",
-                f"{block}-{attempt}",
-                self._cpu_limited,
-                # It takes Prometheus some seconds to pick up new targets. Those of the block before it scrapes at once.
-                self._ports,
-                self._running_beside().start(experiment.needs),
-            )
-            jvm.spawn(launch, self._jvms)
-            server = self._prometheus_server()
-            targets = self._addresses()
-            server.scrape(targets)
-            self._instances = jvm.verified(self._jvms)
-            if self._addresses() != targets:
-                server.scrape(self._addresses())
-            self._ports = {each.variant: (each.port, each.management) for each in self._jvms}
-            if self._client is None or self._client.url != server.url:
-                if self._client:
-                    self._client.close()
-                self._client = Prometheus(server.url)
-            now = round(time.time() * 1000)
-            for each in self._jvms:
-                self._client.await_scrape(each.variant, now, within=30)
-            return list(self._instances)
-
-    def _java_of(self, experiment: Experiment, variant: str) -> Java:
-        major = experiment.properties_of(variant).java
-        return self._java if major is None else tools.find_java(str(major))
+    def renumbered(self, experiment: Experiment, number: int, attempt: int) -> LocalBlock:
+        """Another block, with the variants of this one as they run."""
+        return LocalBlock(self._target, experiment, number, attempt, self.variants, self.instances)
 
     def load(self, *, order: Sequence[str], warmup_cycles: int, single: str | None) -> K6Document:
-        """Runs k6 once. BlockFault when k6 fails, or, stopping k6 at once, when a JVM, what they need or
+        """Runs k6 once. BlockFault when k6 fails, or, stopping k6 at once, when a variant, what they need or
         Prometheus dies.
 
         Fills ``server`` and ``machine`` of every record.
         """
         return self._load(order, warmup_cycles, single)
 
-    def last_trial(self, variant: str, position: int) -> K6Document:
-        """Runs k6 once; it gives up what is unanswered when the window ends, and the JVM ends with it."""
-        document = self._load([variant], 0, None, position, drain=False)
-        instance = next(each for each in self._instances if each.variant == variant)
+    def trial_without_drain(self, variant: str, position: int) -> K6Document:
+        """Runs k6 once; it gives up what is unanswered when the window ends, and the variant ends with it."""
+        document = self._load([variant], 0, None, position, wait_for_answers=False)
+        instance = next(instance for instance in self.instances if instance.variant == variant)
         self._retired[variant] = self._checked(instance)
-        self._jvm(variant).process.stop(0)
-        self._prometheus_client().await_gone(variant, within=30)
+        self._process_of(variant).process.stop(0)
+        with Prometheus(self._target.prometheus.url) as client:
+            client.await_gone(variant, within=30)
         del self._before[variant]
         return document
 
-    def _load(
-        self, order: Sequence[str], warmup_cycles: int, single: str | None, position: int = 1, drain: bool = True
-    ) -> K6Document:
-        with self._disk():
-            server, client = self._prometheus_server(), self._prometheus_client()
-            self._loads += 1
-            block, attempt = self._block
-            name = f"{block}-{attempt}-{self._loads}"
-            place = self._folder / "k6"
-            place.mkdir(parents=True, exist_ok=True)
-            call = k6.Call(
-                script=self._repository / "k6" / "block.ts",
-                experiment=self._folder / "experiment.json",
-                targets={each.variant: each.url for each in self._jvms},
-                order=order,
-                warmup_cycles=warmup_cycles,
-                single=single,
-                run_id=self._run_id,
-                block=block,
-                document=place / f"{name}.json",
-                position=position,
-                drain=drain,
-            )
-            call.document.unlink(missing_ok=True)
-            process = self._held().start(
-                [*self._k6_prefix, *k6.command(self._k6.path, call)],
-                role="k6",
-                log=self._folder / "logs" / f"{name}-k6.log",
-                environment=tools.clean_environment(**k6.environment(server.remote_write, place)),
-                folder=place,
-            )
-            with machine.Sampler(process.pid, server.process.pid) as sampler:
-                try:
-                    self._watch(process, server)
-                finally:
-                    process.stop(1)
-            if process.returncode() not in k6.DONE:
-                raise BlockFault(f"k6 ended with {process.ended()}: {process.last_lines() or 'it said nothing'}")
-            document = k6.read_document(call.document, process.last_lines())
-            for trial in (*document.warmup, *document.single, *document.trials):
-                trial.server = client.window(trial.variant, trial.start, trial.end)
-                trial.pinned = client.pinned(trial.variant, trial.start, trial.end)
-                trial.machine = sampler.window(trial.start, trial.end)
-            fill_in_flight_before(document, client, self._before)
-            return document
-
-    def finish(self) -> list[Instance]:
-        """Whether the JVMs are those that started. They stay until the next start or the end: a block that is measured
-        is stored first."""
-        checked = [self._retired.get(each.variant) or self._checked(each) for each in self._instances]
-        self._instances = []
-        return checked
-
-    def _checked(self, instance: Instance) -> Instance:
-        each = self._jvm(instance.variant)
-        same = each.ended() is None and str(each.process.identity) == instance.identity
-        update = {"alive": same and each.process.identity.alive(), "oom_kills": each.oom_kills()}
-        return instance.model_copy(update=update)
-
-    def _jvm(self, variant: str) -> Jvm:
-        return next(each for each in self._jvms if each.variant == variant)
+    def check_instances(self) -> list[Instance]:
+        """Whether the processes are those that started."""
+        return [self._retired.get(instance.variant) or self._checked(instance) for instance in self.instances]
 
     def series(self, begin_ms: int, end_ms: int) -> BlockSeries:
         """The charts' samples of all variants, every second."""
-        client = self._prometheus_client()
-        return {each.variant: client.charted(each.variant, begin_ms, end_ms) for each in self._jvms}
+        with Prometheus(self._target.prometheus.url) as client:
+            series = {variant.variant: client.charted(variant.variant, begin_ms, end_ms) for variant in self.variants}
+        for variant in self.variants:
+            usage = functools.partial(self._usage, variant.variant)
+            fill_series_gaps(series[variant.variant], usage, begin_ms, end_ms, variant.launch.service.meters)
+        return series
 
-    def versions(self) -> dict[str, str]:
-        """The versions of everything that runs."""
-        return {
-            "vtlab": __version__,
-            "java": self._java.named,
-            "k6": self._k6.version,
-            "prometheus": self._prometheus.version,
-            "app": self._app.version,
-        }
+    def _usage(self, variant: str, start_ms: int, end_ms: int) -> dict[ServerFigure, float | None]:
+        """What a variant used between two times, by the call of k6 that ran then."""
+        windows = (sampler.service_window(variant, start_ms, end_ms) for sampler in self._samplers)
+        return next((window for window in windows if window["cpu_cores"] is not None), {})
 
-    def describe(self) -> dict[str, str]:
-        """The machine, for the manifest."""
-        return machine.describe()
+    def _load(
+        self,
+        order: Sequence[str],
+        warmup_cycles: int,
+        single: str | None,
+        position: int = 1,
+        wait_for_answers: bool = True,
+    ) -> K6Document:
+        target = self._target
+        with _disk(target.root), Prometheus(target.prometheus.url) as client:
+            name = f"{self.number}-{self.attempt}-{len(self._samplers) + 1}"
+            work = target.folder / "k6"
+            work.mkdir(parents=True, exist_ok=True)
+            call = k6.Call(
+                script=target.repository / "k6" / "block.ts",
+                experiment=target.folder / results.PLAN,
+                targets={variant.variant: variant.url for variant in self.variants},
+                order=order,
+                warmup_cycles=warmup_cycles,
+                single=single,
+                run_id=target.run_id,
+                block=self.number,
+                document=work / f"{name}.json",
+                position=position,
+                wait_for_answers=wait_for_answers,
+            )
+            call.document.unlink(missing_ok=True)
+            generator = target.ledger.start(
+                [*target.k6_prefix, *k6.command(target.k6.path, call)],
+                role="k6",
+                log=target.folder / "logs" / f"{name}-k6.log",
+                environment=tools.clean_environment(**k6.environment(target.prometheus.remote_write, work)),
+                folder=work,
+            )
+            usages = {variant.variant: variant.usage for variant in self.variants}
+            sampler = machine.Sampler(generator.pid, target.prometheus.process.pid, services=usages)
+            self._samplers.append(sampler)
+            with sampler:
+                try:
+                    self._watch(generator)
+                finally:
+                    generator.stop(1)
+            log = generator.last_lines()
+            if generator.returncode() not in k6.DONE:
+                raise BlockFault(f"k6 ended with {generator.exit_description()}: {log or 'its log is empty'}")
+            document = k6.read_document(call.document, log)
+            annotate(document, client, sampler.window, self._before)
+            for trial in (*document.warmup, *document.single, *document.trials):
+                variant = self._process_of(trial.variant)
+                usage = self._usage(trial.variant, trial.start, trial.end)
+                fill_gaps(trial, usage, variant.limits(), variant.launch.service.meters)
+            return document
 
-    def _watch(self, process: Process, server: PrometheusServer) -> None:
+    def _watch(self, generator: Process) -> None:
         """Returns when k6 has ended; BlockFault as soon as something that it needs has."""
-        while process.ended() is None:
-            for each in self._jvms:
-                how = None if each.variant in self._retired else each.ended()
+        while generator.exit_description() is None:
+            for variant in self.variants:
+                how = None if variant.variant in self._retired else variant.server.exit_description()
                 if how is not None:
-                    said = each.process.last_lines(3)
-                    raise BlockFault(
-                        f"{each.variant}: the JVM ended with {how} while k6 loaded it" + (f" ({said})" if said else "")
-                    )
-            gone = self._running_beside().ended()
-            if gone is not None:
-                raise BlockFault(f"{gone} while k6 loaded the variants")
-            how = server.ended()
+                    log = variant.process.last_lines(3)
+                    raise BlockFault(f"{how} while k6 loaded it" + (f" ({log})" if log else ""))
+            how = self._target.companions.exit_description() or self._target.prometheus.exit_description()
             if how is not None:
-                raise BlockFault(f"Prometheus ended with {how} while k6 loaded the variants")
+                raise BlockFault(f"{how} while k6 loaded the variants")
             time.sleep(0.1)
 
-    def _stop_jvms(self) -> None:
-        with processes.uninterrupted():
-            for each in self._jvms:
-                each.process.ask_to_end()
-            end = time.monotonic() + 3
-            for each in self._jvms:
-                each.process.stop(max(0.0, end - time.monotonic()))
-            for each in self._jvms:
-                if each.cgroup:
-                    each.cgroup.remove()
-            self._jvms.clear()
+    def _checked(self, instance: Instance) -> Instance:
+        variant = self._process_of(instance.variant)
+        same = str(variant.process.identity) == instance.identity
+        update = {"alive": same and variant.process.identity.alive(), "oom_kills": variant.oom_kills()}
+        return instance.model_copy(update=update)
 
-    @contextlib.contextmanager
-    def _disk(self) -> Iterator[None]:
-        """Names a full disk as what it is."""
-        try:
-            yield
-        except OSError as error:
-            if not processes.no_space(error):
-                raise
-            raise self._full() from error
-        except BlockFault as fault:
-            if shutil.disk_usage(self._root).free < _LITTLE:
-                raise self._full() from fault
+    def _process_of(self, name: str) -> VariantProcess:
+        return next(variant for variant in self.variants if variant.variant == name)
+
+
+@contextlib.contextmanager
+def _disk(root: Path) -> Iterator[None]:
+    """Names a full disk as what it is."""
+    try:
+        yield
+    except OSError as error:
+        if not processes.no_space(error):
             raise
+        raise _full(root) from error
+    except BlockFault as fault:
+        if shutil.disk_usage(root).free < _LITTLE:
+            raise _full(root) from fault
+        raise
 
-    def _full(self) -> LabError:
-        return PrerequisiteMissing(f"no space left on the disk of {self._root}", "make room there")
 
-    def _addresses(self) -> dict[str, str]:
-        return {each.variant: each.address for each in self._jvms}
-
-    def _held(self) -> Ledger:
-        if self._ledger is None:
-            raise RuntimeError("a LocalTarget works only inside its 'with'")
-        return self._ledger
-
-    def _running_beside(self) -> Beside:
-        if self._beside is None:
-            raise RuntimeError("a LocalTarget works only inside its 'with'")
-        return self._beside
-
-    def _prometheus_server(self) -> PrometheusServer:
-        if self._server is None:
-            raise RuntimeError("a LocalTarget works only inside its 'with'")
-        return self._server
-
-    def _prometheus_client(self) -> Prometheus:
-        if self._client is None:
-            raise RuntimeError("start comes first")
-        return self._client
+def _full(root: Path) -> LabError:
+    return PrerequisiteMissing(f"no space left on the disk of {root}", "make room there")

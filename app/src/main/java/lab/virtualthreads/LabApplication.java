@@ -1,11 +1,17 @@
 package lab.virtualthreads;
 
 import org.springframework.boot.SpringApplication;
+import org.springframework.boot.actuate.autoconfigure.web.ManagementContextConfiguration;
+import org.springframework.boot.autoconfigure.AutoConfigurationExcludeFilter;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
+import org.springframework.boot.context.TypeExcludeFilter;
 import org.springframework.boot.context.properties.ConfigurationPropertiesScan;
 import org.springframework.boot.jdbc.autoconfigure.DataSourceAutoConfiguration;
 import org.springframework.boot.tomcat.autoconfigure.actuate.web.server.TomcatReactiveManagementContextAutoConfiguration;
 import org.springframework.boot.tomcat.autoconfigure.reactive.TomcatReactiveWebServerAutoConfiguration;
+import org.springframework.context.annotation.ComponentScan;
+import org.springframework.context.annotation.ComponentScan.Filter;
+import org.springframework.context.annotation.FilterType;
 
 /**
  * The service under test. One workload per package; {@code spring.threads.virtual.enabled} alone makes it the variant
@@ -15,6 +21,10 @@ import org.springframework.boot.tomcat.autoconfigure.reactive.TomcatReactiveWebS
 // does not start with a second server for it.
 @SpringBootApplication(exclude = { DataSourceAutoConfiguration.class, TomcatReactiveWebServerAutoConfiguration.class,
 		TomcatReactiveManagementContextAutoConfiguration.class })
+@ComponentScan(excludeFilters = { @Filter(type = FilterType.CUSTOM, classes = TypeExcludeFilter.class),
+		@Filter(type = FilterType.CUSTOM, classes = AutoConfigurationExcludeFilter.class),
+		// Those of the management port only. Spring Boot applies them to it, as META-INF/spring lists them.
+		@Filter(ManagementContextConfiguration.class) })
 @ConfigurationPropertiesScan
 public class LabApplication {
 

@@ -10,7 +10,6 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.charset.StandardCharsets;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -18,8 +17,6 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.Executor;
-import java.util.concurrent.FutureTask;
 import java.util.stream.DoubleStream;
 import java.util.stream.Stream;
 
@@ -29,7 +26,6 @@ import javax.management.ObjectName;
 
 import jakarta.servlet.Filter;
 import jakarta.servlet.http.HttpServletRequest;
-import org.awaitility.Awaitility;
 import reactor.core.publisher.Mono;
 import reactor.core.scheduler.Schedulers;
 import tools.jackson.databind.JsonNode;
@@ -49,11 +45,6 @@ import static org.awaitility.Awaitility.await;
  * The real application on real ports, and a client of it. One at a time: Tomcat's meters are of the whole process.
  */
 final class LabApp implements AutoCloseable {
-
-	static {
-		// Nothing waits for so long, but a slow machine stalls for seconds.
-		Awaitility.setDefaultTimeout(Duration.ofSeconds(60));
-	}
 
 	private final HttpClient client = HttpClient.newHttpClient();
 
@@ -203,16 +194,6 @@ final class LabApp implements AutoCloseable {
 	static final class Gate implements AutoCloseable {
 
 		private final CountDownLatch opened = new CountDownLatch(1);
-
-		/** Gives an executor tasks that last until then. */
-		void occupy(Executor executor, int tasks) {
-			for (int i = 0; i < tasks; i++) {
-				executor.execute(new FutureTask<>(() -> {
-					this.opened.await();
-					return null;
-				}));
-			}
-		}
 
 		void open() {
 			this.opened.countDown();

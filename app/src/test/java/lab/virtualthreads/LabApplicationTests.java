@@ -1,11 +1,12 @@
 package lab.virtualthreads;
 
-import java.net.http.HttpRequest;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse;
-import java.security.MessageDigest;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
-import java.util.HexFormat;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -14,31 +15,34 @@ import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
+import com.sun.net.httpserver.HttpServer;
 import io.micrometer.java21.instrument.binder.jdk.VirtualThreadMetrics;
 import org.junit.jupiter.api.Nested;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.AfterParameterizedClassInvocation;
 import org.junit.jupiter.params.BeforeParameterizedClassInvocation;
 import org.junit.jupiter.params.Parameter;
 import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
-import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import tools.jackson.databind.JsonNode;
 
 import static lab.virtualthreads.LabApp.json;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 /**
- * What the application promises, over HTTP, in both thread modes.
+ * A servlet variant serves the workloads on its kind of thread, the management port on platform threads, and has every
+ * meter that vtlab reads, under the names that vtlab reads.
  */
+@Tag("context")
 @ParameterizedClass
 @EnumSource
 class LabApplicationTests {
+
+	private static HttpServer downstream;
 
 	private static LabApp app;
 
@@ -46,188 +50,69 @@ class LabApplicationTests {
 	private Variant variant;
 
 	@BeforeParameterizedClassInvocation
-	static void start(Variant variant) {
-		app = LabApp.start(variant);
+	static void start(Variant variant) throws IOException {
+		downstream = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+		downstream.createContext("/thread", (exchange) -> {
+			byte[] answer = "{\"answered\": true}".getBytes(StandardCharsets.UTF_8);
+			exchange.getResponseHeaders().set("Content-Type", "application/json");
+			exchange.sendResponseHeaders(200, answer.length);
+			exchange.getResponseBody().write(answer);
+			exchange.close();
+		});
+		downstream.start();
+		app = LabApp.start(variant, "--lab.downstream.url=http://localhost:" + downstream.getAddress().getPort());
 	}
 
 	@AfterParameterizedClassInvocation
 	static void stop() {
 		app.close();
+		downstream.stop(0);
 	}
 
-	@Nested
-	class ThreadWorkload {
-
-		@Test
-		void runsOnTheThreadOfTheVariant() {
-			HttpResponse<String> response = app.get("/thread?duration=1ms");
-			assertThat(response.statusCode()).isEqualTo(200);
-			assertThat(response.headers().firstValue("Content-Type")).contains("application/json");
-			assertThat(json(response).propertyNames()).containsExactly("isVirtual", "threadName");
-			assertThat(json(response).get("isVirtual").booleanValue()).isEqualTo(variant.isVirtual());
-			assertThat(json(response).get("threadName").stringValue()).matches(variant.isVirtual()
-					? "VirtualThread\\[#\\d+,tomcat-handler-\\d+]/runnable@ForkJoinPool-1-worker-\\d+" : "http-nio-.+-exec-\\d+");
-		}
-
-		@ParameterizedTest
-		@CsvSource({ "250ms, 250", "PT0.2S, 200", "150, 150", "0s, 0" })
-		void waitsAtLeastTheDuration(String duration, long milliseconds) {
-			long start = System.nanoTime();
-			assertThat(app.get("/thread?duration=" + duration).statusCode()).isEqualTo(200);
-			assertThat(Duration.ofNanos(System.nanoTime() - start)).isGreaterThanOrEqualTo(Duration.ofMillis(milliseconds));
-		}
-
-		@Test
-		void answersAProblemWhenInterrupted() throws Exception {
-			String query = "duration=59s";
-			CompletableFuture<HttpResponse<String>> response = app.getAsync("/thread?" + query);
-			LabApp.RequestThreads threads = app.bean(LabApp.RequestThreads.class);
-			await().until(() -> threads.byQuery.containsKey(query));
-			threads.byQuery.get(query).interrupt();
-			assertProblem(response.get(), 503);
-		}
-
+	@Test
+	void runsOnTheThreadOfTheVariant() {
+		HttpResponse<String> response = app.get("/thread?duration=1ms");
+		assertThat(response.statusCode()).isEqualTo(200);
+		assertThat(response.headers().firstValue("Content-Type")).contains("application/json");
+		assertThat(json(response).propertyNames()).containsExactly("isVirtual", "threadName");
+		assertThat(json(response).get("isVirtual").booleanValue()).isEqualTo(this.variant.isVirtual());
+		assertThat(json(response).get("threadName").stringValue()).matches(this.variant.isVirtual()
+				? "VirtualThread\\[#\\d+,tomcat-handler-\\d+]/runnable@ForkJoinPool-1-worker-\\d+" : "http-nio-.+-exec-\\d+");
 	}
 
-	@Nested
-	class CpuWorkload {
-
-		@Test
-		void hashesTheHash() throws Exception {
-			MessageDigest sha256 = MessageDigest.getInstance("SHA-256");
-			byte[] expected = sha256.digest(sha256.digest(sha256.digest(new byte[32])));
-			JsonNode answer = json(app.get("/cpu?iterations=3"));
-			assertThat(answer.get("iterations").longValue()).isEqualTo(3);
-			assertThat(answer.get("digest").stringValue()).isEqualTo(HexFormat.of().formatHex(expected));
-		}
-
-		@Test
-		void hashesAsOftenAsAllowed() {
-			assertThat(json(app.get("/cpu?iterations=10000000")).get("iterations").longValue()).isEqualTo(10_000_000);
-		}
-
+	@Test
+	void callsADownstreamOnTheThreadOfTheVariant() {
+		JsonNode answer = json(app.get("/downstream?duration=1ms"));
+		assertThat(answer.propertyNames()).containsExactly("isVirtual", "downstream");
+		assertThat(answer.get("isVirtual").booleanValue()).isEqualTo(this.variant.isVirtual());
+		assertThat(answer.get("downstream").get("answered").booleanValue()).isTrue();
 	}
 
-	@Nested
-	class MixedWorkload {
-
-		@Test
-		void waitsAndHashes() {
-			long start = System.nanoTime();
-			JsonNode answer = json(app.get("/mixed?iterations=1&duration=100ms"));
-			assertThat(Duration.ofNanos(System.nanoTime() - start)).isGreaterThanOrEqualTo(Duration.ofMillis(100));
-			// SHA-256 of 32 zero bytes.
-			assertThat(answer.get("digest").stringValue())
-				.isEqualTo("66687aadf862bd776c8fc18b8e9f8e20089714856ee233b3902a591d0d5f2925");
-		}
-
+	/** As Tomcat decodes it; the check of queries is in QueryCheckTests. */
+	@Test
+	void namesTheParameterOverHttp() {
+		JsonNode problem = assertProblem(app.get("/thread?duration"), 400);
+		assertThat(problem.get("parameter").stringValue()).isEqualTo("duration");
+		assertProblem(app.get("/thread?duration=1ms&users=5&users=6"), 400);
+		assertProblem(app.get("/thread?duration=%FF"), 400);
 	}
 
-	@Nested
-	class Problems {
+	@ParameterizedTest
+	@ValueSource(strings = { "/thread?duration=%zz", "/thread?duration=5s%", "/thread?duration=5s|" })
+	void refusesQueriesThatCannotBeDecoded(String path) {
+		assertThat(app.getMalformed(path)).startsWith("HTTP/1.1 400 ");
+	}
 
-		@ParameterizedTest
-		@CsvSource(nullValues = "null", textBlock = """
-				/thread                                           | duration   | null
-				/thread?                                          | duration   | null
-				/thread?duration                                  | duration   | ''
-				/thread?duration=                                 | duration   | ''
-				/thread?duration=%20                              | duration   | ' '
-				/thread?duration=soon                             | duration   | soon
-				/thread?duration=5x                               | duration   | 5x
-				/thread?duration=1.5s                             | duration   | 1.5s
-				/thread?duration=%FF                              | duration   | \uFFFD
-				/thread?duration=-1s                              | duration   | -1s
-				/thread?duration=-1ns                             | duration   | -1ns
-				/thread?duration=61s                              | duration   | 61s
-				/thread?duration=60001ms                          | duration   | 60001ms
-				/thread?duration=99999999999999999999s            | duration   | 99999999999999999999s
-				/thread?duration=9223372036854775807d             | duration   | 9223372036854775807d
-				/thread?duration=PT9223372036854775807H           | duration   | PT9223372036854775807H
-				/thread?duration=1s&users=5                       | users      | 5
-				/thread?duration=1s&Duration=1s                   | Duration   | 1s
-				/thread?duration=1s&=5                            | ''         | 5
-				/cpu                                              | iterations | null
-				/cpu?iterations=                                  | iterations | ''
-				/cpu?iterations=0                                 | iterations | 0
-				/cpu?iterations=-5                                | iterations | -5
-				/cpu?iterations=%2B5                              | iterations | +5
-				/cpu?iterations=5+                                | iterations | '5 '
-				/cpu?iterations=1e3                               | iterations | 1e3
-				/cpu?iterations=0x10                              | iterations | 0x10
-				/cpu?iterations=%D9%A5                            | iterations | \u0665
-				/cpu?iterations=10000001                          | iterations | 10000001
-				/cpu?iterations=9223372036854775808               | iterations | 9223372036854775808
-				/cpu?iterations=1&duration=1s                     | duration   | 1s
-				/mixed?duration=1ms                               | iterations | null
-				/mixed?iterations=1                               | duration   | null
-				/mixed?duration=1ms&iterations=1000001            | iterations | 1000001
-				/mixed?duration=61s&iterations=1                  | duration   | 61s
-				""", delimiter = '|')
-		void nameTheParameterAndWhatIsAllowed(String path, String parameter, String value) {
-			JsonNode problem = assertProblem(app.get(path), 400);
-			assertThat(problem.get("parameter").stringValue()).isEqualTo(parameter);
-			assertThat(problem.get("value").stringValue(null)).isEqualTo(value);
-			assertThat(problem.get("allowed").stringValue()).isNotBlank();
-			assertThat(problem.get("detail").stringValue()).contains("'" + parameter + "'", "allowed");
-		}
+	@ParameterizedTest
+	@ValueSource(strings = { "/", "/error", "/actuator", "/actuator/health", "/actuator/prometheus" })
+	void answersUnknownPathsOfTheContainerToo(String path) {
+		assertProblem(app.get(path), 404);
+	}
 
-		@ParameterizedTest
-		@CsvSource({ "duration=%zz, duration", "duration=5s%, duration", "duration=1s&%u0041=5, %u0041" })
-		void nameTheParameterThatCannotBeDecoded(String query, String parameter) {
-			assertThat(app.getMalformed("/thread?" + query)).startsWith("HTTP/1.1 400 ")
-				.contains("Content-Type: application/problem+json", "\"parameter\":\"" + parameter + "\"");
-		}
-
-		/** All that Tomcat can let through; it refuses other raw characters itself, with a page of its own. */
-		@ParameterizedTest
-		@ValueSource(strings = { "\"", "<", ">", "[", "\\", "]", "^", "`", "{", "|", "}" })
-		void nameTheParameterWithARawCharacter(String character) {
-			String escaped = character.replaceAll("[\"\\\\]", "\\\\$0");
-			assertThat(app.getMalformed("/thread?duration=5s" + character)).startsWith("HTTP/1.1 400 ")
-				.contains("Content-Type: application/problem+json", "\"parameter\":\"duration\"",
-						"\"value\":\"5s" + escaped + "\"");
-			assertThat(app.getMalformed("/thread?duration=1ms&" + character + "=5")).startsWith("HTTP/1.1 400 ")
-				.contains("Content-Type: application/problem+json", "\"parameter\":\"" + escaped + "\"");
-		}
-
-		@ParameterizedTest
-		@ValueSource(strings = { "duration=1ms&duration=2ms", "duration=1ms&duration=1ms", "duration&duration=1ms",
-				"duration=1ms&users=1&users=2" })
-		void listTheValuesOfARepeatedParameter(String query) {
-			JsonNode problem = assertProblem(app.get("/thread?" + query), 400);
-			assertThat(problem.get("value").size()).isEqualTo(2);
-		}
-
-		@Test
-		void sayTheBounds() {
-			assertThat(json(app.get("/thread?duration=2m")).get("allowed").stringValue()).contains("0s", "60s");
-			assertThat(json(app.get("/cpu?iterations=0")).get("allowed").stringValue()).contains(" 1 ", "10000000");
-		}
-
-		@ParameterizedTest
-		@ValueSource(strings = { "/", "/nothing", "/thread/", "/thread/5s", "/error", "/actuator", "/actuator/health",
-				"/actuator/prometheus" })
-		void answerUnknownPaths(String path) {
-			assertProblem(app.get(path), 404);
-		}
-
-		@ParameterizedTest
-		@ValueSource(strings = { "POST", "PUT", "DELETE", "PATCH", "TRACE", "BREW" })
-		void answerOtherMethods(String method) {
-			HttpRequest.Builder request = app.request("/thread?duration=1ms").method(method, BodyPublishers.noBody());
-			assertProblem(app.send(request), 405);
-		}
-
-		@Test
-		void answerOtherMediaTypesBeforeAnyWork() {
-			// Would time out if the wait came first.
-			HttpRequest.Builder request = app.request("/thread?duration=59s")
-				.header("Accept", "text/plain")
-				.timeout(Duration.ofSeconds(50));
-			assertProblem(app.send(request), 406);
-		}
-
+	@ParameterizedTest
+	@ValueSource(strings = { "TRACE", "BREW" })
+	void answersMethodsThatTheContainerRefuses(String method) {
+		assertProblem(app.send(app.request("/thread?duration=1ms").method(method, BodyPublishers.noBody())), 405);
 	}
 
 	@Nested
@@ -324,20 +209,70 @@ class LabApplicationTests {
 		}
 
 		/** Under other names vtlab would evaluate to nothing. */
-		@ParameterizedTest
-		@MethodSource("lab.virtualthreads.MetricNames#ofExpressions")
-		void haveTheNamesThatVtlabReads(String name) {
-			assumeTrue(!name.matches("jvm_threads_virtual_(parallelism|live_threads)")
-					|| Runtime.version().feature() >= 24, "The scheduler has no meters before JDK 24");
-			// All four are from the group with the quota; CgroupTests has one, and the same names.
-			assumeTrue(!name.startsWith("cgroup_cpu_") || !Double.isNaN(app.metric("cgroup_cpu_limit_cores")),
-					"No CPU quota here");
-			assumeTrue(!name.equals("cgroup_memory_limit_bytes") || !Double.isNaN(app.metric(name)),
-					"No memory limit here");
+		@Test
+		void haveTheNamesThatVtlabReads() {
+			boolean cpuLimit = !Double.isNaN(app.metric("cgroup_cpu_limit_cores"));
+			boolean memoryLimit = !Double.isNaN(app.metric("cgroup_memory_limit_bytes"));
+			List<String> names = MetricNames.ofExpressions()
+				.stream()
+				// The scheduler has no meters before JDK 24.
+				.filter((name) -> !name.matches("jvm_threads_virtual_(parallelism|live_threads)")
+						|| Runtime.version().feature() >= 24)
+				// Without a quota here, CgroupTests has the same names.
+				.filter((name) -> cpuLimit || !name.startsWith("cgroup_cpu_"))
+				.filter((name) -> memoryLimit || !name.equals("cgroup_memory_limit_bytes"))
+				.toList();
+			assertThat(names).hasSizeGreaterThan(20);
 			app.get("/thread?duration=1ms");
 			// The first pause brings the meter with it.
 			System.gc();
-			await().untilAsserted(() -> assertThat(app.metric(name)).isNotNaN());
+			await().untilAsserted(() -> {
+				Set<String> scraped = app.scrape()
+					.stream()
+					.map((line) -> line.replaceFirst("[{ ].*", ""))
+					.collect(Collectors.toSet());
+				assertThat(scraped).containsAll(names);
+			});
+		}
+
+		@Test
+		void countTasksOfTheExecutors() {
+			for (String name : List.of("bounded", "fan-out-pool8", "fan-out-pool200", "fan-out-processors")) {
+				for (String meter : List.of("executor_active_threads", "executor_queued_tasks",
+						"executor_pool_max_threads", "executor_pool_core_threads")) {
+					assertThat(app.metric(meter, "name=\"" + name + "\"")).as(name).isNotNaN();
+				}
+			}
+			assertThat(app.metric("executor_queue_remaining_tasks", "name=\"bounded\"")).isEqualTo(1000);
+			assertThat(app.metric("executor_rejected_tasks_total", "name=\"bounded\"")).isZero();
+			// Spring Boot's own executor is still there. It is a pool on platform threads only.
+			assertThat(app.metric("executor_pool_core_threads", "name=\"applicationTaskExecutor\""))
+				.isEqualTo(Double.valueOf(variant.isVirtual() ? Double.NaN : 8));
+		}
+
+		@Test
+		void haveNoPoolOfConnectionsWithoutADatabase() {
+			assertThat(app.metric("hikaricp_connections_max")).isNaN();
+		}
+
+		@Test
+		void countThePoolOfTheDownstream() {
+			assertThat(app.metric("httpcomponents_httpclient_pool_total_max", "httpclient=\"downstream\""))
+				.isEqualTo(100);
+		}
+
+		/** What vtlab shows as the place of a pinned thread. */
+		@Test
+		void countPinnedThreadsByClassAndLine() {
+			boolean pins = Runtime.version().feature() < 24 && variant.isVirtual();
+			await().untilAsserted(() -> {
+				Thread.ofVirtual().start(Pinning::fiveMilliseconds).join();
+				app.get("/pinned?duration=5ms&lock=monitor");
+				assertThat(app.metric("jvm_threads_virtual_pinned_at_total",
+						pins ? "class=\"lab.virtualthreads.pinned.PinnedController\""
+								: "class=\"lab.virtualthreads.Pinning$Sleeper\""))
+					.isGreaterThanOrEqualTo(1);
+			});
 		}
 
 		@Test
@@ -369,10 +304,11 @@ class LabApplicationTests {
 					() -> app.metric("http_server_requests_seconds_count", "uri=\"NOT_FOUND\"") >= 10);
 			Set<String> paths = app.scrape()
 				.stream()
+				.filter((line) -> line.startsWith("http_server_"))
 				.flatMap((line) -> Pattern.compile("[{,]uri=\"([^\"]*)\"").matcher(line).results())
 				.map((MatchResult match) -> match.group(1))
 				.collect(Collectors.toSet());
-			assertThat(paths).isSubsetOf("/thread", "/cpu", "/mixed", "/error", "NOT_FOUND", "UNKNOWN");
+			assertThat(paths).isSubsetOf("/thread", "/pinned", "/downstream", "/error", "NOT_FOUND", "UNKNOWN");
 		}
 
 	}

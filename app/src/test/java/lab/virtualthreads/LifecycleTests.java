@@ -1,13 +1,16 @@
 package lab.virtualthreads;
 
 import java.net.http.HttpResponse;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 
 import io.micrometer.core.instrument.MeterRegistry;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import org.springframework.beans.factory.NoSuchBeanDefinitionException;
 import org.springframework.boot.test.system.CapturedOutput;
@@ -15,31 +18,44 @@ import org.springframework.boot.test.system.OutputCaptureExtension;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
-import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 /**
- * Start and stop, in both thread modes.
+ * Every variant says in one line what it runs on, lets requests finish when it stops, though not for ever, and runs
+ * without any meters, too. One at a time: whichever reactive one stops takes the event loops of all with it.
  */
+@Tag("context")
 @ExtendWith(OutputCaptureExtension.class)
 class LifecycleTests {
 
 	@ParameterizedTest
 	@EnumSource
-	void saysInOneLineWhatItRunsOn(Variant variant, CapturedOutput output) {
+	void letsRunningRequestsFinish(Variant variant, CapturedOutput output) {
 		try (LabApp app = LabApp.start(variant)) {
-			assertThat(output.getOut().lines().filter((line) -> line.contains(" INFO "))).singleElement()
-				.asString()
-				.containsPattern("variant=" + variant + " jdk=\\d\\S* vendor=\".+\" processors=\\d+ gc=[A-Z]\\w+ "
-						+ "max-heap=\\d+MiB cpu-limit=(none|[0-9.]+)$");
+			assertStartupLine(output, variant.toString());
+			LabApp.Gate gate = app.shutGate();
+			// Their tasks need the executors when the application is already about to stop.
+			List<CompletableFuture<HttpResponse<String>>> responses = List.of(app.getAsync("/thread?duration=1ms"),
+					app.getAsync("/fan-out?tasks=24&duration=1ms&executor=pool8"),
+					app.getAsync("/run/cpu?limit=1000&executor=bounded"),
+					app.getAsync("/run/io?executor=virtual"));
+			await().until(() -> app.inFlight() == responses.size());
+			CompletableFuture<Void> closed = app.beginToClose();
+			assertThat(closed).isNotDone();
+			assertThat(responses).noneMatch(CompletableFuture::isDone);
+			gate.open();
+			assertThat(responses).allSatisfy((response) -> assertThat(response.join().statusCode()).isEqualTo(200));
+			closed.join();
 		}
 	}
 
-	@ParameterizedTest
-	@EnumSource
-	void letsARunningRequestFinish(Variant variant) {
-		try (LabApp app = LabApp.start(variant); LabApp.Gate gate = app.shutGate()) {
-			CompletableFuture<HttpResponse<String>> response = app.getAsync("/thread?duration=2s");
+	@Test
+	void letsARunningReactiveRequestFinish(CapturedOutput output) {
+		try (LabApp app = LabApp.start(Variant.PLATFORM, ReactiveTests.REACTIVE)) {
+			assertStartupLine(output, "reactive");
+			LabApp.Gate gate = app.shutGate();
+			// Longer than Netty itself waits for what is running, unasked.
+			CompletableFuture<HttpResponse<String>> response = app.getAsync("/thread?duration=6s");
 			await().until(() -> app.inFlight() == 1);
 			CompletableFuture<Void> closed = app.beginToClose();
 			assertThat(closed).isNotDone();
@@ -50,9 +66,27 @@ class LifecycleTests {
 		}
 	}
 
+	/** The tasks would take two minutes. */
 	@ParameterizedTest
 	@EnumSource
-	void runsWithoutAnyMetrics(Variant variant) {
+	void doesNotWaitForARequestLongerThanAllowed(Variant variant) {
+		String query = "tasks=1000&duration=1s&executor=pool8";
+		LabApp.RequestThreads threads;
+		try (LabApp app = LabApp.start(variant, "--spring.lifecycle.timeout-per-shutdown-phase=100ms")) {
+			threads = app.bean(LabApp.RequestThreads.class);
+			app.getAsync("/fan-out?" + query);
+			await().until(() -> app.metric("executor_queued_tasks", "name=\"fan-out-pool8\"") > 0);
+		}
+		// The application waits for the threads of its pools, and only the client's request may be about to end.
+		assertThat(Thread.getAllStackTraces().keySet()).extracting(Thread::getName)
+			.noneMatch((name) -> name.startsWith("fan-out-pool8-"));
+		await().until(() -> !threads.byQuery.containsKey(query));
+	}
+
+	@ParameterizedTest
+	@ValueSource(strings = { "--spring.threads.virtual.enabled=false", "--spring.threads.virtual.enabled=true",
+			ReactiveTests.REACTIVE })
+	void runsWithoutAnyMeters(String variant) {
 		try (LabApp app = LabApp.start(variant, "--spring.profiles.active=no-metrics")) {
 			assertThat(app.get("/thread?duration=1ms").statusCode()).isEqualTo(200);
 			assertThat(app.management("/actuator/health").statusCode()).isEqualTo(200);
@@ -62,28 +96,11 @@ class LifecycleTests {
 		}
 	}
 
-	@ParameterizedTest
-	@EnumSource
-	void takesTheBoundsThatItIsGiven(Variant variant) {
-		try (LabApp app = LabApp.start(variant, "--lab.thread.max-duration=20ms", "--lab.cpu.max-iterations=5",
-				"--lab.mixed.max-duration=10ms", "--lab.mixed.max-iterations=1000002")) {
-			assertThat(app.get("/thread?duration=20ms").statusCode()).isEqualTo(200);
-			assertThat(app.get("/thread?duration=21ms").body()).contains("from 0s to 20ms");
-			assertThat(app.get("/cpu?iterations=5").statusCode()).isEqualTo(200);
-			assertThat(app.get("/cpu?iterations=6").body()).contains("from 1 to 5");
-			// More iterations than the default allows, and fewer than it.
-			assertThat(app.get("/mixed?duration=10ms&iterations=1000002").statusCode()).isEqualTo(200);
-			assertThat(app.get("/mixed?duration=10ms&iterations=1000003").statusCode()).isEqualTo(400);
-			assertThat(app.get("/mixed?duration=11ms&iterations=1").statusCode()).isEqualTo(400);
-		}
-	}
-
-	@ParameterizedTest
-	@CsvSource({ "lab.thread.max-duration, 0s", "lab.thread.max-duration, -1s", "lab.cpu.max-iterations, 0",
-			"lab.mixed.max-duration, 0s", "lab.mixed.max-iterations, -1", "lab.thread.max-wait, 1s" })
-	void refusesToStartWithABadBound(String property, String value) {
-		assertThatThrownBy(() -> LabApp.start(Variant.PLATFORM, "--" + property + "=" + value)).rootCause()
-			.hasMessageContaining(property);
+	private static void assertStartupLine(CapturedOutput output, String variant) {
+		assertThat(output.getOut().lines().filter((line) -> line.contains(" INFO "))).singleElement()
+			.asString()
+			.containsPattern("variant=" + variant + " jdk=\\d\\S* vendor=\".+\" processors=\\d+ gc=[A-Z]\\w+ "
+					+ "max-heap=\\d+MiB cpu-limit=(none|[0-9.]+)$");
 	}
 
 }

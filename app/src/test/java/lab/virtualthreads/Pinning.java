@@ -8,24 +8,24 @@ import java.util.concurrent.CountDownLatch;
 /**
  * Pins a virtual thread on every JDK: a class initializer has a native frame below it.
  */
-final class Pinning {
+public final class Pinning {
 
 	private static final String SLEEPER = Sleeper.class.getSimpleName();
 
 	private Pinning() {
 	}
 
-	static void fiveMilliseconds() {
+	public static void fiveMilliseconds() {
 		fiveMilliseconds(SLEEPER);
 	}
 
 	/** The same by a nested class of that name, which must be as long as the real one. */
-	static void fiveMilliseconds(String sleeper) {
+	public static void fiveMilliseconds(String sleeper) {
 		initialize(Sleeper.class, sleeper);
 	}
 
 	/** Until the second latch is open; counts the first one down before it waits. */
-	static void until(CountDownLatch pinned, CountDownLatch released) {
+	public static void until(CountDownLatch pinned, CountDownLatch released) {
 		System.getProperties().put(Pinning.class.getName(), new CountDownLatch[] { pinned, released });
 		initialize(Waiter.class, Waiter.class.getSimpleName());
 	}

@@ -1,7 +1,5 @@
 package lab.virtualthreads;
 
-import java.net.http.HttpRequest;
-import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -14,9 +12,9 @@ import java.util.stream.Collectors;
 
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import tools.jackson.databind.JsonNode;
 
@@ -27,8 +25,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 /**
- * What the application promises as the variant {@code reactive}.
+ * The variant {@code reactive} waits without a thread and has the meters of the other variants, under the same names.
  */
+@Tag("context")
 class ReactiveTests {
 
 	static final String REACTIVE = "--spring.main.web-application-type=reactive";
@@ -66,26 +65,6 @@ class ReactiveTests {
 	}
 
 	@Test
-	void saysWhichThreadAnswered() {
-		HttpResponse<String> response = app.get("/thread?duration=0s");
-		assertThat(response.headers().firstValue("Content-Type")).contains("application/json");
-		assertThat(json(response).propertyNames()).containsExactly("isVirtual", "threadName");
-		assertThat(json(response).get("isVirtual").booleanValue()).isFalse();
-		assertThat(json(response).get("threadName").stringValue()).contains("parallel-");
-	}
-
-	@Test
-	void waitsAndHashes() {
-		long start = System.nanoTime();
-		HttpResponse<String> response = app.get("/mixed?iterations=1&duration=100ms");
-		assertThat(Duration.ofNanos(System.nanoTime() - start)).isGreaterThanOrEqualTo(Duration.ofMillis(100));
-		assertThat(json(response).propertyNames()).containsExactly("iterations", "digest");
-		// SHA-256 of 32 zero bytes.
-		assertThat(json(response).get("digest").stringValue())
-			.isEqualTo("66687aadf862bd776c8fc18b8e9f8e20089714856ee233b3902a591d0d5f2925");
-	}
-
-	@Test
 	void hasTheseWorkloadsOnly() {
 		assertThat(app.bean(RequestMappingHandlerMapping.class)
 			.getHandlerMethods()
@@ -95,70 +74,14 @@ class ReactiveTests {
 	}
 
 	@ParameterizedTest
-	@CsvSource(nullValues = "null", textBlock = """
-			/thread                                | duration   | null
-			/thread?duration=                      | duration   | ''
-			/thread?duration=soon                  | duration   | soon
-			/thread?duration=%FF                   | duration   | \uFFFD
-			/thread?duration=-1s                   | duration   | -1s
-			/thread?duration=61s                   | duration   | 61s
-			/thread?duration=1s&users=5            | users      | 5
-			/thread?duration=1s&=5                 | ''         | 5
-			/mixed?duration=1ms                    | iterations | null
-			/mixed?duration=1ms&iterations=%2B5    | iterations | +5
-			/mixed?duration=1ms&iterations=5+      | iterations | '5 '
-			/mixed?duration=1ms&iterations=1000001 | iterations | 1000001
-			/mixed?iterations=1                    | duration   | null
-			""", delimiter = '|')
-	void namesTheParameterAndWhatIsAllowed(String path, String parameter, String value) {
-		JsonNode problem = assertProblem(app.get(path), 400);
-		assertThat(problem.get("parameter").stringValue()).isEqualTo(parameter);
-		assertThat(problem.get("value").stringValue(null)).isEqualTo(value);
-		assertThat(problem.get("allowed").stringValue()).isNotBlank();
-		assertThat(problem.get("detail").stringValue()).contains("'" + parameter + "'", "allowed");
-	}
-
-	@Test
-	void listsTheValuesOfARepeatedParameter() {
-		assertThat(assertProblem(app.get("/thread?duration=1ms&duration=2ms"), 400).get("value").size()).isEqualTo(2);
-	}
-
-	@ParameterizedTest
-	@CsvSource({ "duration=%zz, duration", "duration=5s%, duration", "duration=1s&%u0041=5, %u0041" })
-	void namesTheParameterThatCannotBeDecoded(String query, String parameter) {
-		assertThat(app.getMalformed("/thread?" + query)).startsWith("HTTP/1.0 400 ")
-			.contains("Content-Type: application/problem+json", "\"parameter\":\"" + parameter + "\"");
-	}
-
-	@ParameterizedTest
-	@ValueSource(strings = { "\"", "<", ">", "[", "\\", "]", "^", "`", "{", "|", "}" })
-	void namesTheParameterWithARawCharacter(String character) {
-		String escaped = character.replaceAll("[\"\\\\]", "\\\\$0");
-		assertThat(app.getMalformed("/thread?duration=5s" + character)).startsWith("HTTP/1.0 400 ")
-			.contains("Content-Type: application/problem+json", "\"parameter\":\"duration\"",
-					"\"value\":\"5s" + escaped + "\"");
-	}
-
-	@ParameterizedTest
-	@ValueSource(strings = { "/", "/nothing", "/thread/", "/thread/5s", "/error", "/actuator/health",
-			"/cpu?iterations=1", "/pinned?duration=1ms&lock=monitor", "/locked-out?timeout=1s", "/downstream?duration=1ms" })
+	@ValueSource(strings = { "/", "/thread/5s", "/actuator/health" })
 	void answersUnknownPaths(String path) {
 		assertProblem(app.get(path), 404);
 	}
 
-	@ParameterizedTest
-	@ValueSource(strings = { "POST", "PUT", "DELETE", "PATCH" })
-	void answersOtherMethods(String method) {
-		HttpRequest.Builder request = app.request("/thread?duration=1ms").method(method, BodyPublishers.noBody());
-		assertProblem(app.send(request), 405);
-	}
-
 	@Test
-	void answersOtherMediaTypesBeforeAnyWork() {
-		HttpRequest.Builder request = app.request("/thread?duration=59s")
-			.header("Accept", "text/plain")
-			.timeout(Duration.ofSeconds(50));
-		assertProblem(app.send(request), 406);
+	void namesTheParameterOverHttp() {
+		assertThat(assertProblem(app.get("/thread?duration"), 400).get("parameter").stringValue()).isEqualTo("duration");
 	}
 
 	@Test

@@ -6,6 +6,7 @@ import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 
@@ -15,6 +16,11 @@ import org.springframework.web.servlet.mvc.method.annotation.RequestMappingHandl
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+/**
+ * The training run of an ahead-of-time cache serves every workload, on platform threads and on virtual ones: one without
+ * training would start slower than the others.
+ */
+@Tag("context")
 @ExtendWith(OutputCaptureExtension.class)
 class TrainingRunTests {
 
@@ -23,7 +29,6 @@ class TrainingRunTests {
 		LabApp.forgetTomcat();
 	}
 
-	/** A workload without training would start slower than the others. */
 	@Test
 	void servesEveryWorkloadInBothModes(CapturedOutput output) throws Exception {
 		TrainingRun.train(1, "--logging.level.org.springframework.web.servlet.DispatcherServlet=debug");

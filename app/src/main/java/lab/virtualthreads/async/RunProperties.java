@@ -1,36 +1,32 @@
 package lab.virtualthreads.async;
 
+import jakarta.validation.constraints.AssertTrue;
+import jakarta.validation.constraints.Min;
+import org.hibernate.validator.constraints.Range;
 import org.jspecify.annotations.Nullable;
 
 import org.springframework.boot.context.properties.ConfigurationProperties;
 import org.springframework.boot.context.properties.bind.DefaultValue;
-import org.springframework.util.Assert;
+import org.springframework.validation.annotation.Validated;
 
 /**
- * Bounds of the workloads {@code /run} and the size of their bounded pool.
+ * Defaults of the workloads {@code /run} and the size of their bounded pool.
  *
- * @param tasks the tasks of a request that does not say how many, from 1 to {@code maxTasks}
- * @param maxTasks the most tasks a request may ask for. More than {@code max} and {@code queue} together are rejected in
- * part by the bounded pool.
- * @param maxLimit up to which number a request may have primes counted, at least 2. One task up to 1,000,000 takes about
- * a tenth of a second of CPU.
- * @param core the threads of the bounded pool while its queue is not full, at least 1
+ * @param tasks the tasks of a request that does not say how many. More than {@code max} and {@code queue} together are
+ * rejected in part by the bounded pool.
+ * @param core the threads of the bounded pool while its queue is not full
  * @param max its threads once the queue is full, at least {@code core}
- * @param queue the tasks that wait in it, at least 0
+ * @param queue the tasks that wait in it
  * @param executor the executor of a request that names none; null when a request must
  */
+@Validated
 @ConfigurationProperties(prefix = "lab.run", ignoreUnknownFields = false)
-record RunProperties(@DefaultValue("1000") int tasks, @DefaultValue("10000") int maxTasks,
-		@DefaultValue("1000000") int maxLimit, @DefaultValue("50") int core, @DefaultValue("100") int max,
-		@DefaultValue("1000") int queue, @Nullable RunExecutor executor) {
+record RunProperties(@DefaultValue("1000") @Range(min = 1, max = 10_000) int tasks, @DefaultValue("50") @Min(1) int core,
+		@DefaultValue("100") int max, @DefaultValue("1000") @Min(0) int queue, @Nullable RunExecutor executor) {
 
-	RunProperties {
-		Assert.isTrue(tasks >= 1 && tasks <= maxTasks,
-				() -> "lab.run.tasks must be from 1 to lab.run.max-tasks (" + maxTasks + "), is " + tasks);
-		Assert.isTrue(maxLimit >= 2, () -> "lab.run.max-limit must be at least 2, is " + maxLimit);
-		Assert.isTrue(core >= 1, () -> "lab.run.core must be at least 1, is " + core);
-		Assert.isTrue(max >= core, () -> "lab.run.max must be at least lab.run.core (" + core + "), is " + max);
-		Assert.isTrue(queue >= 0, () -> "lab.run.queue must be at least 0, is " + queue);
+	@AssertTrue(message = "lab.run.max must be at least lab.run.core")
+	boolean isMaxAtLeastCore() {
+		return this.max >= this.core;
 	}
 
 }

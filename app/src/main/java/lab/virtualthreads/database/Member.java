@@ -5,4 +5,7 @@ package lab.virtualthreads.database;
  */
 record Member(long id, String name, String account) {
 
+	/** How many members data.sql fills the table with: their ids go from 1 to it. */
+	static final int COUNT = 100;
+
 }

@@ -8,9 +8,6 @@ import org.apache.ibatis.annotations.Select;
 @Mapper
 interface MemberMapper {
 
-	@Select("select count(*) from lab_member")
-	long count();
-
 	@Select("select id, name, account from lab_member where id = #{id}")
 	Optional<Member> find(long id);
 

@@ -3,9 +3,8 @@ package lab.virtualthreads.database;
 import java.time.Duration;
 import java.util.Optional;
 
-import jakarta.servlet.http.HttpServletRequest;
-import lab.virtualthreads.web.Parameter;
-import lab.virtualthreads.web.Parameters;
+import org.hibernate.validator.constraints.Range;
+import org.hibernate.validator.constraints.time.DurationMax;
 import org.jspecify.annotations.Nullable;
 
 import org.springframework.beans.factory.ObjectProvider;
@@ -19,14 +18,14 @@ import org.springframework.http.ProblemDetail;
 import org.springframework.web.bind.annotation.ExceptionHandler;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.RequestMapping;
+import org.springframework.web.bind.annotation.RequestParam;
 import org.springframework.web.bind.annotation.RestController;
 import org.springframework.web.server.ResponseStatusException;
 
 /**
  * The database workloads: {@code GET /stress/nosleep?id=1} selects a member, {@code GET /stress/sleep?id=1&duration=1s}
- * the same with a wait inside the query. The id goes from 1 (the default) to the number of members, the duration (1s by
- * default) from 0 to {@code lab.database.max-duration}. Without a database, without a connection in time and when the
- * database fails, the answer is 503.
+ * the same with a wait inside the query. Without a database, without a connection in time and when the database fails,
+ * the answer is 503.
  */
 @RestController
 @RequestMapping(path = "/stress", produces = MediaType.APPLICATION_JSON_VALUE)
@@ -35,31 +34,19 @@ class StressController {
 
 	private final @Nullable MemberMapper members;
 
-	private final Parameter<Long> id;
-
-	private final Parameter<Duration> duration;
-
-	StressController(ObjectProvider<MemberMapper> members, DatabaseProperties properties) {
+	StressController(ObjectProvider<MemberMapper> members) {
 		this.members = members.getIfAvailable();
-		long count = (this.members != null) ? this.members.count() : Long.MAX_VALUE;
-		this.id = Parameter.wholeNumber("id", 1, count).orElse(1L);
-		this.duration = Parameter.duration("duration", Duration.ZERO, properties.maxDuration())
-			.orElse(Duration.ofSeconds(1));
 	}
 
 	@GetMapping("/nosleep")
-	Member noSleep(HttpServletRequest request) {
-		Parameters parameters = Parameters.read(request, this.id);
-		MemberMapper members = members();
-		return found(members.find(parameters.get(this.id)));
+	Member noSleep(@RequestParam(defaultValue = "1") @Range(min = 1, max = Member.COUNT) long id) {
+		return orNotFound(members().find(id));
 	}
 
 	@GetMapping("/sleep")
-	Member sleep(HttpServletRequest request) {
-		Parameters parameters = Parameters.read(request, this.id, this.duration);
-		MemberMapper members = members();
-		double seconds = parameters.get(this.duration).toNanos() / 1e9;
-		return found(members.findSlowly(parameters.get(this.id), seconds));
+	Member sleep(@RequestParam(defaultValue = "1") @Range(min = 1, max = Member.COUNT) long id,
+			@RequestParam(defaultValue = "1s") @DurationMax(seconds = 60) Duration duration) {
+		return orNotFound(members().findSlowly(id, duration.toNanos() / 1e9));
 	}
 
 	private MemberMapper members() {
@@ -72,7 +59,7 @@ class StressController {
 	}
 
 	/** A table that somebody else changed may have gaps. */
-	private static Member found(Optional<Member> member) {
+	private static Member orNotFound(Optional<Member> member) {
 		return member.orElseThrow(() -> new ResponseStatusException(HttpStatus.NOT_FOUND, "No member has that id"));
 	}
 

@@ -2,10 +2,8 @@ package lab.virtualthreads.downstream;
 
 import java.time.Duration;
 
-import jakarta.servlet.http.HttpServletRequest;
-import lab.virtualthreads.web.Parameter;
-import lab.virtualthreads.web.Parameters;
 import org.apache.hc.client5.http.impl.classic.CloseableHttpClient;
+import org.hibernate.validator.constraints.time.DurationMax;
 import org.jspecify.annotations.Nullable;
 import tools.jackson.databind.JsonNode;
 
@@ -14,27 +12,25 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplicat
 import org.springframework.http.MediaType;
 import org.springframework.http.client.HttpComponentsClientHttpRequestFactory;
 import org.springframework.web.bind.annotation.GetMapping;
+import org.springframework.web.bind.annotation.RequestParam;
 import org.springframework.web.bind.annotation.RestController;
 import org.springframework.web.client.RestClient;
 import org.springframework.web.client.RestClientException;
 
 /**
  * The workload that waits for another service: {@code GET /downstream?duration=1s} calls {@code /thread} of a second
- * process of this application at {@code lab.downstream.url}, over a connection of a pool. The duration goes from 0 to
- * {@code lab.downstream.max-duration}. Errors are 502, 503 and 504 (see {@link DownstreamProblem}).
+ * process of this application at {@code lab.downstream.url}, over a connection of a pool. Errors are 502, 503 and 504 (see
+ * {@link DownstreamProblem}).
  */
 @RestController
 @ConditionalOnWebApplication(type = Type.SERVLET)
 class DownstreamController {
-
-	private final Parameter<Duration> duration;
 
 	private final DownstreamProperties properties;
 
 	private final @Nullable RestClient client;
 
 	DownstreamController(DownstreamProperties properties, RestClient.Builder builder, CloseableHttpClient httpClient) {
-		this.duration = Parameter.duration("duration", Duration.ZERO, properties.maxDuration());
 		this.properties = properties;
 		this.client = (properties.url() == null) ? null
 				: builder.baseUrl(properties.url())
@@ -43,13 +39,12 @@ class DownstreamController {
 	}
 
 	@GetMapping(path = "/downstream", produces = MediaType.APPLICATION_JSON_VALUE)
-	DownstreamAnswer downstream(HttpServletRequest request) throws InterruptedException {
-		Parameters parameters = Parameters.read(request, this.duration);
+	DownstreamAnswer downstream(@RequestParam @DurationMax(seconds = 60) Duration duration)
+			throws InterruptedException {
 		if (this.client == null) {
 			throw DownstreamProblem.noUrl();
 		}
-		return new DownstreamAnswer(Thread.currentThread().isVirtual(),
-				call(this.client, parameters.get(this.duration)));
+		return new DownstreamAnswer(Thread.currentThread().isVirtual(), call(this.client, duration));
 	}
 
 	private JsonNode call(RestClient client, Duration duration) throws InterruptedException {

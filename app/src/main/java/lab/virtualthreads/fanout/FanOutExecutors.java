@@ -42,7 +42,7 @@ class FanOutExecutors implements MeterBinder, DisposableBean {
 		});
 	}
 
-	/** Ends the waits of requests that outlived the graceful shutdown. */
+	/** Ends the waits of requests that outlived the graceful shutdown, and then waits for the threads. */
 	@Override
 	public void destroy() {
 		for (ExecutorService executor : this.executors.values()) {
@@ -51,6 +51,7 @@ class FanOutExecutors implements MeterBinder, DisposableBean {
 				((Future<?>) queued).cancel(true);
 			}
 		}
+		this.executors.values().forEach(ExecutorService::close);
 	}
 
 }

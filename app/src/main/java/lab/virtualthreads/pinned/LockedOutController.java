@@ -5,9 +5,8 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-import jakarta.servlet.http.HttpServletRequest;
-import lab.virtualthreads.web.Parameter;
-import lab.virtualthreads.web.Parameters;
+import org.hibernate.validator.constraints.time.DurationMax;
+import org.hibernate.validator.constraints.time.DurationMin;
 
 import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication.Type;
@@ -16,37 +15,32 @@ import org.springframework.http.MediaType;
 import org.springframework.http.ProblemDetail;
 import org.springframework.web.ErrorResponseException;
 import org.springframework.web.bind.annotation.GetMapping;
+import org.springframework.web.bind.annotation.RequestParam;
 import org.springframework.web.bind.annotation.RestController;
 
 /**
  * {@code GET /locked-out?timeout=2s} says whether virtual threads can lock each other out (see {@link LockedOut}). Where
  * they can, before JDK 24, no virtual thread of this process gets a carrier until the time-out, the requests of the
- * variant {@code virtual} included; then all go on. The time-out goes from 1 second to
- * {@code lab.locked-out.max-timeout}. One request at a time: others get 409. 503 when the carriers were too busy to show
- * anything.
+ * variant {@code virtual} included; then all go on. A busy machine needs a second to start the threads. One request at a
+ * time: others get 409. 503 when the carriers were too busy to show anything.
  */
 @RestController
 @ConditionalOnWebApplication(type = Type.SERVLET)
 class LockedOutController {
 
-	private final Parameter<Duration> timeout;
-
 	private final AtomicBoolean running = new AtomicBoolean();
 
-	LockedOutController(LockedOutProperties properties) {
-		this.timeout = Parameter.duration("timeout", LockedOutProperties.LEAST_TIMEOUT, properties.maxTimeout());
-	}
-
 	@GetMapping(path = "/locked-out", produces = MediaType.APPLICATION_JSON_VALUE)
-	LockedOutAnswer lockedOut(HttpServletRequest request) throws InterruptedException, ExecutionException {
-		Parameters parameters = Parameters.read(request, this.timeout);
+	LockedOutAnswer lockedOut(
+			@RequestParam @DurationMin(seconds = 1) @DurationMax(seconds = 10) Duration timeout)
+			throws InterruptedException, ExecutionException {
 		if (!this.running.compareAndSet(false, true)) {
 			throw problem(HttpStatus.CONFLICT, "Another request for /locked-out is being served; try again after it");
 		}
 		FutureTask<LockedOutAnswer> task = new FutureTask<>(() -> {
 			// Not with the request, which can be interrupted while threads are still locked out.
 			try {
-				return new LockedOut(parameters.get(this.timeout)).run();
+				return new LockedOut(timeout).run();
 			}
 			finally {
 				this.running.set(false);

@@ -5,41 +5,40 @@ import java.util.Locale;
 import java.util.concurrent.locks.ReentrantLock;
 
 import jakarta.servlet.http.HttpServletRequest;
-import lab.virtualthreads.web.Parameter;
-import lab.virtualthreads.web.Parameters;
+import lab.virtualthreads.web.ParameterException;
+import org.hibernate.validator.constraints.time.DurationMax;
+import org.jspecify.annotations.Nullable;
 
 import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication.Type;
 import org.springframework.http.MediaType;
 import org.springframework.web.bind.annotation.GetMapping;
+import org.springframework.web.bind.annotation.RequestParam;
 import org.springframework.web.bind.annotation.RestController;
 
 /**
  * The pinning workload: {@code GET /pinned?duration=100ms&lock=monitor} waits while it holds a lock, {@code monitor} or
- * {@code reentrant}; an application may have one for requests that name none ({@code lab.pinned.lock}). Every request has a lock of its own, so none waits for another's: what is left of a difference is
- * that a monitor keeps a virtual thread on its carrier before JDK 24. The duration goes from 0 to
- * {@code lab.pinned.max-duration}.
+ * {@code reentrant}. {@code lab.pinned.lock} is the lock of requests that name none. Every request has a lock of its own,
+ * so none waits for another's: what is left of a difference is that a monitor keeps a virtual thread on its carrier
+ * before JDK 24.
  */
 @RestController
 @ConditionalOnWebApplication(type = Type.SERVLET)
 class PinnedController {
 
-	private final Parameter<Duration> duration;
-
-	private final Parameter<LockKind> lock;
+	private final PinnedProperties properties;
 
 	PinnedController(PinnedProperties properties) {
-		this.duration = Parameter.duration("duration", Duration.ZERO, properties.maxDuration());
-		this.lock = Parameter.oneOf("lock", LockKind.class).orElse(properties.lock());
+		this.properties = properties;
 	}
 
 	@GetMapping(path = "/pinned", produces = MediaType.APPLICATION_JSON_VALUE)
-	PinnedAnswer pinned(HttpServletRequest request) throws InterruptedException {
-		Parameters parameters = Parameters.read(request, this.duration, this.lock);
-		LockKind kind = parameters.get(this.lock);
+	PinnedAnswer pinned(HttpServletRequest request, @RequestParam @DurationMax(seconds = 60) Duration duration,
+			@RequestParam(required = false) @Nullable LockKind lock) throws InterruptedException {
+		LockKind kind = ParameterException.requireNonNull("lock", lock, this.properties.lock());
 		switch (kind) {
-			case MONITOR -> sleepInMonitor(request, parameters.get(this.duration));
-			case REENTRANT -> sleepInReentrantLock(parameters.get(this.duration));
+			case MONITOR -> sleepInMonitor(request, duration);
+			case REENTRANT -> sleepInReentrantLock(duration);
 		}
 		return new PinnedAnswer(Thread.currentThread().isVirtual(), kind.name().toLowerCase(Locale.ROOT));
 	}

@@ -3,7 +3,7 @@ package lab.virtualthreads.runtime;
 import java.util.Locale;
 import java.util.OptionalDouble;
 
-import lab.virtualthreads.threading.ThreadKind;
+import lab.virtualthreads.config.threads.ThreadKind;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 

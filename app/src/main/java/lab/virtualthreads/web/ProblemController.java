@@ -10,12 +10,12 @@ import org.springframework.http.HttpStatus;
 import org.springframework.http.ProblemDetail;
 import org.springframework.http.ResponseEntity;
 import org.springframework.web.bind.annotation.RequestMapping;
-import org.springframework.web.bind.annotation.RestController;
+import org.springframework.stereotype.Controller;
 
 /**
  * Problem documents for errors that the container reports, in place of Spring Boot's own format.
  */
-@RestController
+@Controller
 @ConditionalOnWebApplication(type = Type.SERVLET)
 class ProblemController implements ErrorController {
 

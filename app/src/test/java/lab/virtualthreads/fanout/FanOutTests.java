@@ -4,9 +4,9 @@ import java.time.Duration;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.ThreadPoolExecutor;
 
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import lab.virtualthreads.cpu.HashChain;
 import lab.virtualthreads.fanout.FanOut.Task;
-import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -17,11 +17,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 class FanOutTests {
-
-	static {
-		// As in LabApp, which this package does not see.
-		Awaitility.setDefaultTimeout(Duration.ofSeconds(60));
-	}
 
 	private final FanOutExecutors executors = new FanOutExecutors();
 
@@ -82,7 +77,19 @@ class FanOutTests {
 		this.executors.destroy();
 		caller.join();
 		assertThat(this.thrown).isInstanceOf(InterruptedException.class);
-		await().until(executor::isTerminated);
+		assertThat(executor.isTerminated()).isTrue();
+	}
+
+	@ParameterizedTest
+	@CsvSource({ "fan-out-pool8, 8", "fan-out-pool200, 200" })
+	void hasTheMetersOfAnExecutor(String name, double size) {
+		SimpleMeterRegistry registry = new SimpleMeterRegistry();
+		this.executors.bindTo(registry);
+		for (String meter : new String[] { "executor.pool.max", "executor.pool.core" }) {
+			assertThat(registry.get(meter).tag("name", name).gauge().value()).isEqualTo(size);
+		}
+		assertThat(registry.get("executor.queued").tag("name", name).gauge().value()).isZero();
+		assertThat(registry.get("executor.active").tag("name", name).gauge().value()).isZero();
 	}
 
 	/** Returns a thread that has handed all its tasks to the executor. */

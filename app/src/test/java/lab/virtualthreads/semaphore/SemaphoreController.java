@@ -3,13 +3,12 @@ package lab.virtualthreads.semaphore;
 import java.time.Duration;
 import java.util.concurrent.Semaphore;
 
-import jakarta.servlet.http.HttpServletRequest;
-import lab.virtualthreads.web.Parameter;
-import lab.virtualthreads.web.Parameters;
+import org.hibernate.validator.constraints.time.DurationMax;
 
 import org.springframework.beans.factory.annotation.Value;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.web.bind.annotation.GetMapping;
+import org.springframework.web.bind.annotation.RequestParam;
 import org.springframework.web.bind.annotation.RestController;
 
 /**
@@ -21,8 +20,6 @@ import org.springframework.web.bind.annotation.RestController;
 @ConditionalOnProperty("lab.semaphore.permits")
 class SemaphoreController {
 
-	private final Parameter<Duration> duration = Parameter.duration("duration", Duration.ZERO, Duration.ofMinutes(1));
-
 	private final Semaphore permits;
 
 	SemaphoreController(@Value("${lab.semaphore.permits}") int permits) {
@@ -31,11 +28,10 @@ class SemaphoreController {
 	}
 
 	@GetMapping(path = "/semaphore")
-	void semaphore(HttpServletRequest request) throws InterruptedException {
-		Parameters parameters = Parameters.read(request, this.duration);
+	void semaphore(@RequestParam @DurationMax(seconds = 60) Duration duration) throws InterruptedException {
 		this.permits.acquire();
 		try {
-			Thread.sleep(parameters.get(this.duration));
+			Thread.sleep(duration);
 		}
 		finally {
 			this.permits.release();

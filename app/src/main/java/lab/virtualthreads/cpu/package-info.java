@@ -1,0 +1,4 @@
+/**
+ * The workload {@code /cpu}: a chain of hashes.
+ */
+package lab.virtualthreads.cpu;

@@ -1,0 +1,4 @@
+/**
+ * The workloads {@code /stress}: queries over a pool of connections.
+ */
+package lab.virtualthreads.database;

@@ -1,0 +1,4 @@
+/**
+ * The workload {@code /fan-out}: many tasks of one request on an executor.
+ */
+package lab.virtualthreads.fanout;

@@ -1,0 +1,4 @@
+/**
+ * The workload {@code /mixed}: a wait, then a little CPU.
+ */
+package lab.virtualthreads.mixed;

@@ -1,0 +1,4 @@
+/**
+ * The workload {@code /thread}: a wait without CPU.
+ */
+package lab.virtualthreads.sleep;

@@ -1,0 +1,44 @@
+// Generated from lab/vtlab/model/normalised.py by `make generate`: do not edit, a change is lost.
+
+export interface Closed {
+  model: 'closed';
+  users: number;
+  think_time: number;
+  round: Record<string, number>;
+}
+
+export interface Open {
+  model: 'open';
+  users: number;
+  rate: number;
+}
+
+export interface Request {
+  method: string;
+  path: string;
+  query: Record<string, string>;
+  status: number;
+}
+
+export interface Windows {
+  warmup_users: number;
+  warmup_query: Record<string, string>;
+  warmup_load: number;
+  warmup_cycles: number;
+  single_user_phase: number;
+  ramp_up: number;
+  measure: number;
+  measure_by_variant: Record<string, number>;
+  trials: number;
+  wait_for_answers: boolean;
+}
+
+export interface Experiment {
+  normalised: 1;
+  name: string;
+  request: Request;
+  load: Closed | Open;
+  windows: Windows;
+  max_response: number;
+  variants: string[];
+}

@@ -1,0 +1,149 @@
+// One user's part in one phase.
+import exec from 'k6/execution';
+import http from 'k6/http';
+import { now, sleepUntil } from './clock.ts';
+import type { Experiment } from './experiment.ts';
+import * as metrics from './metrics.ts';
+import type { Phase } from './plan.ts';
+
+/** A user that got no connection waits this long, so that a target that is gone does not cost the generator its CPU. */
+const NO_CONNECTION_PAUSE = 500;
+
+export function takePart(phase: Phase, begin: number, user: number, request: Experiment['request'], timeout: number) {
+  const { start, end, rate } = phase;
+  const tags = exec.vu.metrics.tags;
+  tags.variant = phase.variant;
+  tags.trial = phase.trial;
+  tags.phase = phaseAt(0);
+  // Of a user that takes no part k6 still counts the iteration, under this phase and not the one before.
+  if (user >= phase.users) return;
+  metrics.begin.add(begin);
+  if (user === 0) announce();
+
+  const sum = {
+    completed: 0,
+    failedOutside: 0,
+    givenUp: 0,
+    dropped: 0,
+    inFlightStart: 0,
+    inFlightEnd: 0,
+    late: 0,
+    drained: 0,
+  };
+  const failed: Record<string, number> = {};
+
+  if (rate === undefined) closed();
+  else open(1000 / rate);
+
+  metrics.completed.add(sum.completed);
+  metrics.late.add(sum.late);
+  if (sum.drained > 0) metrics.drained.add(begin + sum.drained);
+  if (sum.failedOutside > 0) metrics.failedOutside.add(sum.failedOutside);
+  if (sum.givenUp > 0) metrics.givenUp.add(sum.givenUp);
+  if (sum.dropped > 0) metrics.dropped.add(sum.dropped);
+  if (sum.inFlightStart > 0) metrics.inFlightStart.add(sum.inFlightStart);
+  if (sum.inFlightEnd > 0) metrics.inFlightEnd.add(sum.inFlightEnd);
+  for (const [reason, count] of Object.entries(failed)) metrics.failed.add(count, { reason, phase: phase.kind });
+
+  function announce() {
+    const kind = { phase: phase.kind };
+    metrics.windowStart.add(begin + start, kind);
+    metrics.windowEnd.add(begin + end, kind);
+    metrics.users.add(phase.users, kind);
+    metrics.thinkTime.add(phase.thinkTime, kind);
+    if (rate !== undefined) metrics.rate.add(rate, kind);
+  }
+
+  // From here on every time is in milliseconds since the phase began.
+
+  /** The next request waits for the answer to the one before. */
+  function closed() {
+    for (let due = (phase.rampUp * user) / phase.users; due < end; ) {
+      const pause = send(due, false);
+      due = clock() + Math.max(phase.thinkTime, pause);
+    }
+  }
+
+  /**
+   * Requests are due at fixed times and dealt to the users in turn. One whose user is still busy is dropped, also when
+   * others are free: users share no state. So a drop means an answer that took longer than users / rate.
+   */
+  function open(gap: number) {
+    let free = 0;
+    for (let due = user * gap; due < end; due += phase.users * gap) {
+      if (free > due) {
+        sum.dropped++;
+      } else {
+        send(due, true);
+        free = clock();
+      }
+    }
+  }
+
+  /** Returns how long to leave the target alone. */
+  function send(due: number, fromDue: boolean): number {
+    sleepUntil(begin + due);
+    const from = clock();
+    // Closed load starts nothing after the window; an arrival of an open load was due before its end and is sent.
+    if (!fromDue && from >= end) return 0;
+    sum.late = Math.max(sum.late, from - due);
+    if (tags.phase !== phaseAt(from)) tags.phase = phaseAt(from);
+    // Counted before the request: an interrupted one leaves no other sample.
+    metrics.started.add(1);
+
+    // What is not waited for is given up at the window's end.
+    const patience = phase.waitForAnswers ? timeout : Math.min(timeout, Math.max(1, Math.ceil(end - from)));
+    let took = 0;
+    let reason: string | undefined;
+    try {
+      const { status, timings } = http.request(request.method, phase.url, null, {
+        timeout: patience,
+        tags: { name: request.path },
+      });
+      // `blocked` lasts until there is a connection, so it holds `connecting` and `tls_handshaking`.
+      took = timings.blocked + timings.duration;
+      if (status !== request.status) reason = `status-${status}`;
+    } catch (error) {
+      reason = reasonOf(String(error));
+    }
+
+    const to = clock();
+    const where = phaseAt(to);
+    sum.completed++;
+    sum.drained = Math.max(sum.drained, to);
+    if (from < start && to >= start) sum.inFlightStart++;
+    if (reason === 'timeout' && patience < timeout) {
+      sum.givenUp++;
+      sum.inFlightEnd++;
+      return 0;
+    }
+    if (from < end && to >= end && phase.kind !== 'single') sum.inFlightEnd++;
+    if (reason === undefined) {
+      // Open load: from when the request was due, so that a late generator does not make the target look faster.
+      metrics.latency.add(fromDue ? from - due + took : took, { phase: where });
+    } else if (where === phase.kind) {
+      const known = metrics.REASONS.includes(reason) ? reason : 'other';
+      failed[known] = (failed[known] ?? 0) + 1;
+    } else {
+      sum.failedOutside++;
+    }
+    return reason === 'connection' ? NO_CONNECTION_PAUSE : 0;
+  }
+
+  function clock(): number {
+    return now() - begin;
+  }
+
+  /** A single user has no ramp and no drain: its window ends with its last answer. */
+  function phaseAt(time: number): string {
+    if (phase.kind === 'single') return phase.kind;
+    return time < start ? 'ramp' : time < end ? phase.kind : 'drain';
+  }
+}
+
+function reasonOf(error: string): string {
+  if (/request timeout|deadline exceeded/i.test(error)) return 'timeout';
+  if (/dial|connect|refused|reset|broken pipe|EOF|lookup|no such host|closed|tls|x509/i.test(error))
+    return 'connection';
+  return 'other';
+}

@@ -1,0 +1,119 @@
+// The document of a block, from k6's summary.
+import type { Input } from './input.ts';
+import * as metrics from './metrics.ts';
+import type { Kind, Phase, Plan } from './plan.ts';
+import { type Percentiles, percentiles, round } from './statistics.ts';
+
+export interface Document {
+  version: 1;
+  experiment: string;
+  run_id: string;
+  block: number;
+  order: string[];
+  /** False where users disagreed about when a phase began: the generator stalled. */
+  agreed: boolean;
+  warmup: TrialRecord[];
+  single: TrialRecord[];
+  trials: TrialRecord[];
+}
+
+export interface TrialRecord {
+  variant: string;
+  phase: Kind;
+  position: number;
+  /** Milliseconds since the epoch: the phase's beginning, its window [start, end), its last completion. */
+  begin: number;
+  start: number;
+  end: number;
+  drained: number;
+  users: number;
+  /** Over the whole phase. */
+  started: number;
+  /** Answered, failed, or given up. */
+  completed: number;
+  /** Completed in the window. */
+  ok: number;
+  failed: Record<string, number>;
+  failed_outside: number;
+  /** Of the completed, those that had no answer when the window ended, and were not waited for. */
+  given_up: number;
+  /** OK requests per second of the window. */
+  throughput: number;
+  /** Seconds; of the OK requests completed in the window. */
+  latency: { count: number; mean: number | null; max: number | null } & Percentiles;
+  /** Arrivals of an open load whose user was still busy, over the whole phase: an answer took longer than users / rate. */
+  dropped: number;
+  /** Seconds by which the generator was late at most. */
+  late_max: number;
+  in_flight: { start: number; end: number };
+}
+
+export interface Summary {
+  metrics: Record<string, { values: Record<string, number> } | undefined>;
+}
+
+export function makeDocument(input: Input, { phases }: Plan, summary: Summary): Document {
+  const value = (name: string, key: string) => summary.metrics[name]?.values[key] ?? 0;
+  // After an interruption there are phases that never began: they have no record.
+  const begun = phases.filter((phase) => value(metrics.part(metrics.begin, phase), 'max') > 0);
+  const records = begun.map((phase) => makeRecord(phase, value));
+  const of = (kind: Kind) => records.filter((record) => record.phase === kind);
+  return {
+    version: 1,
+    experiment: input.experiment.name,
+    run_id: input.runId,
+    block: input.block,
+    order: input.order,
+    agreed: begun.every((phase) => {
+      const name = metrics.part(metrics.begin, phase);
+      return value(name, 'min') === value(name, 'max');
+    }),
+    warmup: of('warmup'),
+    single: of('single'),
+    trials: of('measure'),
+  };
+}
+
+function makeRecord(phase: Phase, value: (name: string, key: string) => number): TrialRecord {
+  const count = (metric: { name: string }, more = '') => value(metrics.part(metric, phase, more), 'count');
+  const begin = value(metrics.part(metrics.begin, phase), 'min');
+  const drained = Math.round(value(metrics.part(metrics.drained, phase), 'max'));
+  const start = begin + phase.start;
+  const end = phase.kind === 'single' && drained > start ? drained : begin + phase.end;
+
+  const series = metrics.part(metrics.latency, phase, `,phase:${phase.kind}`);
+  const ok = value(series, 'count');
+  const seconds = (key: string) => round(value(series, key) / 1000);
+  const failed: Record<string, number> = {};
+  for (const reason of metrics.REASONS) {
+    const n = count(metrics.failed, `,reason:${reason}`);
+    if (n > 0) failed[reason] = n;
+  }
+
+  return {
+    variant: phase.variant,
+    phase: phase.kind,
+    position: phase.position,
+    begin,
+    start,
+    end,
+    drained,
+    users: phase.users,
+    started: count(metrics.started),
+    completed: count(metrics.completed),
+    ok,
+    failed,
+    failed_outside: count(metrics.failedOutside),
+    given_up: count(metrics.givenUp),
+    throughput: round((1000 * ok) / (end - start)),
+    latency: {
+      count: ok,
+      mean: ok > 0 ? seconds('avg') : null,
+      ...percentiles(ok, seconds),
+      max: ok > 0 ? seconds('max') : null,
+    },
+    dropped: count(metrics.dropped),
+    late_max: round(value(metrics.part(metrics.late, phase), 'max') / 1000),
+    in_flight: { start: count(metrics.inFlightStart), end: count(metrics.inFlightEnd) },
+  };
+}

@@ -1,0 +1,70 @@
+{{/* What a variant gets of the database and of the downstream service, as JSON: name -> value, or where it comes from.
+vtlab knows these names. */}}
+{{- define "lab.given" -}}
+{{- $given := dict }}
+{{- with .Values.database }}
+{{- if .enabled }}
+{{- if and .url (not .existingSecret) }}
+{{- fail "database.url is set: set database.existingSecret, too, a Secret with the key `password`" }}
+{{- end }}
+{{- /* In the clear, as vtlab's on one machine: encrypting would be part of what is measured. */}}
+{{- $own := printf "jdbc:mysql://%s:3306/%s?sslMode=DISABLED" (include "lab.name" (list $ "database")) .name }}
+{{- $_ := set $given "SPRING_DATASOURCE_URL" (.url | default $own) }}
+{{- $_ := set $given "SPRING_DATASOURCE_USERNAME" .username }}
+{{- $secret := dict "name" (include "lab.databaseSecret" $) "key" "password" }}
+{{- $_ := set $given "SPRING_DATASOURCE_PASSWORD" (dict "secretKeyRef" $secret) }}
+{{- end }}
+{{- end }}
+{{- with .Values.downstream }}
+{{- if .enabled }}
+{{- $own := printf "http://%s:8080" (include "lab.name" (list $ "downstream")) }}
+{{- $_ := set $given "LAB_DOWNSTREAM_URL" (.url | default $own) }}
+{{- end }}
+{{- end }}
+{{- toJson $given }}
+{{- end }}
+
+{{/* The Secret with the database's password. */}}
+{{- define "lab.databaseSecret" -}}
+{{- .Values.database.existingSecret | default (include "lab.name" (list . "database")) }}
+{{- end }}
+
+{{/* JVM flags, of (list . heap more): vtlab's, with another garbage collector where jvm.gc names one. */}}
+{{- define "lab.jvm" -}}
+{{- $root := index . 0 }}
+{{- $heap := index . 1 }}
+{{- $flags := list }}
+{{- range ($root.Files.Get "files/jvm.json" | mustFromJson).flags }}
+{{- $flags = append $flags (regexReplaceAll "^-XX:[+]Use[A-Z].*GC$" . (printf "-XX:+Use%sGC" $root.Values.jvm.gc)) }}
+{{- end }}
+{{- $flags = concat $flags (list (printf "-Xms%s" $heap) (printf "-Xmx%s" $heap)) (index . 2) }}
+{{- join " " $flags }}
+{{- end }}
+
+{{/* Environment of a variant, of (list . name), as JSON: settings, what the variant says on top, and lab.given. */}}
+{{- define "lab.environment" -}}
+{{- $root := index . 0 }}
+{{- $name := index . 1 }}
+{{- if has $name (list "database" "downstream") }}
+{{- fail (printf "variants.%s: the name is taken: choose another one" $name) }}
+{{- end }}
+{{- $variant := get $root.Values.variants $name | default dict }}
+{{- $env := dict }}
+{{- range $from := list $root.Values.settings ($variant.env | default dict) }}
+{{- range $key, $value := $from }}
+{{- /* A number of a values file is a float: as JSON it is 1000000 and not 1e+06. */}}
+{{- $_ := set $env $key (kindIs "string" $value | ternary $value (toJson $value)) }}
+{{- end }}
+{{- end }}
+{{- if hasKey $env "JAVA_TOOL_OPTIONS" }}
+{{- fail (printf "variants.%s: JAVA_TOOL_OPTIONS is made from limits.heap, jvm.gc and jvmFlags: set those" $name) }}
+{{- end }}
+{{- range $key, $value := include "lab.given" $root | fromJson }}
+{{- if hasKey $env $key }}
+{{- fail (printf "variants.%s: %s is made from database and downstream: set those" $name $key) }}
+{{- end }}
+{{- $_ := set $env $key $value }}
+{{- end }}
+{{- $jvm := include "lab.jvm" (list $root $root.Values.limits.heap ($variant.jvmFlags | default list)) }}
+{{- set $env "JAVA_TOOL_OPTIONS" $jvm | toJson }}
+{{- end }}

@@ -1,0 +1,12 @@
+{{/* Who may run vtlab. A service account without a namespace is one of this release's. */}}
+{{- define "lab.subjects" -}}
+{{- range .Values.rbac.subjects }}
+- kind: {{ .kind }}
+  name: {{ .name | quote }}
+  {{- if eq .kind "ServiceAccount" }}
+  namespace: {{ .namespace | default $.Release.Namespace }}
+  {{- else }}
+  apiGroup: rbac.authorization.k8s.io
+  {{- end }}
+{{- end }}
+{{- end }}

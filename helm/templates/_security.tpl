@@ -1,0 +1,19 @@
+{{/* Pod Security "restricted", of a numeric user. */}}
+{{- define "lab.podSecurity" -}}
+automountServiceAccountToken: false
+enableServiceLinks: false
+securityContext:
+  runAsNonRoot: true
+  runAsUser: {{ . }}
+  runAsGroup: {{ . }}
+  seccompProfile:
+    type: RuntimeDefault
+{{- end }}
+
+{{- define "lab.containerSecurity" -}}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities:
+    drop: [ALL]
+{{- end }}

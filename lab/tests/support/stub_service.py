@@ -1,0 +1,131 @@
+"""A service that starts at once and answers like the sample application: for tests of everything around a service.
+
+Standard library only, one process, one thread. Platform variants answer ``STUB_THREADS`` requests at a time. A test
+breaks it by the environment:
+
+    STUB_DIE_AFTER=n      ends with exit code 9 at the n-th request      STUB_STATUS=500        answers that
+    STUB_HANG_AFTER=n     answers no request from the n-th on            STUB_NOT_READY=1       is never ready
+    STUB_EAT_AFTER=n      takes memory from the n-th request on          STUB_METERS=jvm,http   shows no other meters
+    STUB_REFUSES_TO_START=words   prints them and ends with exit code 1
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import sys
+import time
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+ENV = os.environ.get
+VIRTUAL = ENV("SPRING_THREADS_VIRTUAL_ENABLED") == "true"
+THREADS = int(ENV("STUB_THREADS", "20"))
+METERS = set(ENV("STUB_METERS", "jvm,tomcat,http").split(","))
+TICKS = os.sysconf("SC_CLK_TCK")
+NEVER = math.inf
+
+requests, answered, waited, active = 0, 0, 0.0, 0
+eaten: list[bytearray] = []
+slots = asyncio.Semaphore(10**6 if VIRTUAL else THREADS)
+
+
+def seconds(text: str) -> float:
+    return float(text[:-2]) / 1000 if text.endswith("ms") else float(text[:-1])
+
+
+def cpu_seconds() -> float:
+    return time.process_time()
+
+
+def limits() -> tuple[float, int]:
+    """Cores and bytes that its control group allows; -1 where there is none."""
+    groups = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
+    place = {name: path for _, names, path in groups for name in names.split(",")}
+    if "cpu" in place:
+        cpu, memory = Path(f"/sys/fs/cgroup/cpu{place['cpu']}"), Path(f"/sys/fs/cgroup/memory{place['memory']}")
+        quota, period = ((cpu / f"cpu.cfs_{name}_us").read_text() for name in ("quota", "period"))
+        return int(quota) / int(period), int((memory / "memory.limit_in_bytes").read_text())
+    group = Path(f"/sys/fs/cgroup{place['']}")
+    quota, period = (group / "cpu.max").read_text().split()
+    size = (group / "memory.max").read_text().strip()
+    return (-1 if quota == "max" else int(quota) / int(period)), (-1 if size == "max" else int(size))
+
+
+CPU, MEMORY = limits()
+CORES = math.ceil(CPU) if CPU > 0 else os.cpu_count()
+
+
+def metrics() -> str:
+    pages = {
+        "jvm": f'jvm_info{{version="25.0.0",vendor="stub"}} 1\njvm_gc_info{{name="Serial"}} 1\n'
+        f"system_cpu_count {CORES}\n",
+        "process": f"process_cpu_time_ns_total {1e9 * cpu_seconds():.0f}\n"
+        f"process_resident_memory_bytes {4096 * int(Path('/proc/self/statm').read_text().split()[1])}\n",
+        "cgroup": (f"cgroup_cpu_limit_cores {CPU}\n" if CPU > 0 else "") + f"cgroup_memory_limit_bytes {MEMORY}\n"
+        "cgroup_cpu_periods_total 0\ncgroup_cpu_throttled_periods_total 0\ncgroup_cpu_throttled_time_seconds_total 0\n",
+        "tomcat": f"tomcat_threads_config_max_threads {-1 if VIRTUAL else THREADS}\n"
+        f"tomcat_threads_busy_threads {-1 if VIRTUAL else active}\n"
+        "tomcat_connections_config_max_connections 8192\ntomcat_connections_current_connections 20\n",
+        "http": f"http_server_requests_active_seconds_count {active}\n"
+        f'http_server_requests_seconds_count{{uri="/thread"}} {answered}\n'
+        f'http_server_requests_seconds_sum{{uri="/thread"}} {waited}\n',
+    }
+    return "".join(page for name, page in pages.items() if name in METERS)
+
+
+async def work(path: str, duration: float) -> int:
+    """Waits, or uses the CPU, for that long; the status of the answer."""
+    global requests, answered, waited, active
+    requests += 1
+    if requests >= float(ENV("STUB_DIE_AFTER", NEVER)):
+        os._exit(9)
+    if requests >= float(ENV("STUB_HANG_AFTER", NEVER)):
+        await asyncio.sleep(3600)
+    async with slots:
+        active += 1
+        began = time.monotonic()
+        if requests >= float(ENV("STUB_EAT_AFTER", NEVER)):
+            eaten.append(bytearray(b"x") * (32 << 20))
+        if path == "/cpu":
+            until = cpu_seconds() + duration
+            while cpu_seconds() < until:
+                pass
+        else:
+            await asyncio.sleep(duration)
+        active -= 1
+        answered += 1
+        waited += time.monotonic() - began
+    return int(ENV("STUB_STATUS", "200"))
+
+
+async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Answers the requests of one connection, one after the other."""
+    while head := await reader.readline():
+        while (await reader.readline()).strip():
+            pass
+        url = urlsplit(head.split()[1].decode())
+        status, body = 200, "ok"
+        if url.path == "/actuator/health/readiness":
+            status = 503 if ENV("STUB_NOT_READY") else 200
+        elif url.path == "/actuator/prometheus":
+            body = metrics()
+        else:
+            status = await work(url.path, seconds(parse_qs(url.query).get("duration", ["0s"])[0]))
+        content = "Content-Type: text/plain; version=0.0.4"
+        writer.write(f"HTTP/1.1 {status} x\r\n{content}\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
+        await writer.drain()
+    writer.close()
+
+
+async def main() -> None:
+    if ENV("STUB_REFUSES_TO_START"):
+        sys.exit(ENV("STUB_REFUSES_TO_START"))
+    for port in {os.environ["SERVER_PORT"], os.environ["MANAGEMENT_SERVER_PORT"]}:
+        await asyncio.start_server(serve, os.environ["SERVER_ADDRESS"], int(port), backlog=1024)
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

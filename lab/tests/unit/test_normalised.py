@@ -1,0 +1,67 @@
+"""What k6 reads of an experiment."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from vtlab import session
+from vtlab.model import experiment, normalised
+from vtlab.model.experiment import Experiment
+
+LEAST: dict[str, Any] = {
+    "name": "mine",
+    "description": "With nothing but what has no default.",
+    "request": {"path": "/thread", "query": {"duration": "1s"}},
+    "load": {"model": "closed", "users": 10},
+    "variants": ["platform", "virtual"],
+}
+
+
+def test_defaults_are_filled_in_and_durations_are_milliseconds() -> None:
+    assert json.loads(normalised.text(Experiment.model_validate(LEAST))) == {
+        "normalised": 1,
+        "name": "mine",
+        "request": {"method": "GET", "path": "/thread", "query": {"duration": "1s"}, "status": 200},
+        "load": {"model": "closed", "users": 10, "think_time": 0, "round": {}},
+        "windows": {
+            "warmup_users": 50,
+            "warmup_query": {"duration": "1s"},
+            "warmup_load": 2000,
+            "warmup_cycles": 3,
+            "single_user_phase": 5000,
+            "ramp_up": 1000,
+            "measure": 5000,
+            "measure_by_variant": {},
+            "trials": 2,
+            "wait_for_answers": True,
+        },
+        "max_response": 30_000,
+        "variants": ["platform", "virtual"],
+    }
+
+
+def test_an_open_load_has_its_rate_and_an_empty_warm_up_query_stays_empty() -> None:
+    changed = LEAST | {"load": {"model": "open", "rate": 2.5, "users": 40}}
+    changed |= {"windows": {"warmup_query": {}, "warmup_load": "1.5s", "measure": "2m"}, "max_response": "500ms"}
+    document = json.loads(normalised.text(Experiment.model_validate(changed)))
+    assert document["load"] == {"model": "open", "users": 40, "rate": 2.5}
+    windows = document["windows"]
+    assert (windows["warmup_query"], windows["warmup_load"], windows["measure"]) == ({}, 1500, 120_000)
+    assert document["max_response"] == 500
+
+
+def test_what_is_expected_of_a_variant_does_not_change_what_k6_does() -> None:
+    blocking = experiment.load("blocking", session.EXPERIMENTS)
+    assert blocking.expected
+    assert normalised.text(blocking.model_copy(update={"expected": {}})) == normalised.text(blocking)
+
+
+@pytest.mark.parametrize("name", experiment.names(session.EXPERIMENTS))
+def test_no_experiment_repeats_a_default(name: str) -> None:
+    written = json.loads((session.EXPERIMENTS / f"{name}.json").read_text(encoding="utf-8"))
+    loaded = Experiment.model_validate(written)
+    least = {"$schema": written["$schema"], **loaded.model_dump(mode="json", by_alias=True, exclude_defaults=True)}
+    assert written == least

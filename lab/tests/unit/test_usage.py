@@ -1,0 +1,107 @@
+"""What a service uses, as the kernel counts it: read from its process and its control group, then over a window."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vtlab.host import machine, usage
+from vtlab.host.cgroup import Cgroup, CpuStat
+from vtlab.host.machine import Sample
+from vtlab.host.usage import ServiceUsage
+
+TICK, PAGE = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
+
+
+class Group(Cgroup):
+    """A control group with these counters."""
+
+    def __init__(self, stat: CpuStat | None) -> None:
+        self.stat = stat
+
+    @property
+    def prefix(self) -> list[str]:
+        raise AssertionError("it is only read")
+
+    def entry(self) -> dict[str, Any]:
+        return {}
+
+    def make(self, cpu: float, memory: int) -> None:
+        raise AssertionError("it is only read")
+
+    def cpu_stat(self) -> CpuStat | None:
+        return self.stat
+
+    def oom_kills(self) -> int:
+        return 0
+
+    def remove(self) -> None:
+        raise AssertionError("it is only read")
+
+
+@pytest.fixture
+def proc(tmp_path: Path) -> Path:
+    """A /proc with the process 7: 3 s in user mode, 1 s in the kernel, 10 pages resident."""
+    place = tmp_path / "7"
+    place.mkdir()
+    times = f"{3 * TICK} {TICK}"
+    (place / "stat").write_text(f"7 (a b) c) S 1 2 3 4 5 6 7 8 9 10 {times} 0 0 20", encoding="utf-8")
+    (place / "statm").write_text("100 10 5 1 0 20 0", encoding="ascii")
+    return tmp_path
+
+
+def test_without_a_group_the_process_alone_counts(proc: Path) -> None:
+    assert usage.read(7, None, proc) == ServiceUsage(4.0, 10 * PAGE)
+    assert usage.read(7, Group(None), proc) == ServiceUsage(4.0, 10 * PAGE), "a group that cannot be read"
+    assert usage.read(8, None, proc) is None, "a process that is gone"
+
+
+def test_the_counters_of_the_group_come_first(proc: Path) -> None:
+    found = usage.read(7, Group(CpuStat(100, 30, 2.5, 4.123)), proc)
+    assert found == ServiceUsage(4.123, 10 * PAGE, 100, 30, 2.5)
+    found = usage.read(7, Group(CpuStat(100, 30, 2.5, None)), proc)
+    assert found == ServiceUsage(4.0, 10 * PAGE, 100, 30, 2.5), "a group that does not count the CPU time"
+
+
+def test_this_process_is_read() -> None:
+    found = usage.read(os.getpid(), None)
+    assert found is not None
+    assert found.cpu > 0
+    assert found.resident > 1024**2
+
+
+def sample(at: int, **services: ServiceUsage) -> Sample:
+    return Sample(at, 0, 0, 0, services=services)
+
+
+SAMPLES = [
+    sample(0, a=ServiceUsage(1.0, 100, 0, 0, 0.0)),
+    sample(1000, a=ServiceUsage(1.5, 300, 10, 1, 0.1)),
+    sample(2000, a=ServiceUsage(2.0, 200, 20, 6, 0.3), b=ServiceUsage(0.0, 50)),
+    sample(9000, a=ServiceUsage(2.0, 999, 20, 6, 0.3), b=ServiceUsage(0.7, 60)),
+]
+
+
+def test_the_usage_of_a_window() -> None:
+    assert machine.service_difference(SAMPLES, "a", 1000, 2000) == pytest.approx(
+        {"cpu_cores": 0.5, "resident": 300, "throttled_periods": 0.5, "throttled_seconds": 0.2}
+    )
+    between = machine.service_difference(SAMPLES, "a", 500, 1500)
+    assert between["cpu_cores"] == pytest.approx(0.5), "linear between two samples"
+
+
+def test_without_a_quota_nothing_is_throttled() -> None:
+    found = machine.service_difference(SAMPLES, "b", 2000, 9000)
+    assert found == pytest.approx(
+        {"cpu_cores": 0.1, "resident": 60, "throttled_periods": None, "throttled_seconds": None}
+    )
+
+
+def test_a_window_that_no_sample_reaches_has_no_figures() -> None:
+    nothing = dict.fromkeys(("cpu_cores", "resident", "throttled_periods", "throttled_seconds"))
+    assert machine.service_difference(SAMPLES, "b", 0, 1000) == nothing, "it did not run yet"
+    assert machine.service_difference(SAMPLES, "c", 0, 1000) == nothing
+    assert machine.service_difference([], "a", 0, 1000) == nothing

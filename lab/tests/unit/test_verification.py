@@ -1,0 +1,62 @@
+"""The one rule on the limits and threads of a variant that has started."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.support import builders
+from vtlab.errors import BadInput, PrerequisiteMissing
+from vtlab.host.cgroup import Limit
+from vtlab.model import units
+from vtlab.model.service import Meters
+from vtlab.targets import verification
+from vtlab.targets.verification import Figures
+
+EXPERIMENT = builders.experiment()
+CPU, MEMORY = EXPERIMENT.limits.cpu, units.size(EXPERIMENT.limits.memory)
+FINE = Figures(cpu_limit=CPU, processors=1, tomcat_threads=200, java="25", gc="Serial")
+HELD = Limit(CPU, MEMORY)
+ALL: list[Meters] = ["jvm", "process", "cgroup", "tomcat"]
+
+
+def refuse(figures: Figures, enforced: Limit | None = HELD, meters: list[Meters] = ALL) -> None:
+    verification.refuse_other_limits("platform", EXPERIMENT, meters, figures, "the fix", enforced)
+
+
+def test_limits_that_hold() -> None:
+    refuse(FINE)
+    refuse(FINE, None)
+    refuse(replace(FINE, cpu_limit=CPU * 1.005), Limit(CPU * 0.995, MEMORY))
+
+
+@pytest.mark.parametrize(
+    ("figures", "enforced", "reason"),
+    [
+        (FINE, Limit(None, MEMORY), "its control group allows no limit"),
+        (FINE, Limit(2 * CPU, MEMORY), "its control group allows 2 cores"),
+        (FINE, Limit(CPU, None), "its control group allows unlimited bytes of memory"),
+        (replace(FINE, cpu_limit=None), None, "the JVM itself reads no limit"),
+        (replace(FINE, processors=2), HELD, "the JVM counts 2 processors, not 1"),
+        (replace(FINE, processors=None), HELD, "the JVM counts no processors, not 1"),
+    ],
+)
+def test_a_limit_that_does_not_hold(figures: Figures, enforced: Limit | None, reason: str) -> None:
+    with pytest.raises(PrerequisiteMissing, match=f"platform: the CPU limit of 1 does not hold: .*{reason}") as error:
+        refuse(figures, enforced)
+    assert error.value.fix == "the fix"
+
+
+def test_a_service_is_not_asked_for_meters_that_it_does_not_have() -> None:
+    silent = Figures(cpu_limit=None, processors=None, tomcat_threads=None, java="unknown", gc="unknown")
+    refuse(silent, meters=[])
+    verification.refuse_other_threads("platform", EXPERIMENT, [], silent)
+    with pytest.raises(PrerequisiteMissing):
+        refuse(silent, Limit(None, None), meters=[])
+
+
+def test_the_threads_of_a_variant() -> None:
+    verification.refuse_other_threads("platform", EXPERIMENT, ALL, FINE)
+    with pytest.raises(BadInput, match="platform: it runs on virtual threads"):
+        verification.refuse_other_threads("platform", EXPERIMENT, ALL, replace(FINE, tomcat_threads=-1))

@@ -1,0 +1,14 @@
+"""The four dashboards in ``grafana-dashboards/``, which ``make generate`` writes.
+
+| dashboard | uid | question |
+|---|---|---|
+| ``comparison.json`` | vtlab-comparison | which variant is ahead, by how much, and what holds each one back |
+| ``saturation.json`` | vtlab-saturation | how near each resource is to its bound, where requests wait |
+| ``jvm.json`` | vtlab-jvm | what the JVM does: threads of both kinds, collections, memory, compilation |
+| ``load.json`` | vtlab-load | what was asked for, whether the load generator did it, what clients saw |
+
+One module for each dashboard; what they share: ``panels`` (constructors of panels), ``queries`` (metrics with
+Grafana's variables), ``frame`` (variables, links, time range), ``style`` (colours), and ``substitute``, for whoever
+sends the queries without Grafana. Figures of a run are over its measured windows, whatever the time range shows beside
+it; lines are what is scraped.
+"""

@@ -1,0 +1,24 @@
+"""The text of each dashboard's file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from vtlab.catalogue.dashboards import comparison, jvm, load, saturation
+
+DASHBOARDS: dict[str, Callable[[], dict[str, Any]]] = {
+    "comparison": comparison.dashboard,
+    "saturation": saturation.dashboard,
+    "jvm": jvm.dashboard,
+    "load": load.dashboard,
+}
+
+
+def files() -> dict[str, str]:
+    """What each file is to hold."""
+    return {
+        f"{name}.json": json.dumps(dashboard(), indent=1, sort_keys=True) + "\n"
+        for name, dashboard in DASHBOARDS.items()
+    }

@@ -1,0 +1,367 @@
+"""Constructors that every dashboard's panels come from. All of them set a unit, a description and what an empty panel
+says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from grafana_foundation_sdk.builders import common, dashboard, prometheus, stat, table, timeseries
+from grafana_foundation_sdk.models import common as kinds
+from grafana_foundation_sdk.models import dashboard as models
+from grafana_foundation_sdk.models.prometheus import PromQueryFormat
+
+from vtlab.catalogue.dashboards import queries, style
+
+DATASOURCE = models.DataSourceRef(type_val="prometheus", uid="${datasource}")
+#: Where the time axis has more points than this, each point stands for more than a second.
+STEP = "1s"
+
+NO_TRIAL = "no data because no trial of this run was measured in this time range"
+NO_CONSTRAINT = "no data because no trial, or no single user (SINGLE), of this run was measured in this time range"
+NO_SERIES = "no data because this variant was not scraped or not loaded in this time range"
+NO_RATIO = "no ratio because platform and virtual were not both measured in this time range"
+
+NAME_ONLY = kinds.BigValueTextMode.NAME
+
+#: What matches a variant's series, and none of another's whose name begins alike.
+_OF = "/^{}([ :].*)?$/"
+_BAND = "W"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One query of a panel. ``dashed`` tells a second kind of line of the same variant from the first."""
+
+    promql: str
+    legend: str = "{{variant}}"
+    dashed: bool = False
+    #: Grafana's "min step", which ``$__rate_interval`` is at least four times of.
+    step: str = STEP
+
+
+def _property(name: str, value: object) -> models.DynamicConfigValue:
+    return models.DynamicConfigValue(id_val=name, value=value)
+
+
+def fixed(colour: str) -> models.DynamicConfigValue:
+    """The property of an override."""
+    return _property("color", {"mode": "fixed", "fixedColor": colour})
+
+
+def _ref(index: int) -> str:
+    return chr(ord("A") + index)
+
+
+def _instant(promql: str, ref: str, legend: str) -> prometheus.Dataquery:
+    return (
+        prometheus.Dataquery()
+        .datasource(DATASOURCE)
+        .expr(promql)
+        .instant()
+        .format(PromQueryFormat.TIME_SERIES)
+        .legend_format(legend)
+        .ref_id(ref)
+    )
+
+
+def _queries(line: Line) -> tuple[str, ...]:
+    return queries.ordered(line.promql) if line.legend.startswith("{{variant}}") else (line.promql,)
+
+
+def _neutral() -> dashboard.FieldColor:
+    return dashboard.FieldColor().mode(models.FieldColorModeId.FIXED).fixed_color(style.NEUTRAL)
+
+
+def _steps(*steps: tuple[float | None, str]) -> dashboard.ThresholdsConfig:
+    config = dashboard.ThresholdsConfig().mode(models.ThresholdsMode.ABSOLUTE)
+    return config.steps([models.Threshold(value=value, color=colour) for value, colour in steps])
+
+
+def figures(
+    title: str,
+    description: str,
+    unit: str,
+    lines: Sequence[Line],
+    *,
+    height: int = 4,
+    width: int = 6,
+    decimals: int | None = None,
+    no_value: str = NO_TRIAL,
+    size: int | None = 32,
+    names: int = 16,
+    units: Mapping[str, str] | None = None,
+    text: kinds.BigValueTextMode = kinds.BigValueTextMode.VALUE_AND_NAME,
+    vertical: bool = False,
+) -> stat.Panel:
+    """Big numbers of the whole time range beside each other, each in its variant's colour. ``units`` are other units,
+    by the series' name. With ``size`` None they fill the panel, and what an empty one says gets small enough, too."""
+    panel = (
+        stat.Panel()
+        .title(title)
+        .description(description)
+        .datasource(DATASOURCE)
+        .height(height)
+        .span(width)
+        .unit(unit)
+        .no_value(no_value)
+        .color_scheme(_neutral())
+        .thresholds(_steps((None, style.NEUTRAL)))
+        .reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]).values(False))
+        .graph_mode(kinds.BigValueGraphMode.NONE)
+        .color_mode(kinds.BigValueColorMode.VALUE)
+        .justify_mode(kinds.BigValueJustifyMode.CENTER)
+        .orientation(kinds.VizOrientation.HORIZONTAL if vertical else kinds.VizOrientation.VERTICAL)
+        .text_mode(text)
+        .wide_layout(False)
+    )
+    if decimals is not None:
+        panel.decimals(decimals)
+    text_size = common.VizTextDisplayOptions().title_size(names)
+    panel.text(text_size if size is None else text_size.value_size(size))
+    # Of each variant's, platform's come first.
+    queried = [(promql, line.legend) for line in lines for promql in _queries(line)]
+    for index, (promql, legend) in enumerate(queried):
+        panel.with_target(_instant(promql, _ref(index), legend))
+    for variant, colour in style.VARIANTS.items():
+        panel.override_by_regexp(_OF.format(variant), [fixed(colour)])
+    for name, other in (units or {}).items():
+        panel.override_by_regexp(f"/^{name}$/", [_property("unit", other)])
+    return panel
+
+
+def constraint(*, width: int) -> stat.Panel:
+    """The resource that holds each variant back."""
+    return figures(
+        "What holds each variant back",
+        "The resource whose bound throughput reaches (90 % or more), and how closely. To be faster a variant needs more"
+        " of it; 'unknown' means that nothing measured explains the throughput.",
+        "percentunit",
+        [Line(queries.metric("bottleneck", "run"), "{{variant}}: {{resource}}")],
+        width=width,
+        height=5,
+        decimals=0,
+        size=42,
+        names=24,
+        no_value=NO_CONSTRAINT,
+    )
+
+
+def compared(
+    title: str,
+    description: str,
+    unit: str,
+    name: str,
+    *,
+    width: int = 6,
+    height: int = 4,
+    decimals: int | None = None,
+    difference: bool = False,
+) -> stat.Panel:
+    """A figure of a run as platform | virtual | ratio; with ``difference`` what virtual has more, where a ratio would
+    be 0 / 0 in most runs."""
+    last = Line(queries.less_platform(name), "difference") if difference else Line(queries.over_platform(name), "ratio")
+    panel = figures(
+        title,
+        description,
+        unit,
+        [Line(queries.metric(name, "run")), last],
+        width=width,
+        height=height,
+        decimals=decimals,
+        size=26,
+        names=15,
+    )
+    neutral = [fixed(style.NEUTRAL)]
+    if not difference:
+        neutral += [_property("unit", "suffix:×"), _property("decimals", 2)]
+    return panel.override_by_regexp("/^(ratio|difference)$/", neutral)
+
+
+def over_time(
+    title: str,
+    description: str,
+    unit: str,
+    lines: Sequence[Line],
+    *,
+    width: int = 12,
+    height: int = 8,
+    colours: Mapping[str, str] | None = None,
+    stacked: bool = False,
+    bands: bool = True,
+    bars: bool = False,
+    maximum: float | None = None,
+    decimals: int | None = None,
+    logarithmic: bool = False,
+    line_at: float | None = None,
+    no_value: str = NO_SERIES,
+) -> timeseries.Panel:
+    """Lines over time; behind them faint bands where each variant's trials were measured. ``colours`` are those of the
+    series by their names, where they are not the variants'."""
+    panel = (
+        timeseries.Panel()
+        .title(title)
+        .description(description)
+        .datasource(DATASOURCE)
+        .height(height)
+        .span(width)
+        .unit(unit)
+        .no_value(no_value)
+        .color_scheme(dashboard.FieldColor().mode(models.FieldColorModeId.PALETTE_CLASSIC_BY_NAME))
+        .line_width(2)
+        .fill_opacity(60 if stacked or bars else 0)
+        .gradient_mode(kinds.GraphGradientMode.NONE)
+        .draw_style(kinds.GraphDrawStyle.BARS if bars else kinds.GraphDrawStyle.LINE)
+        .show_points(kinds.VisibilityMode.AUTO)
+        .point_size(4)
+        .span_nulls(False)
+        .axis_border_show(False)
+        .legend(
+            common.VizLegendOptions()
+            .display_mode(kinds.LegendDisplayMode.LIST)
+            .placement(kinds.LegendPlacement.BOTTOM)
+            .show_legend(True)
+            .calcs([])
+        )
+        .tooltip(common.VizTooltipOptions().mode(kinds.TooltipDisplayMode.MULTI).sort(kinds.SortOrder.DESCENDING))
+    )
+    if stacked:
+        panel.stacking(common.StackingConfig().mode(kinds.StackingMode.NORMAL).group("A")).line_width(1)
+    if not logarithmic:
+        panel.min(0)
+    if maximum is not None:
+        panel.axis_soft_max(maximum)
+    if decimals is not None:
+        panel.decimals(decimals)
+    if logarithmic:
+        panel.scale_distribution(common.ScaleDistributionConfig().type(kinds.ScaleDistribution.LOG).log(10))
+    if line_at is not None:
+        panel.thresholds(_steps((None, "transparent"), (line_at, style.REACHED)))
+        panel.thresholds_style(common.GraphThresholdsStyleConfig().mode(kinds.GraphThresholdsStyleMode.DASHED))
+    for index, line in enumerate(lines):
+        panel.with_target(_ranged(line, _ref(index)))
+    if bands:
+        panel.with_target(_ranged(Line(queries.IN_WINDOW, "{{variant}} is measured"), _BAND))
+    named = {f"/^{name}$/": colour for name, colour in (colours or {}).items()}
+    # The bands are the variants' in every panel.
+    of_variants = {_OF.format(variant): colour for variant, colour in style.VARIANTS.items()}
+    for regexp, colour in (named | of_variants).items():
+        panel.override_by_regexp(regexp, [fixed(colour)])
+    for index, line in enumerate(lines):
+        if line.dashed:
+            panel.override_by_query(_ref(index), _DASHED)
+    if bands:
+        panel.override_by_query(_BAND, _AS_BAND)
+    return panel
+
+
+_DASHED = [
+    _property("custom.lineStyle", {"fill": "dash", "dash": [6, 6]}),
+    _property("custom.lineWidth", 1),
+]
+#: On an axis of its own, from 0 to 1, that is not shown.
+_AS_BAND = [
+    _property("unit", "bool"),
+    _property("min", 0),
+    _property("max", 1),
+    _property("custom.axisPlacement", "hidden"),
+    _property("custom.drawStyle", "line"),
+    _property("custom.lineInterpolation", "stepAfter"),
+    _property("custom.lineWidth", 0),
+    _property("custom.fillOpacity", 14),
+    _property("custom.showPoints", "never"),
+    _property("custom.stacking", {"mode": "none", "group": "W"}),
+    _property("custom.scaleDistribution", {"type": "linear"}),
+    _property("custom.thresholdsStyle", {"mode": "off"}),
+    _property("custom.hideFrom", {"legend": True, "tooltip": True, "viz": False}),
+]
+
+
+def _ranged(line: Line, ref: str) -> prometheus.Dataquery:
+    return (
+        prometheus.Dataquery()
+        .datasource(DATASOURCE)
+        .expr(line.promql)
+        .range()
+        .interval(line.step)
+        .format(PromQueryFormat.TIME_SERIES)
+        .legend_format(line.legend)
+        .ref_id(ref)
+    )
+
+
+def _as_bar(reached: float) -> list[models.DynamicConfigValue]:
+    steps = [{"value": None, "color": style.NEUTRAL}, {"value": reached, "color": style.REACHED}]
+    return [
+        _property("custom.cellOptions", {"type": "gauge", "mode": "basic", "valueDisplayMode": "text"}),
+        _property("min", 0),
+        _property("max", 1),
+        _property("color", {"mode": "thresholds"}),
+        _property("thresholds", {"mode": "absolute", "steps": steps}),
+    ]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: its name, unit and query. With ``reached`` it is drawn as a bar to 1, which stands out from
+    there on."""
+
+    name: str
+    unit: str
+    promql: str
+    decimals: int | None = None
+    reached: float | None = None
+
+
+def rows(
+    title: str,
+    description: str,
+    labels: Mapping[str, str],
+    columns: Sequence[Column],
+    *,
+    sort: str,
+    descending: bool = False,
+    width: int = 24,
+    height: int = 8,
+    no_value: str = NO_TRIAL,
+) -> table.Panel:
+    """A table with a row for each combination of ``labels`` (label -> its column's name), by the column ``sort``."""
+    panel = (
+        table.Panel()
+        .title(title)
+        .description(description)
+        .datasource(DATASOURCE)
+        .height(height)
+        .span(width)
+        .unit("short")
+        .no_value(no_value)
+        .color_scheme(_neutral())
+        .show_header(True)
+        .cell_height(kinds.TableCellHeight.SM)
+    )
+    for index, column in enumerate(columns):
+        panel.with_target(_instant(column.promql, _ref(index), "").format(PromQueryFormat.TABLE))
+    values = {f"Value #{_ref(index)}": column.name for index, column in enumerate(columns)}
+    order = [*labels, *values]
+    panel.with_transformation(models.DataTransformerConfig(id_val="merge", options={}))
+    panel.with_transformation(
+        models.DataTransformerConfig(
+            id_val="organize",
+            options={
+                "excludeByName": {"Time": True, "namespace": True, "variant": "variant" not in labels},
+                "indexByName": {name: index for index, name in enumerate(order)},
+                "renameByName": {**labels, **values},
+            },
+        )
+    )
+    panel.with_transformation(
+        models.DataTransformerConfig(id_val="sortBy", options={"sort": [{"field": sort, "desc": descending}]})
+    )
+    for column in columns:
+        properties = [_property("unit", column.unit), _property("noValue", "–")]
+        if column.reached is not None:
+            properties += _as_bar(column.reached)
+        if column.decimals is not None:
+            properties.append(_property("decimals", column.decimals))
+        panel.override_by_name(column.name, properties)
+    return panel

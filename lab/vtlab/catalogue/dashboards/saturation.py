@@ -1,0 +1,119 @@
+"""Which resource holds each variant back, and how near the others are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vtlab.catalogue.dashboards import frame, queries, style
+from vtlab.catalogue.dashboards.panels import Column, Line, constraint, figures, over_time, rows
+from vtlab.catalogue.resources import REACHED
+
+
+def dashboard() -> dict[str, Any]:
+    return frame.build(
+        "saturation",
+        "Saturation",
+        "Which resource holds each variant back, and how near the others are: utilisation = throughput × demand /"
+        " capacity. The figures are over all measured windows of the chosen run.",
+        [
+            constraint(width=12),
+            figures(
+                "Queue time and service time",
+                "What a client waits before a thread has its request, and what the request then takes (means). Queue"
+                " time is what the constraint costs clients.",
+                "s",
+                [
+                    Line(queries.metric("queue_time", "run"), "{{variant}} queue"),
+                    Line(queries.metric("service_time", "run"), "{{variant}} service"),
+                ],
+                width=12,
+                height=5,
+                size=32,
+            ),
+            rows(
+                "Resources of $variants",
+                "The smallest bound comes first: capacity / demand, the most throughput that the resource allows. Red:"
+                " the bound is reached (far beyond 100 % it is refuted). The next bound is what more of the first would"
+                " buy.",
+                {"resource": "resource"},
+                [
+                    Column("utilisation", "percentunit", queries.metric("utilization", "run"), 0, REACHED),
+                    Column("bound", "reqps", queries.metric("bound", "run")),
+                    Column("demand per request", "s", queries.metric("demand", "run")),
+                    Column("capacity", "none", queries.metric("capacity", "run")),
+                ],
+                sort="utilisation",
+                descending=True,
+                height=9,
+            )
+            .repeat("variants")
+            .repeat_direction("h")
+            .max_per_row(2),
+            over_time(
+                "Utilisation over time: $variants",
+                "While trials are measured: the line at 100 % is the constraint; where none is near it, nothing"
+                " measured explains the throughput.",
+                "percentunit",
+                [Line(queries.metric("utilization", "now"), "{{resource}}")],
+                width=24,
+                colours=style.RESOURCES,
+                line_at=1,
+            )
+            .repeat("variants")
+            .repeat_direction("h")
+            .max_per_row(2),
+            "Throttling and queues",
+            over_time(
+                "CPU periods throttled",
+                "Share of the CFS periods in which the quota ran out, as the process's cgroup says (on Kubernetes also"
+                " the kubelet's cAdvisor, dashed). Requests wait out the rest of such a period.",
+                "percentunit",
+                [
+                    Line(queries.metric("throttled_periods")),
+                    Line(queries.CADVISOR_THROTTLED, "{{variant}} cAdvisor", dashed=True),
+                ],
+            ),
+            over_time(
+                "Time stopped by the CPU quota",
+                "Seconds per second, over all CPUs, that runnable threads were stopped. Throttled without much time"
+                " stopped costs little.",
+                "s",
+                [Line(queries.metric("throttled_seconds"))],
+            ),
+            over_time(
+                "Requests in flight",
+                "Those that clients wait for, and those of them that have a thread in the server (dashed). What lies"
+                " between is the queue.",
+                "none",
+                [
+                    Line(queries.metric("in_flight_client"), "{{variant}} client"),
+                    Line(queries.metric("in_flight"), "{{variant}} server", dashed=True),
+                ],
+            ),
+            over_time(
+                "Queue time over time",
+                "Client latency − service time, means: what clients wait before a thread has their request.",
+                "s",
+                [Line(queries.metric("queue_time"))],
+            ),
+            over_time(
+                "Clients beyond the server's connections",
+                "Requests whose connection the server has not accepted: above 0 connections are the constraint, and the"
+                " server's own figures do not show the wait.",
+                "none",
+                [Line(queries.metric("beyond_connections", "now"))],
+            ),
+            over_time(
+                "Queues inside the server",
+                "Virtual threads ready without a carrier, tasks in executors, threads that wait for a database"
+                " connection or for one to the downstream. The one that grows is in front of the constraint.",
+                "none",
+                [
+                    Line(queries.metric("virtual_queued"), "{{variant}} without a carrier"),
+                    Line(queries.metric("executor_queued"), "{{variant}} in executors", dashed=True),
+                    Line(queries.metric("db_pool_pending"), "{{variant}} for the database", dashed=True),
+                    Line(queries.metric("downstream_pending"), "{{variant}} for the downstream", dashed=True),
+                ],
+            ),
+        ],
+    )

@@ -1,0 +1,149 @@
+"""The normalised experiment: what k6 reads. Every default is filled in, every duration is in milliseconds.
+
+Its TypeScript type is generated from this model, and so is the normalised form of each shipped experiment
+(``k6/plans/``). k6 trusts it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from vtlab.model import units
+from vtlab.model.experiment import ClosedLoad, Experiment
+
+#: Where the normalised forms of the shipped experiments lie.
+FOLDER = "k6/plans"
+VERSION: Literal[1] = 1
+
+Milliseconds = float
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Request(_Part):
+    method: str
+    path: str
+    query: dict[str, str]
+    status: int
+
+
+class Closed(_Part):
+    model: Literal["closed"]
+    users: int
+    think_time: Milliseconds
+    #: One round of a user, by variant, with so many users.
+    round: dict[str, Milliseconds]
+
+
+class Open(_Part):
+    model: Literal["open"]
+    users: int
+    rate: float
+
+
+class Windows(_Part):
+    warmup_users: int
+    warmup_query: dict[str, str]
+    warmup_load: Milliseconds
+    warmup_cycles: int
+    single_user_phase: Milliseconds
+    ramp_up: Milliseconds
+    measure: Milliseconds
+    measure_by_variant: dict[str, Milliseconds]
+    trials: int
+    wait_for_answers: bool
+
+
+class Normalised(_Part):
+    """An experiment as k6 reads it. Durations are milliseconds."""
+
+    normalised: Literal[1]
+    name: str
+    request: Request
+    load: Closed | Open
+    windows: Windows
+    max_response: Milliseconds
+    variants: list[str]
+
+
+def normalise(experiment: Experiment) -> Normalised:
+    """What k6 needs of an experiment."""
+    load, windows, request = experiment.load, experiment.windows, experiment.request
+    return Normalised(
+        normalised=VERSION,
+        name=experiment.name,
+        request=Request(**request.model_dump()),
+        load=(
+            Closed(
+                model="closed",
+                users=load.users,
+                think_time=units.milliseconds(load.think_time),
+                round=_milliseconds(load.round),
+            )
+            if isinstance(load, ClosedLoad)
+            else Open(model="open", users=load.users, rate=load.rate)
+        ),
+        windows=Windows(
+            warmup_users=windows.warmup_users,
+            warmup_query=request.query if windows.warmup_query is None else windows.warmup_query,
+            warmup_load=units.milliseconds(windows.warmup_load),
+            warmup_cycles=windows.warmup_cycles,
+            single_user_phase=units.milliseconds(windows.single_user_phase),
+            ramp_up=units.milliseconds(windows.ramp_up),
+            measure=units.milliseconds(windows.measure),
+            measure_by_variant=_milliseconds(windows.measure_by_variant),
+            trials=windows.trials,
+            wait_for_answers=windows.wait_for_answers,
+        ),
+        max_response=units.milliseconds(experiment.max_response),
+        variants=experiment.variants,
+    )
+
+
+def text(experiment: Experiment) -> str:
+    """The normalised form as a file."""
+    return json.dumps(_whole(normalise(experiment).model_dump(mode="json")), indent=2) + "\n"
+
+
+def _milliseconds(durations: dict[str, str]) -> dict[str, float]:
+    return {name: units.milliseconds(duration) for name, duration in durations.items()}
+
+
+def _whole(value: Any) -> Any:
+    """The same with 5000 in place of 5000.0."""
+    if isinstance(value, dict):
+        return {key: _whole(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_whole(inner) for inner in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def typescript() -> str:
+    """The type of a normalised experiment in TypeScript, as in ``k6/lib/experiment.ts``."""
+    schema = Normalised.model_json_schema()
+    interfaces = {**schema["$defs"], "Experiment": schema}
+    lines = ["// Generated from lab/vtlab/model/normalised.py by `make generate`: do not edit, a change is lost."]
+    for name, definition in interfaces.items():
+        lines += ["", f"export interface {name} {{"]
+        lines += [f"  {key}: {_type(field)};" for key, field in definition["properties"].items()]
+        lines.append("}")
+    return "\n".join(lines) + "\n"
+
+
+def _type(field: dict[str, Any]) -> str:
+    if "$ref" in field:
+        return str(field["$ref"]).rpartition("/")[2]
+    if "anyOf" in field:
+        return " | ".join(map(_type, field["anyOf"]))
+    if "const" in field:
+        return f"'{field['const']}'" if isinstance(field["const"], str) else str(field["const"])
+    if field["type"] == "object":
+        return f"Record<string, {_type(field['additionalProperties'])}>"
+    if field["type"] == "array":
+        return f"{_type(field['items'])}[]"
+    return {"integer": "number", "number": "number", "string": "string", "boolean": "boolean"}[field["type"]]

@@ -1,0 +1,91 @@
+"""Publications: what others published, and which experiments reproduce it. One file each in ``lab/publications/``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from vtlab.errors import BadInput
+from vtlab.model import variant
+from vtlab.model.experiment import ClosedLoad, Duration, Experiment, Load, Request, Windows
+
+FOLDER = Path(__file__).resolve().parents[2] / "publications"
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class PublishedFigure(_Strict):
+    """What was published of one variant: as it was written (39.3/s, 16,217 ms), and in requests per second."""
+
+    text: Annotated[str, Field(min_length=1)]
+    throughput: Annotated[float, Field(gt=0)]
+
+
+class Sizes(_Strict):
+    """Other sizes than the experiment's own."""
+
+    request: Request | None = None
+    load: Load | None = None
+    windows: Windows | None = None
+    max_response: Duration | None = None
+
+
+class Publication(_Strict):
+    """What was published that one experiment reproduces, and why it came out as it did."""
+
+    number: Annotated[str, Field(pattern=r"^\d{3}$")]
+    title: Annotated[str, Field(min_length=1)]
+    #: What was measured, as published.
+    setting: Annotated[str, Field(min_length=1)]
+    #: By variant.
+    figures: dict[str, PublishedFigure] = {}
+    explanation: Annotated[str, Field(min_length=1)]
+    #: As published, where the experiment's own are smaller.
+    sizes: Sizes | None = None
+
+    def in_published_size(self, experiment: Experiment) -> Experiment:
+        """The experiment with the published sizes; itself where these are its own."""
+        if self.sizes is None:
+            return experiment
+        sizes = self.sizes.model_dump(mode="json", exclude_none=True)
+        return Experiment.model_validate(experiment.document() | sizes)
+
+    def is_published_size(self, experiment: Experiment) -> bool:
+        """Whether requests and think time are the published ones: of others the figures cannot be compared."""
+        if self.sizes is None:
+            return True
+        loads = (experiment.load, self.sizes.load or experiment.load)
+        think = [load.think_time if isinstance(load, ClosedLoad) else None for load in loads]
+        return experiment.request == (self.sizes.request or experiment.request) and think[0] == think[1]
+
+
+class _File(_Strict):
+    #: By the name of the experiment: a publication without its number, which is the file's name.
+    experiments: dict[str, dict[str, object]]
+
+
+def load(folder: Path = FOLDER) -> dict[str, Publication]:
+    """The publications by the name of the experiment that reproduces them, in the order of their numbers."""
+    publications = {}
+    for path in sorted(folder.glob("*.json")):
+        try:
+            file = _File.model_validate_json(path.read_bytes())
+            for name, fields in file.experiments.items():
+                publications[name] = Publication.model_validate({"number": path.stem, **fields})
+        except ValidationError as error:
+            wrong = error.errors()[0]
+            key = ".".join(str(part) for part in wrong["loc"])
+            raise BadInput(f"{path}: {key}: {wrong['msg']}", "fix the file") from error
+    return publications
+
+
+def of(experiment: Experiment, publications: Mapping[str, Publication]) -> Publication | None:
+    """What the experiment reproduces; None for one that compares a variant with itself."""
+    if any(variant.kind(name) != name for name in experiment.variants):
+        return None
+    return publications.get(experiment.name)

@@ -1,0 +1,65 @@
+"""The lab's sample application as a service: the one place in vtlab that knows its files, ports and endpoints."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from vtlab.errors import PrerequisiteMissing
+from vtlab.host.tools import SETUP, Tool
+from vtlab.model.service import Service
+
+NAME = "sample"
+JAR = Path("app", "target", "extracted", "app.jar")
+
+
+def service(repository: Path) -> Service:
+    """The sample application, as built in ``repository``."""
+    return Service(
+        name=NAME,
+        jar=str(JAR),
+        directory=str(repository.absolute()),
+        jvm_flags=jvm_flags(repository),
+        management_port=8081,
+        readiness="/actuator/health/readiness",
+        metrics="/actuator/prometheus",
+        meters=["jvm", "process", "cgroup", "tomcat"],
+        companions={
+            "database": {
+                "SPRING_DATASOURCE_URL": "{url}",
+                "SPRING_DATASOURCE_USERNAME": "{user}",
+                "SPRING_DATASOURCE_PASSWORD": "{password}",
+            },
+            "downstream": {"LAB_DOWNSTREAM_URL": "{url}"},
+        },
+    )
+
+
+def jvm_flags(repository: Path) -> list[str]:
+    """The flags of every JVM of it, without the heap, which is a limit of the experiment."""
+    lines = (repository / "app" / "jvm.options").read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def find(repository: Path) -> Tool:
+    """Its extracted jar and its version; PrerequisiteMissing where it is not built."""
+    jar = repository / JAR
+    if not jar.is_file():
+        raise PrerequisiteMissing(f"the app is not built: {jar} does not exist", SETUP)
+    pom = repository / "app" / "pom.xml"
+    text = pom.read_text(encoding="utf-8", errors="replace") if pom.is_file() else ""
+    version = re.search(
+        r"<artifactId>[\w-]+</artifactId>\s*<version>([^<$]+)</version>",
+        re.sub(r"(?s)<parent>.*?</parent>", "", text),
+    )
+    return Tool(jar, version[1].strip() if version else "unknown")
+
+
+def find_benchmark(repository: Path) -> str:
+    """The class path of its JMH benchmark, which is among its tests; PrerequisiteMissing where it is not built."""
+    target = repository / "app" / "target"
+    classes, libraries = target / "test-classes", target / "jmh.classpath"
+    if not libraries.is_file() or not (classes / "META-INF" / "BenchmarkList").is_file():
+        raise PrerequisiteMissing(f"the JMH benchmark is not built: {libraries} or {classes} lacks it", SETUP)
+    return os.pathsep.join([str(classes), str(target / "classes"), libraries.read_text(encoding="utf-8").strip()])

@@ -1,0 +1,45 @@
+"""What each phase found in flight in its server."""
+
+from __future__ import annotations
+
+from vtlab.model.records import K6Document, Trial
+from vtlab.targets.prometheus import Prometheus
+
+#: Milliseconds that a server may take to end a request once the client has its answer: two periods of a CPU quota.
+_ENDS_WITHIN = 200
+
+
+def fill_in_flight_before(document: K6Document, client: Prometheus, before: dict[str, Trial]) -> None:
+    """What each phase found in flight in its server: at the last scrape after the variant's phase before it.
+
+    Phases follow each other within a second or so, so there may be no such scrape. Then the client knows: it had
+    every answer, none of them a failure, so that the server has nothing left of it. After failures (a timeout's
+    request goes on in the server) it does not, and the value is None. What the other variant's server still works on
+    counts, too: it takes the machine's time. ``before`` holds the last phase of each variant that still runs, of the
+    block's earlier calls of k6 as well, and is kept up to date.
+    """
+    variants = {*before, *(trial.variant for trial in (*document.warmup, *document.single, *document.trials))}
+    for trial in (*document.warmup, *document.single, *document.trials):
+        last = before.get(trial.variant)
+        in_flight = client.in_flight(trial.variant, _ended(last), trial.begin)
+        if in_flight is None and last is not None and last.started == last.completed and not _unanswered(last):
+            in_flight = 0.0
+        for other in variants - {trial.variant}:
+            earlier = before.get(other)
+            left = client.in_flight(other, _ended(earlier), trial.begin)
+            if left is None and earlier and _unanswered(earlier):
+                in_flight = None
+            elif left is not None and in_flight is not None:
+                in_flight = max(in_flight, left)
+        trial.server["in_flight_before"] = in_flight
+        before[trial.variant] = trial
+
+
+def _unanswered(phase: Trial) -> bool:
+    """Whether the server may go on with requests of a phase that is over for its client."""
+    return any(phase.failed.values()) or phase.failed_outside > 0 or phase.given_up > 0
+
+
+def _ended(phase: Trial | None) -> int:
+    """From when on a scrape shows nothing of a phase but what goes on in the server; 0 without one."""
+    return phase.drained + _ENDS_WITHIN if phase else 0

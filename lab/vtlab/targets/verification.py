@@ -1,0 +1,87 @@
+"""Whether a variant that has started is under the limits, and on the threads, that the experiment says.
+
+The same rule for every target: what the target enforces, and what the variant tells of itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from vtlab.errors import PrerequisiteMissing
+from vtlab.host.cgroup import Limit
+from vtlab.model import units, variant
+from vtlab.model.experiment import Experiment
+from vtlab.model.service import Meters
+from vtlab.targets.prometheus import Prometheus
+
+#: A quota is rounded to microseconds per period, memory to pages; a chart may write 500m for 0.5.
+TOLERANCE = 0.01
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What a variant tells of itself; None, or ``unknown``, where it does not."""
+
+    #: Cores that its own control group allows.
+    cpu_limit: float | None
+    processors: float | None
+    #: The most threads that Tomcat's pool may have; -1 without a pool.
+    tomcat_threads: float | None
+    java: str
+    gc: str
+
+
+def read(client: Prometheus, name: str, at_ms: int) -> Figures:
+    """The figures of a variant at the time of a scrape."""
+    info = client.labels(name, "jvm_info{$server}", at_ms)
+    return Figures(
+        cpu_limit=client.measured(name, "max(cgroup_cpu_limit_cores{$server})", at_ms),
+        processors=client.measured(name, "max(system_cpu_count{$server})", at_ms),
+        tomcat_threads=client.measured(name, "max(tomcat_threads_config_max_threads{$server})", at_ms),
+        java=" ".join(filter(None, (info.get("version", "unknown"), info.get("vendor")))),
+        gc=client.labels(name, "jvm_gc_info{$server}", at_ms).get("name", "unknown"),
+    )
+
+
+def refuse_other_limits(
+    name: str,
+    experiment: Experiment,
+    meters: Collection[Meters],
+    figures: Figures,
+    fix: str,
+    enforced: Limit | None = None,
+) -> None:
+    """PrerequisiteMissing, with ``fix``, where the limits of the experiment do not hold for a variant.
+
+    ``enforced`` is what the variant's control group allows; None where vtlab cannot see that.
+    """
+    limits = experiment.limits
+    wrong = []
+    if enforced and not close(enforced.cpu, limits.cpu):
+        wrong.append(f"its control group allows {_cores(enforced.cpu)}")
+    if enforced and not close(enforced.memory, units.size(limits.memory)):
+        wrong.append(f"its control group allows {enforced.memory or 'unlimited'} bytes of memory, not {limits.memory}")
+    if "cgroup" in meters and not close(figures.cpu_limit, limits.cpu):
+        wrong.append(f"the JVM itself reads {_cores(figures.cpu_limit)}")
+    if "jvm" in meters and figures.processors != math.ceil(limits.cpu):
+        counted = "no" if figures.processors is None else f"{figures.processors:g}"
+        wrong.append(f"the JVM counts {counted} processors, not {math.ceil(limits.cpu)}")
+    if wrong:
+        raise PrerequisiteMissing(f"{name}: the CPU limit of {limits.cpu:g} does not hold: {'; '.join(wrong)}", fix)
+
+
+def refuse_other_threads(name: str, experiment: Experiment, meters: Collection[Meters], figures: Figures) -> None:
+    """BadInput where a variant does not run on its kind of threads, as far as the service tells."""
+    if "tomcat" in meters:
+        variant.refuse_other_threads(name, experiment.properties_of(name).threads, figures.tomcat_threads)
+
+
+def close(value: float | None, wanted: float) -> bool:
+    """Whether a limit is the wanted one."""
+    return value is not None and abs(value - wanted) <= TOLERANCE * wanted
+
+
+def _cores(value: float | None) -> str:
+    return "no limit" if value is None else f"{value:g} cores"
