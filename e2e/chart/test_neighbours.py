@@ -15,6 +15,8 @@ import yaml
 
 from e2e.chart.rendering import CHART, KUBERNETES, Json, Rendered, containers, env, helm
 from tests.support.versions import VERSIONS
+from vtlab import session
+from vtlab.services import sample
 from vtlab.targets.kubernetes import release
 
 Render = Callable[..., Rendered]
@@ -59,7 +61,8 @@ def test_every_variant_knows_the_downstream_service(render: Render) -> None:
 
 
 def test_vtlab_takes_what_variants_get_here_for_no_setting(render: Render) -> None:
-    assert given(render(*DATABASE, *DOWNSTREAM)).keys() == release.GIVEN
+    variables = release.companion_environment(sample.service(session.REPOSITORY))
+    assert given(render(*DATABASE, *DOWNSTREAM)).keys() == variables
 
 
 def test_the_database_is_made_with_the_account_that_the_variants_use(render: Render) -> None:

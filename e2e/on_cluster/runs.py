@@ -18,16 +18,18 @@ VTLAB = Path(sys.executable).parent / "vtlab"
 #: A 200 ms wait with few users: a short whole block.
 TINY = lab.REPOSITORY / "lab" / "tests" / "support" / "tiny.json"
 #: Seconds for which a line of vtlab's output is waited for, and for which its clean-up may take.
-PATIENCE, PARTING = 900.0, 300.0
+PATIENCE, PARTING = 1800.0, 300.0
+#: A machine that is busy otherwise costs blocks, not a test.
+MAX_REJECTED = 30
 
 
-def measure(experiment: str | Path, root: Path, blocks: int = 1, max_rejected: int = 8) -> list[str | Path]:
-    """The words after ``vtlab`` that measure an experiment here; a busy machine costs some blocks, too."""
+def measure(experiment: str | Path, root: Path, blocks: int = 1, max_rejected: int = MAX_REJECTED) -> list[str | Path]:
+    """The words after ``vtlab`` that measure an experiment here."""
     numbers = ["--blocks", str(blocks), "--max-rejected", str(max_rejected)]
     return ["run", experiment, "--target", "kubernetes", *numbers, "--results", root]
 
 
-def vtlab(*words: str | Path, timeout: float = 900, env: dict[str, str] | None = None) -> lab.CompletedProcess:
+def vtlab(*words: str | Path, timeout: float = PATIENCE, env: dict[str, str] | None = None) -> lab.CompletedProcess:
     """vtlab to its end, with any exit code; it never ends with a traceback."""
     done = lab.attempt(VTLAB, *words, timeout=timeout, env=env)
     assert "Traceback" not in done.stdout + done.stderr, done.stderr

@@ -14,9 +14,9 @@ from e2e.on_cluster import lab, pods
 pytestmark = pytest.mark.cluster_all
 
 USER = 10001
-#: What some variants and workloads alone need: Netty, MyBatis, HTTP clients, JMH and two database drivers.
+#: What some variants and workloads alone need: Netty, MyBatis, HTTP clients and two database drivers.
 EXTRA = re.compile(
-    r"app/(drivers/|lib/(netty-|reactor-|reactive-streams|spring-webflux|mybatis|spring-jdbc|HikariCP|http(client|core)5|jmh-|commons-math3))"
+    r"app/(drivers/|lib/(netty-|reactor-|reactive-streams|spring-webflux|mybatis|spring-jdbc|HikariCP|http(client|core)5))"
 )
 BUILD = re.compile(r"(^|/)(mvn|javac|\.m2|pom\.xml)$|^(src|trained)/|\w\.java$")
 CLASS_LOAD = "[class,load]"

@@ -264,7 +264,7 @@ def test_vtlab_measures_with_the_rights_of_the_charts_roles(limited: dict[str, s
     root = tmp_path / "results"
     before = {pod["metadata"]["uid"] for pod in lab.get("pods")["items"]}
     begun, begun_at = time.monotonic(), time.time()
-    done = runs.vtlab(*runs.measure(short, root), env=limited, timeout=1800)
+    done = runs.vtlab(*runs.measure(short, root), env=limited)
     assert done.returncode == 0, done.stdout + done.stderr
     results = runs.only(root)
     document = runs.verdict(results)
@@ -363,7 +363,7 @@ def test_publication_002_comes_out_and_is_explained(tmp_path: Path) -> None:
     two = ["platform-jdk21", "virtual-jdk21"]
     short = shortened("db-slow-query", tmp_path, users=20, rounds={"platform-jdk21": "2s"}, measure="30s", variants=two)
     begun = time.monotonic()
-    done = runs.vtlab(*runs.measure(short, tmp_path / "results"), timeout=1800)
+    done = runs.vtlab(*runs.measure(short, tmp_path / "results"))
     assert done.returncode == 0, done.stdout + done.stderr
     document = runs.verdict(runs.only(tmp_path / "results"))
     assert document["comparisons"][0]["ratio"] < 1

@@ -21,8 +21,9 @@ from vtlab.errors import BadInput, Interrupted, LabError
 from vtlab.model import experiment, normalised, units
 from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.planning import plan
+from vtlab.services import sample
 from vtlab.targets.kubernetes import doctor as kubernetes
-from vtlab.targets.kubernetes.cluster import Where
+from vtlab.targets.kubernetes.cluster import ReleaseRef
 from vtlab.targets.local import benchmark
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -66,10 +67,10 @@ def run(
     release: Release = "lab",
 ) -> None:
     """Measure experiments, here or in a cluster: both variants, block by block, then the verdict."""
-    where = _where(target, context, namespace, release)
-    if where and no_cpu_limit:
+    cluster = _cluster(target, context, namespace, release)
+    if cluster and no_cpu_limit:
         raise BadInput("--no-cpu-limit is for this machine", "in a cluster the chart sets the limit")
-    if where and prometheus_port is not None:
+    if cluster and prometheus_port is not None:
         raise BadInput("--prometheus-port is for this machine", "a cluster has its own: kubectl port-forward")
     if prometheus_port is not None:
         _refuse_no_port(prometheus_port)
@@ -79,7 +80,7 @@ def run(
     label = "+".join(dict.fromkeys(r.experiment.name for r in planned))
     options = replace(
         _options(blocks, seed, root, no_cpu_limit),
-        cluster=where,
+        cluster=cluster,
         asserts=demand or [],
         prometheus_port=prometheus_port,
         max_rejected=max_rejected,
@@ -181,12 +182,12 @@ def list_() -> None:
     for title in ("experiment", "load", "limit", "a block", "what it shows"):
         table.add_column(title, no_wrap=title in ("experiment", "limit"))
     for name in experiment.names(session.EXPERIMENTS):
-        found = experiment.load(name, session.EXPERIMENTS)
-        load = found.load
+        planned = experiment.load(name, session.EXPERIMENTS)
+        load = planned.load
         amount = f"{load.users} users" if isinstance(load, ClosedLoad) else f"{load.rate:g}/s"
-        seconds = session.block_seconds(session.REPOSITORY / normalised.FOLDER / f"{name}.json", found)
+        seconds = session.block_seconds(session.REPOSITORY / normalised.FOLDER / f"{name}.json", planned)
         length = "-" if seconds is None else f"{seconds:.0f} s"
-        table.add_row(name, amount, f"{found.limits.cpu:g} CPU", length, found.description)
+        table.add_row(name, amount, f"{planned.limits.cpu:g} CPU", length, planned.description)
     Console().print(table)
 
 
@@ -204,21 +205,24 @@ def doctor_(
     namespace: Namespace = "lab",
     release: Release = "lab",
 ) -> None:
-    """Show each prerequisite, found or missing, with the command that mends it."""
-    where = _where(target, context, namespace, release)
-    found = kubernetes.findings(where, _shipped()) if where else doctor.findings(root, session.REPOSITORY)
-    doctor.examine(found, console)
+    """Show each prerequisite, found or missing, with the command that fixes it."""
+    cluster = _cluster(target, context, namespace, release)
+    if cluster:
+        prerequisites = kubernetes.findings(cluster, sample.service(session.REPOSITORY), _shipped())
+    else:
+        prerequisites = doctor.findings(root, session.REPOSITORY)
+    doctor.examine(prerequisites, console)
 
 
 def _shipped() -> list[Experiment]:
     return [experiment.load(name, session.EXPERIMENTS) for name in experiment.names(session.EXPERIMENTS)]
 
 
-def _where(target: str, context: str | None, namespace: str, release: str) -> Where | None:
+def _cluster(target: str, context: str | None, namespace: str, release: str) -> ReleaseRef | None:
     """The cluster that is meant; None for this machine. BadInput for another target."""
     if target not in ("local", "kubernetes"):
         raise BadInput(f"--target {target}: no such target", "write local or kubernetes")
-    return Where(context, namespace, release) if target == "kubernetes" else None
+    return ReleaseRef(context, namespace, release) if target == "kubernetes" else None
 
 
 def _cpus(text: str) -> list[float]:
@@ -251,15 +255,15 @@ def _options(blocks: int, seed: int | None, root: Path, no_cpu_limit: bool) -> s
 
 def _interrupted(number: int, _: types.FrameType | None) -> None:
     # One is enough: further ones must not interrupt the clean-up.
-    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(each, signal.SIG_IGN)
+    for other in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(other, signal.SIG_IGN)
     raise Interrupted(f"stopped by {signal.Signals(number).name}")
 
 
 def main() -> None:
     """Entry point: ends with the exit code of the call; a signal interrupts it."""
-    for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, _interrupted)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupted)
     # Under nohup a closed terminal must not end the run.
     if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
         signal.signal(signal.SIGHUP, _interrupted)
@@ -276,8 +280,8 @@ def call(arguments: Sequence[str]) -> int:
     except typer.Abort:
         return 130
     except OSError as error:
-        place = f": {error.filename}" if error.filename else ""
-        return _fail(f"{error.strerror or error}{place}", "see that this is there, writable, and the disk not full", 3)
+        file = f": {error.filename}" if error.filename else ""
+        return _fail(f"{error.strerror or error}{file}", "see that this is there, writable, and the disk not full", 3)
     except Exception as error:
         if os.environ.get("VTLAB_DEBUG"):
             raise

@@ -60,7 +60,7 @@ def examine(prerequisites: Sequence[Finding], console: Console) -> None:
             console.print(f"{'':9}fix: {finding.fix}", highlight=False, markup=False)
     missing = [finding.name for finding in prerequisites if finding.fix and not finding.optional]
     if missing:
-        raise PrerequisiteMissing(f"missing: {', '.join(missing)}", "each fix stands above")
+        raise PrerequisiteMissing(f"missing: {', '.join(missing)}", "see each fix above")
 
 
 def asked(name: str, look: Callable[[], str]) -> Finding:
@@ -71,7 +71,7 @@ def asked(name: str, look: Callable[[], str]) -> Finding:
 
 
 def _needed(name: str, look: Callable[[], str], experiments: str) -> Finding:
-    """Of something that only some experiments need."""
+    """A prerequisite that only some experiments have."""
     finding = asked(name, look)
     state = f"{finding.state}; for the experiments {experiments}" if finding.fix else finding.state
     return replace(finding, state=state, optional=True)

@@ -1,4 +1,4 @@
-"""What can go wrong, with the exit code that the command then ends with (docs/operations.md)."""
+"""What can go wrong, with the exit code that the command then ends with (README.md)."""
 
 from __future__ import annotations
 
@@ -47,5 +47,5 @@ class Interrupted(LabError):
 class BlockFault(Exception):
     """Something broke in the middle of a block, which therefore does not count and is measured again.
 
-    No LabError: the command goes on with the next attempt.
+    Not a LabError: the command goes on with the next attempt.
     """

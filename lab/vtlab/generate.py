@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vtlab import claims, results
+from vtlab.analysis import checks
 from vtlab.catalogue import metrics, rules
 from vtlab.catalogue.dashboards import documents
 from vtlab.model import experiment, normalised, service
@@ -68,6 +69,7 @@ TABLE: Sequence[File | Folder] = (
     Folder(normalised.FOLDER, "*.json", _plans),
     File("lab/service.schema.json", service.schema),
     File("lab/verdict.schema.json", results.verdict_schema),
+    File("docs/validity-checks.md", checks.page),
     Folder("grafana-dashboards", "*.json", documents.files),
     File(claims.DOCUMENT, lambda: claims.document(REPOSITORY)),
     File("helm/files/jvm.json", _chart_flags),

@@ -69,12 +69,12 @@ def options(quick: bool, more: Sequence[str] = ()) -> list[str]:
 
 
 def read(file: Path) -> list[Score]:
-    """The scores in a file of JMH's. BadInput where it is none, or not of this benchmark."""
+    """The scores in a results file of JMH. BadInput if it is not one of this benchmark."""
     try:
         results = TypeAdapter(list[_Result]).validate_json(file.read_text(encoding="utf-8"))
         return [_score(result) for result in results]
     except (OSError, ValueError, KeyError) as error:
-        raise BadInput(f"{file}: no result of the benchmark: {error}", "run it again: make jmh") from error
+        raise BadInput(f"{file}: not a result of the benchmark: {error}", "run it again: make jmh") from error
 
 
 def _score(result: _Result) -> Score:

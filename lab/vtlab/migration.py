@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 from vtlab.model import earlier
-from vtlab.model.records import VERSION
+from vtlab.model.records import VERSION, MachineFigure
 
 Document = Mapping[str, Any]
 
@@ -46,7 +46,8 @@ def block(document: Document) -> Document:
 
 
 def _trial(document: Document) -> Document:
-    return {**document, "server": _renamed(document.get("server", {}), _SERVER)}
+    machine = {name: value for name, value in document.get("machine", {}).items() if name in get_args(MachineFigure)}
+    return {**document, "server": _renamed(document.get("server", {}), _SERVER), "machine": machine}
 
 
 def _renamed(document: Document, names: Mapping[str, str]) -> dict[str, Any]:

@@ -248,7 +248,7 @@ def _series(path: Path, warnings: list[str]) -> dict[tuple[int, int], BlockSerie
             document: Any = json.loads(text)
             samples[int(document["block"]), int(document["attempt"])] = document["samples"]
         except (ValueError, KeyError, TypeError) as error:
-            raise BadInput(f"{where}: no samples of a block", "restore it, or remove the file") from error
+            raise BadInput(f"{where}: not the samples of a block", "restore it, or remove the file") from error
     if end < len(data):
         warnings.append(f"{path}: the last block's samples are unfinished and left out of the charts")
     return samples
@@ -263,7 +263,7 @@ def _members_end(data: bytes) -> int:
 
 
 def _members(data: bytes, path: Path) -> Iterator[tuple[int, bytes]]:
-    """The complete gzip members, each with where it ends. BadInput for bytes that are none."""
+    """The complete gzip members, each with where it ends. BadInput for other bytes."""
     end = 0
     while end < len(data):
         member = zlib.decompressobj(wbits=31)

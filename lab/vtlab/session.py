@@ -30,8 +30,8 @@ from vtlab.report import write as write_report
 from vtlab.services import companions, process, sample
 from vtlab.targets import k6
 from vtlab.targets.kubernetes import release
-from vtlab.targets.kubernetes.cluster import Where
-from vtlab.targets.kubernetes.target import KubernetesTarget
+from vtlab.targets.kubernetes.cluster import ReleaseRef
+from vtlab.targets.kubernetes.target import kubernetes_target
 from vtlab.targets.local.prometheus_server import PrometheusServer
 from vtlab.targets.local.target import KEPT, local_target
 
@@ -48,7 +48,7 @@ class Options:
     root: Path
     no_cpu_limit: bool
     #: The cluster to measure in; None is this machine.
-    cluster: Where | None = None
+    cluster: ReleaseRef | None = None
     #: Assertions on the verdicts, as written.
     asserts: Sequence[str] = ()
     #: Where the Prometheus of a local run listens, which then keeps its data; None is anywhere.
@@ -65,11 +65,11 @@ def create_runs(planned: Sequence[plan.PlannedRun], options: Options, label: str
     demands = [asserts.parse(text) for text in options.asserts]
     asserts.refuse_unknown(demands, [run.experiment for run in planned])
     _refuse_other_systems()
-    cluster = options.cluster.named() if options.cluster else None
+    cluster = options.cluster.with_context() if options.cluster else None
     for run in planned if cluster else ():
         _refuse_other_services(run.experiment)
     publications = publication.load()
-    facts_of_runs = [release.facts(cluster, run.experiment) if cluster else _facts(run.experiment) for run in planned]
+    facts_of_runs = [_facts_in(cluster, run.experiment) if cluster else _facts(run.experiment) for run in planned]
     now = datetime.now(UTC)
     seed = options.seed if options.seed is not None else int(now.strftime("%Y%m%d"))
     folder = options.root / f"{now:%Y%m%dT%H%M%SZ}-{label}"
@@ -112,6 +112,10 @@ def _refuse_other_services(experiment: Experiment) -> None:
         )
 
 
+def _facts_in(cluster: ReleaseRef, experiment: Experiment) -> Facts:
+    return release.facts(cluster, services.of(experiment, REPOSITORY), experiment)
+
+
 def _facts(experiment: Experiment) -> Facts:
     """What this machine runs the experiment with; PrerequisiteMissing or BadInput where it cannot."""
     cores = os.cpu_count() or 1
@@ -129,7 +133,7 @@ def _facts(experiment: Experiment) -> Facts:
 
 
 def _versions(experiment: Experiment) -> dict[str, str]:
-    """Of everything that runs the experiment here; PrerequisiteMissing or BadInput where something cannot be had."""
+    """Of everything that runs the experiment here; PrerequisiteMissing or BadInput where something is unavailable."""
     return {
         "vtlab": __version__,
         **tools.versions(REPOSITORY),
@@ -193,7 +197,7 @@ def refuse_invalid(folder: Path, analyses: Sequence[Analysis]) -> None:
             raise InvalidRun(
                 f"{analysis.run.name}: {len(verdict.rejected)} blocks were rejected, {verdict.n} of "
                 f"{manifest.blocks} count",
-                f"the reasons stand in {folder / 'report.html'}",
+                f"the reasons are in {folder / 'report.html'}",
             )
 
 
@@ -220,7 +224,7 @@ def report(folder: Path, console: Console) -> list[Analysis]:
 
 def _target(folder: Path, root: Path, manifest: Manifest) -> AbstractContextManager[runner.Target]:
     if manifest.target == "kubernetes":
-        return KubernetesTarget(folder, root, Where.of(manifest.cluster), manifest.run_id)
+        return kubernetes_target(folder, root, REPOSITORY, ReleaseRef.from_manifest(manifest.cluster), manifest.run_id)
     return local_target(
         folder,
         root,
@@ -265,7 +269,7 @@ def _refuse_other_parts(run: Run) -> None:
     """BadInput when a run would go on with another JDK, k6, Prometheus, app or chart than it began with."""
     manifest = run.manifest
     if manifest.target == "kubernetes":
-        now = release.facts(Where.of(manifest.cluster), run.experiment).versions
+        now = _facts_in(ReleaseRef.from_manifest(manifest.cluster), run.experiment).versions
     else:
         now = _versions(run.experiment)
     changed = [

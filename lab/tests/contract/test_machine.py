@@ -25,7 +25,7 @@ class Compared(Sampler):
     """Asks the group for its own account of the CPU, too, just before and just after each sample."""
 
     def __init__(self, group: Cgroup, generator: int) -> None:
-        super().__init__(generator, os.getpid())
+        super().__init__(generator)
         self.group = group
         self.used: list[tuple[float, float]] = []
 
@@ -79,11 +79,10 @@ def test_a_squeezed_process_shows_its_throttling_and_its_delay() -> None:
     assert ended - begun - 0.03 <= used <= high - low + 0.03
     assert found["generator_throttled"] is not None
     assert found["generator_throttled"] > 0.5
-    assert found["generator_delay"] is not None
-    assert found["generator_delay"] > 0.05
+    assert found["generator_wait"] is not None
+    assert found["generator_wait"] > 0
     assert found["idle_cores"] is not None
     assert 0 <= found["idle_cores"] <= 1
-    assert found["prometheus_cpu"] is not None
     deltas = [sample.generator.delay for sample in sampler._samples if sample.generator]
     assert deltas == sorted(deltas), "threads come and go; the sum never goes down"
 
@@ -101,7 +100,7 @@ def _squeezed(samples: list[Sample], quota: float, slack: float) -> bool:
 
 def test_a_process_that_ends_while_sampled_is_no_error() -> None:
     """A load generator that ends while it is sampled is measured up to its end."""
-    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as short, Sampler(short.pid, None) as sampler:
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as short, Sampler(short.pid) as sampler:
         until(lambda: len(sampler._samples) >= 3)
         assert short.stdin is not None
         short.stdin.close()

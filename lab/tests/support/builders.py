@@ -178,7 +178,6 @@ def trial(
     machine: dict[str, float | None] = {
         "idle_cores": 0.41,
         "generator_cpu": 0.2,
-        "generator_delay": 0.9,
         "generator_wait": 0.00007,
         "generator_throttled": 0.0,
     }

@@ -122,7 +122,7 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 async def main() -> None:
     if ENV("STUB_REFUSES_TO_START"):
         sys.exit(ENV("STUB_REFUSES_TO_START"))
-    for port in {os.environ["SERVER_PORT"], os.environ["MANAGEMENT_SERVER_PORT"]}:
+    for port in {os.environ["SERVER_PORT"], ENV("MANAGEMENT_SERVER_PORT", os.environ["SERVER_PORT"])}:
         await asyncio.start_server(serve, os.environ["SERVER_ADDRESS"], int(port), backlog=1024)
     await asyncio.Event().wait()
 

@@ -1,4 +1,4 @@
-"""Planted bottlenecks: the real app under real load must be held back by what was planted, and by that name."""
+"""Planted bottlenecks: the real app under real load must be limited by what was planted, and by that name."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Lab:
         undisturbed(lambda attempt: self._measured(planned, number, attempt), judge, disturbances, attempts=3)
 
     def _shown(self, variant: str, block: Block) -> str | None:
-        """The constraint that the dashboards name."""
+        """The bottleneck that the dashboards name."""
         begin, end = block.warmup[0].begin, max(trial.drained for trial in block.trials) + 1000
         # The rules look a few seconds back.
         time.sleep(max(0.0, end / 1000 + units.seconds(rules.OFFSET) + 1 - time.time()))
@@ -175,7 +175,7 @@ def semaphore_service(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    run = RunFolder(tmp_path_factory.mktemp("constraints"), tiny())
+    run = RunFolder(tmp_path_factory.mktemp("bottlenecks"), tiny())
     with run.target() as target, contextlib.closing(Stalls()) as stalls:
         yield Lab(run, target, stalls)
 
@@ -198,7 +198,7 @@ def held_back_by(resource: str, capacity: float, then: str | None = None) -> Jud
         assert ("tomcat-threads" in bounds) == (m.variant == "platform")
         assert found.next is not None
         larger = [each for each in found.bounds if each.bound >= found.bottleneck.bound and each.resource != resource]
-        # What is held while it waits for the constraint only looks busy.
+        # What is held while it waits for the bottleneck only looks busy.
         larger = [each for each in larger if resource not in HOLDS.get(each.resource, ())]
         assert (found.next.resource, found.next.bound) == (larger[0].resource, larger[0].bound)
         planted = [each.resource for each in larger if each.resource != "cpu"]

@@ -62,7 +62,7 @@ def test_dashboards_and_verdict_name_the_same_bottleneck(measured: Measured, var
     explained = laws.explain(laws.measured([measured.block], measured.planned, variant))
     assert explained.bottleneck.resource == resource
     trial = measured.trial(variant)
-    (seen,) = measured.query(f'vtlab:constraint:ratio{{variant="{variant}"}}', trial.end - 1000)
+    (seen,) = measured.query(f'vtlab:bottleneck:ratio{{variant="{variant}"}}', trial.end - 1000)
     every = measured.query(f'vtlab:utilization:ratio{{variant="{variant}"}}', trial.end - 1000)
     assert seen["metric"]["resource"] == resource, (every, measured.block.single)
     # Of the CPU a cold JVM takes less and less: the last 15 s are not the whole window. Nor are they of what is sampled

@@ -37,7 +37,7 @@ def test_the_whole_interval_must_lie_on_the_demanded_side(
     "text", ["", "throughput >= 1", "throughput(virtual) > 1", "throughput(a/b) = 1", "throughput(a/b) > x"]
 )
 def test_another_form_is_bad_input(text: str) -> None:
-    with pytest.raises(BadInput, match="is no assertion"):
+    with pytest.raises(BadInput, match="is not an assertion"):
         asserts.parse(text)
 
 

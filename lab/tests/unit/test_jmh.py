@@ -73,7 +73,7 @@ def test_scores_stand_beside_what_was_published_and_the_law(tmp_path: Path) -> N
 )
 def test_what_is_no_result_is_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / jmh.FILE).write_text(content, encoding="utf-8")
-    with pytest.raises(BadInput, match="no result of the benchmark"):
+    with pytest.raises(BadInput, match="not a result of the benchmark"):
         jmh.read(tmp_path / jmh.FILE)
 
 

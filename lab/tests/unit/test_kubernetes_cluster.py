@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import base64
+import contextlib
+import hashlib
+import socket
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +18,9 @@ from urllib3.exceptions import MaxRetryError
 
 from vtlab.errors import BadInput, LabError, PrerequisiteMissing
 from vtlab.targets.kubernetes import cluster as api
-from vtlab.targets.kubernetes.cluster import Cluster, Where
+from vtlab.targets.kubernetes.cluster import Cluster, ReleaseRef
 
-WHERE = Where(None, "ns", "lab")
+RELEASE = ReleaseRef(None, "ns", "lab")
 
 KUBECONFIG = """
 apiVersion: v1
@@ -34,7 +39,7 @@ def real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Cluste
     path.write_text(KUBECONFIG, encoding="utf-8")
     monkeypatch.setenv("KUBECONFIG", str(path))
     monkeypatch.setattr("kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(path))
-    return lambda: Cluster(WHERE)
+    return lambda: Cluster(RELEASE)
 
 
 def played(answers: list[Any]) -> Callable[..., Any]:
@@ -90,20 +95,72 @@ def test_a_refusal_names_the_right(
 
 
 def test_the_current_context_is_recorded_by_its_name(real: Callable[[], Cluster]) -> None:
-    assert WHERE.named() == Where("here", "ns", "lab")
-    assert Where("there", "ns", "lab").named().context == "there"
-    assert Where.of(WHERE.named().document()) == WHERE.named()
-    assert WHERE.named().helm_upgrade("--set a=b") == (
+    assert RELEASE.with_context() == ReleaseRef("here", "ns", "lab")
+    assert ReleaseRef("there", "ns", "lab").with_context().context == "there"
+    assert ReleaseRef.from_manifest(RELEASE.with_context().document()) == RELEASE.with_context()
+    assert RELEASE.with_context().helm_upgrade("--set a=b") == (
         "helm upgrade lab helm --kube-context here -n ns --reset-then-reuse-values --set a=b"
     )
 
 
 def test_an_unknown_context_is_bad_input(real: Callable[[], Cluster]) -> None:
     with pytest.raises(BadInput, match="context 'nowhere'"):
-        Cluster(Where("nowhere", "ns", "lab"))
+        Cluster(ReleaseRef("nowhere", "ns", "lab"))
 
 
 def test_no_kubeconfig_at_all_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "none"))
     with pytest.raises(PrerequisiteMissing, match="no cluster is configured"):
-        Cluster(WHERE)
+        Cluster(RELEASE)
+
+
+@contextlib.contextmanager
+def upgrading(status: str) -> Iterator[tuple[int, list[str]]]:
+    """A server that answers one request for a websocket; its port, and the lines of the request."""
+    lines: list[str] = []
+
+    def serve() -> None:
+        connection, _ = listening.accept()
+        with connection:
+            lines.extend(connection.recv(65_536).decode().split("\r\n"))
+            key = next(line.split(": ")[1] for line in lines if line.startswith("Sec-WebSocket-Key"))
+            accept = base64.b64encode(hashlib.sha1(f"{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11".encode()).digest())
+            head = f"HTTP/1.1 {status}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nContent-Length: 0\r\n"
+            head += "Sec-WebSocket-Protocol: v4.channel.k8s.io\r\n"
+            connection.sendall(f"{head}Sec-WebSocket-Accept: {accept.decode()}\r\n\r\n".encode() + b"\x82\x02\x00a")
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield listening.getsockname()[1], lines
+        thread.join(10)
+
+
+def at(port: int, real: Callable[[], Cluster], tmp_path: Path) -> Cluster:
+    path = tmp_path / "kubeconfig"
+    path.write_text(KUBECONFIG.replace("127.0.0.1:9", f"127.0.0.1:{port}"), encoding="utf-8")
+    return real()
+
+
+def test_a_port_of_a_pod_is_a_websocket(real: Callable[[], Cluster], tmp_path: Path) -> None:
+    with upgrading("101 Switching Protocols") as (port, lines):
+        opened = at(port, real, tmp_path).open_port("p-0", "m", 9090)
+        assert opened.recv_data() == (2, b"\x00a")
+        opened.shutdown()  # type: ignore[no-untyped-call]
+    assert lines[0] == "GET /api/v1/namespaces/m/pods/p-0/portforward?ports=9090 HTTP/1.1"
+    assert "authorization: Bearer abc" in lines
+    assert "Sec-WebSocket-Protocol: v4.channel.k8s.io" in lines
+
+
+def test_a_refused_websocket_names_the_right(real: Callable[[], Cluster], tmp_path: Path) -> None:
+    said = "does not let you get and create pods/portforward in namespace m"
+    with upgrading("403 Forbidden") as (port, _), pytest.raises(PrerequisiteMissing, match=said) as caught:
+        at(port, real, tmp_path).open_port("p-0", "m", 9090)
+    assert "vtlab doctor --target kubernetes" in caught.value.fix
+
+
+def test_a_websocket_that_fails_for_now_may_be_tried_again(real: Callable[[], Cluster], tmp_path: Path) -> None:
+    with upgrading("502 Bad Gateway") as (port, _), pytest.raises(ConnectionError, match="status 502"):
+        at(port, real, tmp_path).open_port("p-0", "m", 9090)
+    with pytest.raises(OSError, match="refused"):
+        real().open_port("p-0", "m", 9090)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.test_kubernetes_target import WHERE, FakeCluster
+from tests.unit.test_kubernetes_target import RELEASE, SERVICE, FakeCluster
 from vtlab import session
 from vtlab.doctor import Finding
 from vtlab.model.experiment import load
-from vtlab.targets.kubernetes import doctor, forward
+from vtlab.targets.kubernetes import doctor
 from vtlab.targets.kubernetes.cluster import MONITORING_RIGHTS, RIGHTS, Right
 
 #: The last wants another CPU limit than the release has.
@@ -30,13 +30,12 @@ class Allowing(FakeCluster):
 
 def findings(monkeypatch: pytest.MonkeyPatch, refused: set[tuple[Right, str]]) -> dict[str, Finding]:
     monkeypatch.setattr(doctor, "Cluster", lambda _: Allowing(refused))
-    monkeypatch.setattr(forward, "kubectl", lambda: "/bin/kubectl")
-    return {each.name: each for each in doctor.findings(WHERE, EXPERIMENTS)}
+    return {each.name: each for each in doctor.findings(RELEASE, SERVICE, EXPERIMENTS)}
 
 
 def test_nothing_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     found = findings(monkeypatch, set())
-    assert list(found) == ["kubectl", "cluster", "rights", "the lab", "experiments", "Prometheus (p:9090)"]
+    assert list(found) == ["cluster", "rights", "the lab", "experiments", "Prometheus (p:9090)"]
     assert [each.name for each in found.values() if each.fix] == []
     assert found["experiments"].state == (
         "the release is set up for blocking, cpu; for any other vtlab run says what to set"
@@ -61,6 +60,6 @@ def test_every_missing_right_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_prometheus_cannot_be_told_without_the_cron_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     found = findings(monkeypatch, {(Right("list", "batch/cronjobs"), "ns")})
-    assert list(found) == ["kubectl", "cluster", "rights", "the lab", "Prometheus"]
+    assert list(found) == ["cluster", "rights", "the lab", "Prometheus"]
     assert "cannot be told without the right to list batch/cronjobs" in found["Prometheus"].state
     assert "Role lab-runner " in found["Prometheus"].fix

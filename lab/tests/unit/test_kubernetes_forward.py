@@ -1,102 +1,166 @@
-"""The way to Prometheus, through programs that stand in for kubectl."""
+"""The way to Prometheus, through pods that the tests play."""
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
+import websocket
 
+from tests.unit.test_kubernetes_pods import pod
 from vtlab.errors import BlockFault, PrerequisiteMissing
-from vtlab.host.processes import Ledger
 from vtlab.targets.kubernetes import forward
-from vtlab.targets.kubernetes.cluster import Where
+from vtlab.targets.kubernetes.cluster import NotFound
 from vtlab.targets.kubernetes.forward import Forward
 
-FORBIDDEN = 'Error from server (Forbidden): services "p" is forbidden: User "jane" cannot get resource "services"'
-#: Says its arguments, then answers 200 at the local port.
-SERVES = """
-import http.server, sys
+Json = dict[str, Any]
+READY = {"type": "Ready", "status": "True"}
+BINARY, CLOSE = websocket.ABNF.OPCODE_BINARY, websocket.ABNF.OPCODE_CLOSE
+#: The first message of each channel names the port.
+NAMED = [(BINARY, b"\x00\x82\x23"), (BINARY, b"\x01\x82\x23")]
 
-class Answer(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.send_response(200)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
 
-    def log_message(self, *_):
+def answer(status: int, text: bytes = b"") -> list[tuple[int, bytes]]:
+    """In two messages."""
+    head = b"HTTP/1.1 %d Said\r\nContent-Length: %d\r\n\r\n" % (status, len(text))
+    return [(BINARY, b"\x00" + head), *([(BINARY, b"\x00" + text)] if text else [])]
+
+
+class Connection:
+    """A websocket to a pod's port: its messages, one after another."""
+
+    sock = None
+
+    def __init__(self, *messages: tuple[int, bytes] | Exception) -> None:
+        self.messages = list(messages)
+        self.sent = b""
+        self.open = True
+
+    def settimeout(self, _: float | None) -> None:
         pass
 
-print(*sys.argv[1:], flush=True)
-http.server.HTTPServer(("127.0.0.1", int(sys.argv[-1].partition(":")[0])), Answer).serve_forever()
-"""
-Start = Callable[[str], Forward]
+    def send_binary(self, data: bytes) -> None:
+        assert data[0] == 0, "on the channel of data"
+        self.sent += data[1:]
+
+    def recv_data(self) -> tuple[int, bytes]:
+        message = self.messages.pop(0) if self.messages else (CLOSE, b"")
+        if isinstance(message, Exception):
+            raise message
+        return message
+
+    def shutdown(self) -> None:
+        self.open = False
 
 
-@pytest.fixture
-def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
-    """A Forward whose kubectl is that program in Python."""
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    made: list[Forward] = []
+class Pods:
+    """A cluster with pods behind the Service ``p`` in namespace ``m``, and what happens at each connection."""
 
-    def given(program: str) -> Forward:
-        path = tmp_path / "kubectl"
-        path.write_text(f"#!{sys.executable}\n{program}", encoding="utf-8")
-        path.chmod(0o755)
-        made.append(Forward(Where("here", "ns", "lab"), "http://p.m:9090/api/v1/write", ledger, tmp_path / "log"))
-        return made[-1]
+    def __init__(self, *connections: Connection | Exception) -> None:
+        self.connections = list(connections)
+        self.pods_of_service = [named("p-1"), named("p-0"), named("p-00", ready=False)]
+        self.opened: list[tuple[str, str, int]] = []
 
-    with Ledger(tmp_path) as ledger:
-        yield given
-        for each in made:
-            each.close()
+    def service(self, name: str, namespace: str) -> Json:
+        assert (name, namespace) == ("p", "m")
+        return {"spec": {"selector": {"app": "p"}, "ports": [{"port": 80, "targetPort": "web"}]}}
 
+    def pods(self, selector: str, namespace: str) -> list[Json]:
+        assert (selector, namespace) == ("app=p", "m")
+        return self.pods_of_service
 
-def ask(way: Forward) -> int:
-    with httpx.Client(transport=way, trust_env=False) as client:
-        return client.get(f"{way.url}/ready").status_code
-
-
-def test_a_missing_right_is_said_at_once(start: Start, tmp_path: Path) -> None:
-    begun = time.monotonic()
-    with pytest.raises(PrerequisiteMissing, match=r"service p in namespace m\).*\(Forbidden\): services") as caught:
-        ask(start(f"import sys\nsys.exit({FORBIDDEN!r})"))
-    assert time.monotonic() - begun < 10, "not tried again until its patience ends"
-    assert "vtlab doctor --target kubernetes" in caught.value.fix
-    assert (tmp_path / "log").read_text(encoding="utf-8").count("Forbidden") == 1
+    def open_port(self, name: str, namespace: str, port: int) -> Connection:
+        self.opened.append((name, namespace, port))
+        connection = self.connections.pop(0)
+        if isinstance(connection, Exception):
+            raise connection
+        return connection
 
 
-def test_another_failure_is_a_fault_even_after_a_missing_right(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(PrerequisiteMissing):
-        ask(start(f"import sys\nsys.exit({FORBIDDEN!r})"))
-    monkeypatch.setattr(forward, "PATIENCE", 0.1)
-    with pytest.raises(BlockFault, match=r"does not answer: .*no route"):
-        ask(start("import sys\nsys.exit('no route')"))
+def named(name: str, ready: bool = True) -> Json:
+    containers = [{"ports": [{"name": "web", "containerPort": 9090}]}]
+    return pod(conditions=[READY] if ready else []) | {
+        "metadata": {"name": name},
+        "spec": {"containers": containers},
+    }
 
 
-def test_a_kubectl_that_was_killed_is_started_again_by_the_next_request(start: Start, tmp_path: Path) -> None:
-    way = start(SERVES)
-    client = httpx.Client(transport=way, trust_env=False)
-    assert client.get(f"{way.url}/ready").status_code == 200
-    first = way._process
-    assert first is not None
-    os.kill(first.pid, signal.SIGKILL)
-    end = time.monotonic() + 10
-    while first.exit_description() is None and time.monotonic() < end:
-        time.sleep(0.01)
-    assert client.get(f"{way.url}/ready").status_code == 200
-    assert way._process is not None
-    assert way._process.pid != first.pid
-    port = httpx.URL(way.url).port
-    calls = (tmp_path / "log").read_text(encoding="utf-8").splitlines()
-    assert calls == [f"--context here -n m port-forward svc/p {port}:9090"] * 2
-    client.close()
-    assert way._process.exit_description() is not None, "kubectl ends with it"
+@pytest.fixture(autouse=True)
+def no_sleep(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.sleep", lambda _: None)
+
+
+def client(cluster: Pods) -> httpx.Client:
+    way = Forward(cluster, "http://p.m:80/api/v1/write")  # type: ignore[arg-type]
+    return httpx.Client(base_url=way.url, transport=way, trust_env=False)
+
+
+def test_a_request_goes_to_the_ports_target_in_the_first_ready_pod() -> None:
+    connection = Connection(*NAMED, *answer(200, b"yes"))
+    cluster = Pods(connection)
+    with client(cluster) as asking:
+        assert asking.post("/api", data={"query": "up"}).text == "yes"
+    assert cluster.opened == [("p-0", "m", 9090)]
+    assert connection.sent.startswith(b"POST /api HTTP/1.1\r\n")
+    assert connection.sent.endswith(b"\r\n\r\nquery=up")
+    assert not connection.open
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        Connection(),
+        Connection(*NAMED, websocket.WebSocketConnectionClosedException("gone")),
+        Connection(*NAMED, (BINARY, b"\x01the pod is gone")),
+        Connection(*NAMED, websocket.WebSocketTimeoutException("nothing came")),
+        Connection(*NAMED, *answer(503)),
+        ConnectionError("status 500 of the API server"),
+        NotFound("the pod"),
+    ],
+)
+def test_a_broken_way_is_mended_by_another_connection(broken: Connection | Exception) -> None:
+    cluster = Pods(broken, Connection(*NAMED, *answer(200, b"yes")))
+    with client(cluster) as asking:
+        assert asking.get("/").text == "yes"
+    assert len(cluster.opened) == 2
+    assert not isinstance(broken, Connection) or not broken.open
+
+
+def test_a_missing_right_is_said_at_once() -> None:
+    begin = time.monotonic()
+    cluster = Pods(PrerequisiteMissing("the cluster does not let you"))
+    with client(cluster) as asking, pytest.raises(PrerequisiteMissing, match="does not let you"):
+        asking.get("/")
+    assert time.monotonic() - begin < 10, "not tried again until the patience ends"
+    assert len(cluster.opened) == 1
+
+
+def test_a_prometheus_that_stays_away_is_a_fault_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forward, "PATIENCE", 0.0)
+    away = r"Prometheus \(service p in namespace m\) does not answer: "
+    cluster = Pods(Connection(*NAMED, (BINARY, b"\x01no such port")))
+    with client(cluster) as asking, pytest.raises(BlockFault, match=away + "no such port"):
+        asking.get("/")
+    cluster = Pods()
+    cluster.pods_of_service = [named("p-0", ready=False)]
+    with client(cluster) as asking, pytest.raises(BlockFault, match=away + "the Service has no pod that is ready"):
+        asking.get("/")
+    assert cluster.opened == []
+
+
+@pytest.mark.parametrize(
+    ("ports", "port"),
+    [
+        ([{"port": 80, "targetPort": "web"}], 9090),
+        ([{"port": 80, "targetPort": 8000}], 8000),
+        ([{"port": 80}], 80),
+        ([{"port": 81, "targetPort": "web"}], 80),
+    ],
+)
+def test_the_port_behind_a_port_of_a_service(ports: list[Json], port: int) -> None:
+    assert forward.target_port({"spec": {"ports": ports}}, 80, named("p-0")) == port
 
 
 @pytest.mark.parametrize("url", ["", "http://prometheus:9090/api/v1/write", "http://10.0.0.1/write"])

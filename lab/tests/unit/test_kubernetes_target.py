@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import os
 from pathlib import Path
@@ -14,10 +15,13 @@ from vtlab import session
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.host import processes
 from vtlab.model.experiment import Properties, load
-from vtlab.targets.kubernetes import forward, job, release, target
-from vtlab.targets.kubernetes.cluster import NotFound, Where
+from vtlab.services import sample
+from vtlab.targets.kubernetes import job, release, target, watch
+from vtlab.targets.kubernetes.cluster import NotFound, ReleaseRef
+from vtlab.targets.prometheus import Prometheus
 
-WHERE = Where(None, "ns", "lab")
+RELEASE = ReleaseRef(None, "ns", "lab")
+SERVICE = sample.service(session.REPOSITORY)
 BLOCKING = load("blocking", session.EXPERIMENTS)
 
 
@@ -39,7 +43,7 @@ class FakeCluster:
     """The API's answers, from memory."""
 
     def __init__(self) -> None:
-        self.where = WHERE
+        self.release = RELEASE
         self.patience = 60.0
         self.deployments = {"lab-platform": deployment("false"), "lab-virtual": deployment("true")}
         k6 = copy.deepcopy(CRON_JOB)
@@ -51,7 +55,7 @@ class FakeCluster:
         self.done: list[str] = []
         self.found_pods: list[dict[str, Any]] = []
 
-    def pods(self, _: str) -> list[dict[str, Any]]:
+    def pods(self, _: str, namespace: str | None = None) -> list[dict[str, Any]]:
         return self.found_pods
 
     def deployment(self, name: str) -> dict[str, Any]:
@@ -97,7 +101,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
 
 
 def test_facts_are_the_releases(cluster: FakeCluster) -> None:
-    found = release.facts(WHERE, BLOCKING)
+    found = release.facts(RELEASE, SERVICE, BLOCKING)
     assert found.versions["app"] == "virtual-threads-lab:1"
     assert found.versions["k6"] == "k6:1"
     assert found.versions["chart"] == "virtual-threads-lab-0.1.0"
@@ -122,7 +126,7 @@ def test_a_deployment_that_is_not_what_the_experiment_says_is_refused(
 ) -> None:
     cluster.deployments["lab-virtual"] = changed
     with pytest.raises(BadInput) as caught:
-        release.facts(WHERE, BLOCKING)
+        release.facts(RELEASE, SERVICE, BLOCKING)
     assert said in caught.value.message
     assert f"--set-string {fix}" in caught.value.fix
 
@@ -135,13 +139,13 @@ def test_no_limit_and_another_heap_are_refused_too(cluster: FakeCluster) -> None
     with pytest.raises(
         BadInput, match=r"CPU limit is absent.*memory limit is absent.*heap is not -Xmx384m.*2 replicas"
     ):
-        release.facts(WHERE, BLOCKING)
+        release.facts(RELEASE, SERVICE, BLOCKING)
 
 
 def test_a_setting_of_the_experiment_must_be_in_the_deployment(cluster: FakeCluster) -> None:
     wanted = BLOCKING.model_copy(update={"settings": {"SERVER_TOMCAT_THREADS_MAX": "50"}})
     with pytest.raises(BadInput, match="SERVER_TOMCAT_THREADS_MAX is absent, not 50") as caught:
-        release.facts(WHERE, wanted)
+        release.facts(RELEASE, SERVICE, wanted)
     assert "settings.SERVER_TOMCAT_THREADS_MAX=50" in caught.value.fix
 
 
@@ -151,7 +155,7 @@ def test_an_environment_that_the_experiment_does_not_have_is_refused(cluster: Fa
             {"name": "SERVER_TOMCAT_THREADS_MAX", "value": "9"}
         )
     with pytest.raises(BadInput, match="sets SERVER_TOMCAT_THREADS_MAX=9, which the experiment does not") as caught:
-        release.facts(WHERE, BLOCKING)
+        release.facts(RELEASE, SERVICE, BLOCKING)
     # With --reuse-values Helm keeps what null should remove, and the chart refuses a null where there is nothing.
     assert "--reset-then-reuse-values --set settings.SERVER_TOMCAT_THREADS_MAX=null" in caught.value.fix
     assert "--set variants.platform.env.SERVER_TOMCAT_THREADS_MAX=null in its place" in caught.value.fix
@@ -175,11 +179,11 @@ BESIDE = {
 def test_what_the_chart_gives_for_the_services_beside_is_no_setting(cluster: FakeCluster) -> None:
     for name in ("platform", "virtual"):
         give(cluster, name, **BESIDE)
-    assert release.facts(WHERE, BLOCKING).jvm_flags == ["-XX:+UseSerialGC", "-Xms384m", "-Xmx384m"]
+    assert release.facts(RELEASE, SERVICE, BLOCKING).jvm_flags == ["-XX:+UseSerialGC", "-Xms384m", "-Xmx384m"]
 
     give(cluster, "virtual", SPRING_DATASOURCE_HIKARI_MAXIMUM_POOL_SIZE="50")
     with pytest.raises(BadInput, match="sets SPRING_DATASOURCE_HIKARI_MAXIMUM_POOL_SIZE=50, which the exp") as caught:
-        release.facts(WHERE, BLOCKING)
+        release.facts(RELEASE, SERVICE, BLOCKING)
     assert "SPRING_DATASOURCE_URL" not in caught.value.message + caught.value.fix
 
 
@@ -187,7 +191,7 @@ def test_variants_beside_different_services_are_refused(cluster: FakeCluster) ->
     give(cluster, "platform", **BESIDE)
     give(cluster, "virtual", **{**BESIDE, "LAB_DOWNSTREAM_URL": "http://faster:8080"})
     with pytest.raises(BadInput, match="more than their threads: LAB_DOWNSTREAM_URL is http://lab-downstream:8080 and"):
-        release.facts(WHERE, BLOCKING)
+        release.facts(RELEASE, SERVICE, BLOCKING)
 
 
 @pytest.mark.parametrize("other", ["image", "flags"])
@@ -198,39 +202,38 @@ def test_variants_that_differ_in_more_than_their_threads_are_refused(cluster: Fa
     else:
         container["env"][1]["value"] += " -XX:+UseG1GC"
     with pytest.raises(BadInput, match="platform and virtual differ in more than their threads"):
-        release.facts(WHERE, BLOCKING)
+        release.facts(RELEASE, SERVICE, BLOCKING)
 
 
 def test_a_lab_that_is_not_installed_is_said(cluster: FakeCluster) -> None:
     del cluster.deployments["lab-virtual"]
     with pytest.raises(PrerequisiteMissing, match="no Deployment lab-virtual in namespace ns"):
-        release.facts(WHERE, BLOCKING)
+        release.facts(RELEASE, SERVICE, BLOCKING)
     cluster.deployments["lab-virtual"] = deployment("true")
     cluster.cron = []
     with pytest.raises(PrerequisiteMissing, match="no CronJob of k6"):
-        release.facts(WHERE, BLOCKING)
+        release.facts(RELEASE, SERVICE, BLOCKING)
 
 
 def test_an_experiment_that_needs_what_is_off_is_refused(cluster: FakeCluster) -> None:
     needy = BLOCKING.model_copy(update={"name": "needy", "needs": ["database"]})
     with pytest.raises(PrerequisiteMissing, match="needy needs database, which the release lab does not") as caught:
-        release.facts(WHERE, needy)
+        release.facts(RELEASE, SERVICE, needy)
     assert "--set database.enabled=true" in caught.value.fix
     for name in ("platform", "virtual"):
         give(cluster, name, **BESIDE)
-    assert release.facts(WHERE, needy).versions["k6"] == "k6:1", "by the CronJob of another experiment"
+    assert release.facts(RELEASE, SERVICE, needy).versions["k6"] == "k6:1", "by the CronJob of another experiment"
 
 
-def test_a_variant_on_another_jdk_than_the_experiments_is_refused(tmp_path: Path) -> None:
+def test_a_variant_on_another_jdk_than_the_experiments_is_refused() -> None:
     made_by_java = BLOCKING.model_copy(
         update={"properties": {"virtual": Properties.model_validate({"threads": "virtual", "java": 21})}}
     )
-    running = target.KubernetesTarget(tmp_path, tmp_path, WHERE, "run")
     for version in ("21.0.8", "21+35", "21"):
-        running._refuse_other_java(made_by_java, "virtual", version)
-    running._refuse_other_java(made_by_java, "platform", "25.0.1")
+        target.refuse_other_java(RELEASE, made_by_java, "virtual", version)
+    target.refuse_other_java(RELEASE, made_by_java, "platform", "25.0.1")
     with pytest.raises(BadInput, match=r"virtual: it runs on Java 25\.0\.1, the experiment says 21") as caught:
-        running._refuse_other_java(made_by_java, "virtual", "25.0.1")
+        target.refuse_other_java(RELEASE, made_by_java, "virtual", "25.0.1")
     assert "variants.virtual.image.tag=" in caught.value.fix
 
 
@@ -245,14 +248,12 @@ class Pressed:
         return self.found
 
 
-def test_a_node_under_pressure_rejects_the_block(tmp_path: Path) -> None:
-    running = target.KubernetesTarget(tmp_path, tmp_path, WHERE, "run")
-    running._nodes = {"a", "b"}
+def test_a_node_under_pressure_rejects_the_block() -> None:
     for found in (None, 0.0):
-        running._refuse_pressure(Pressed(found), 1000, 9000)  # type: ignore[arg-type]
+        target.refuse_pressure(Pressed(found), {"a", "b"}, 1000, 9000)  # type: ignore[arg-type]
     pressed = Pressed(1.0)
     with pytest.raises(BlockFault, match=r"the node a\|b was under pressure"):
-        running._refuse_pressure(pressed, 1000, 9000)  # type: ignore[arg-type]
+        target.refuse_pressure(pressed, {"a", "b"}, 1000, 9000)  # type: ignore[arg-type]
     assert 'node=~"a|b"' in pressed.asked
     assert pressed.asked.endswith("[8s])) at 9000")
 
@@ -267,49 +268,49 @@ class Scraping:
         return self.interval
 
 
-def test_a_variant_that_is_scraped_too_rarely_is_refused(tmp_path: Path) -> None:
-    running = target.KubernetesTarget(tmp_path, tmp_path, WHERE, "run")
+def test_a_variant_that_is_scraped_too_rarely_is_refused() -> None:
     for known in ("1s", "500ms", None, "of no known form"):
-        running._refuse_rare_scrapes(Scraping(known), "virtual")  # type: ignore[arg-type]
+        target.refuse_rare_scrapes(Scraping(known), RELEASE, "virtual")  # type: ignore[arg-type]
     for rare in ("5s", "1s1ms", "1m"):
         with pytest.raises(PrerequisiteMissing, match=f"virtual: Prometheus scrapes it every {rare}, vtlab") as caught:
-            running._refuse_rare_scrapes(Scraping(rare), "virtual")  # type: ignore[arg-type]
+            target.refuse_rare_scrapes(Scraping(rare), RELEASE, "virtual")  # type: ignore[arg-type]
         assert "--set monitoring.interval=1s; the operator takes" in caught.value.fix
 
 
-def test_a_prometheus_that_was_away_is_asked_for_its_version_again(
+def test_the_version_of_prometheus_is_asked_for_in_every_block(
     cluster: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = [BlockFault("away"), PrerequisiteMissing("too old")]
-    made: list[Any] = []
 
-    class Away:
-        def __init__(self, url: str, transport: object) -> None:
-            self.closed = False
-            made.append(self)
+    def refuse_old(_: Prometheus) -> None:
+        raise answers.pop(0)
 
-        def refuse_old(self) -> None:
-            raise answers.pop(0)
-
-        def close(self) -> None:
-            self.closed = True
-
-    monkeypatch.setattr(target, "Prometheus", Away)
-    monkeypatch.setattr(forward, "kubectl", lambda: "kubectl")
-    with target.KubernetesTarget(tmp_path, tmp_path, WHERE, "run") as running:
+    monkeypatch.setattr(Prometheus, "refuse_old", refuse_old)
+    monkeypatch.setattr(watch, "wait_for_pods", lambda *_: {})
+    monkeypatch.setattr(cluster, "annotate_pods", lambda *_: None)
+    with measuring(tmp_path) as running:
         with pytest.raises(BlockFault, match="away"):
-            running._prometheus(BLOCKING)
+            running.start(BLOCKING, 1, 1)
         with pytest.raises(PrerequisiteMissing, match="too old"):
-            running._prometheus(BLOCKING)
-        assert [each.closed for each in made] == [True, True]
+            running.start(BLOCKING, 1, 2)
+
+
+def test_a_release_that_names_no_prometheus_is_refused(cluster: FakeCluster, tmp_path: Path) -> None:
+    cluster.cron = []
+    with pytest.raises(PrerequisiteMissing, match="names no Service"):
+        enter(tmp_path)
 
 
 def owned(name: str, owner: str, **status: int) -> dict[str, Any]:
     return {"metadata": {"name": name, "labels": {"vtlab/owner": owner}}, "status": status}
 
 
+def measuring(folder: Path) -> contextlib.AbstractContextManager[target.KubernetesTarget]:
+    return target.kubernetes_target(folder, folder, session.REPOSITORY, RELEASE, "run")
+
+
 def enter(folder: Path) -> None:
-    with target.KubernetesTarget(folder, folder, WHERE, "run"):
+    with measuring(folder):
         pass
 
 
@@ -359,10 +360,10 @@ def test_what_another_vtlab_may_still_need_is_refused_and_nothing_deleted(
 def test_the_config_map_is_there_before_the_pods_are_replaced_and_gone_at_the_end(
     cluster: FakeCluster, tmp_path: Path
 ) -> None:
-    with target.KubernetesTarget(tmp_path, tmp_path, WHERE, "run") as running:
+    with measuring(tmp_path) as running:
         for attempt in (1, 2):
             with pytest.raises(BlockFault, match="no further"):
                 running.start(BLOCKING, 1, attempt)
-    name = running._name
+    name = running.objects.name
     assert cluster.done == [f"create {name}", "replace lab-platform", "replace lab-platform"]
     assert cluster.deleted == [f"configmap {name}"]

@@ -62,12 +62,12 @@ def of_job(found: Json) -> Json:
 
 
 def fresh(cluster: FakeCluster) -> dict[str, Json]:
-    return watch.fresh(cluster, VARIANTS, "vtlab/block", "1")  # type: ignore[arg-type]
+    return watch.wait_for_pods(cluster, VARIANTS, "vtlab/block", "1")  # type: ignore[arg-type]
 
 
 def ended(cluster: FakeCluster) -> Json:
     loaded = dict(zip(VARIANTS, cluster.found_pods, strict=False))
-    return watch.ended(cluster, JOB, "lab-vtlab-run-a1b2-", loaded)  # type: ignore[arg-type]
+    return watch.wait_for_job(cluster, JOB, "lab-vtlab-run-a1b2-", loaded)  # type: ignore[arg-type]
 
 
 def test_ready_pods_are_returned_by_their_variant(cluster: FakeCluster) -> None:
@@ -141,16 +141,16 @@ def test_another_k6_is_a_fault_and_its_own_earlier_one_is_not() -> None:
     before = k6_pod(f"{own}1-1-1", "Running")
     before["metadata"]["deletionTimestamp"] = "2026-11-20T00:00:00Z"
     cluster.found_pods = [before, ended]
-    assert watch.ended(cluster, f"{own}1-1-2", own, {}) == ended  # type: ignore[arg-type]
+    assert watch.wait_for_job(cluster, f"{own}1-1-2", own, {}) == ended  # type: ignore[arg-type]
 
     cluster.found_pods = [k6_pod("blocking-1", "Running"), ended]
     with pytest.raises(BlockFault, match="another k6 loads the same variants: pod blocking-1-x"):
-        watch.ended(cluster, f"{own}1-1-2", own, {})  # type: ignore[arg-type]
+        watch.wait_for_job(cluster, f"{own}1-1-2", own, {})  # type: ignore[arg-type]
 
 
 def test_a_k6_that_goes_on_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = FakeCluster()
-    monkeypatch.setattr(watch, "QUIET_WITHIN", 0.0)
+    monkeypatch.setattr(watch, "IDLE_WITHIN", 0.0)
     cluster.found_pods = [k6_pod("blocking-1", "Running")]
     with pytest.raises(BlockFault, match="another k6 loads the same variants: blocking-1-x"):
-        watch.quiet(cluster)  # type: ignore[arg-type]
+        watch.wait_until_idle(cluster)  # type: ignore[arg-type]

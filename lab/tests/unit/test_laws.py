@@ -1,4 +1,4 @@
-"""The bounds and the constraint, against numbers worked out by hand."""
+"""The bounds and the bottleneck, against numbers worked out by hand."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_a_bound_that_the_measurement_refutes_explains_nothing() -> None:
 
 
 @pytest.mark.parametrize(("users", "named"), [(1, "cpu"), (2, "load")])
-def test_a_lone_user_is_the_constraint_only_where_nothing_else_is_short(users: int, named: str) -> None:
+def test_a_single_user_is_the_bottleneck_only_where_nothing_else_is_short(users: int, named: str) -> None:
     # One user alone always comes to X = 1 / R; here the request is CPU from its beginning to its end.
     exp = builders.experiment(load={"model": "closed", "users": users, "think_time": "0s"})
     busy = laws.explain(measured("virtual", (300 * users, 30, {"cpu_cores": 0.97}), exp=exp, alone=0.098))

@@ -136,3 +136,7 @@ def test_a_jar_is_started_by_java_and_a_command_as_it_is(tmp_path: Path) -> None
         heap = jar.experiment.limits.heap
         flags = ["-XX:+UseSerialGC", f"-Xms{heap}", f"-Xmx{heap}"]
         assert jar.command("platform") == [str(tmp_path / "bin" / "java"), *flags, "-jar", str(tmp_path / "mine.jar")]
+
+
+def test_a_service_whose_probes_are_on_its_own_port_is_told_of_no_other() -> None:
+    assert process.where(5, 5) == {"SERVER_ADDRESS": "127.0.0.1", "SERVER_PORT": "5"}

@@ -68,13 +68,13 @@ def test_a_quick_look_says_so_and_what_a_full_run_costs() -> None:
 
 
 def test_an_invalid_run_says_so() -> None:
-    headline, sentence, quick, validity, hint, *constraints = say(builders.run(blocks=0, planned=3))
+    headline, sentence, quick, validity, hint, *bottlenecks = say(builders.run(blocks=0, planned=3))
     assert headline == "Virtual threads: no comparison"
     assert sentence == "No block passed the validity checks, so there is nothing to compare."
     assert quick == "Quick look: n = 0, fewer than 6 blocks."
     assert validity == "Not valid: 0 of 3 planned blocks count. Do not decide by this run."
     assert hint == "See the reasons for the rejected blocks."
-    assert constraints == ["no block counts, so nothing is known."] * 2
+    assert bottlenecks == ["no block counts, so nothing is known."] * 2
     short = builders.analysed(builders.run(blocks=2, planned=4, rejected={1: "oom"}))
     assert words.validity(short) == "Not valid: 2 of 4 planned blocks count, 1 rejected. Do not decide by this run."
 

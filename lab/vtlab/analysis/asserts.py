@@ -42,7 +42,7 @@ def parse(text: str) -> Demand:
     """The assertion in ``text``; BadInput when it has another form."""
     match = _FORM.fullmatch(text)
     if not match:
-        raise BadInput(f"--assert '{text}' is no assertion", "write it as 'throughput(virtual/platform) >= 1.2'")
+        raise BadInput(f"--assert '{text}' is not an assertion", "write it as 'throughput(virtual/platform) >= 1.2'")
     return Demand(text.strip(), match[1], match[2], match[3], match[4], float(match[5]))
 
 

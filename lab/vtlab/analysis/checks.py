@@ -31,7 +31,7 @@ MOST_LOST = 0.001
 LEAST_IDLE = 0.05
 #: Seconds that a ready thread of k6 waited for a core, on average over its time slices. 60 to 75 µs is usual, on an
 #: idle machine too; 0.7 ms when k6 is squeezed into a tenth of a core (docs/method.md). Its delay over its own CPU
-#: time is no measure: a k6 with little to do wakes thousands of times a second, each for microseconds, and waits as
+#: time does not show it: a k6 with little to do wakes thousands of times a second, each for microseconds, and waits as
 #: long as it runs.
 MOST_WAIT = 0.0005
 #: Share of k6's quota periods in which it was throttled.
@@ -168,7 +168,7 @@ def steady_state(cycles: Sequence[Trial], cpu_limit: float) -> SteadyState:
     scarce, D goes on falling by tens of percent while the JIT compiler works on, and bounds nothing.
 
     Over the best before, not over the one before: while the compiler works, and on a shared machine always, cycles
-    of 3 s scatter by more than 3 % around their level, and a rise from a slow cycle back to it is no warming up. At
+    of 3 s scatter by more than 3 % around their level, and a rise from a slow cycle back to it is not warming up. At
     least three cycles are needed.
     """
     before, last = list(cycles)[:-2], list(cycles)[-2:]
@@ -479,3 +479,17 @@ CHECKS: tuple[Check[Any], ...] = (
     *_GENERATOR,
     Check("server measured", "samples in every window", _trials, _server),
 )
+
+
+def page() -> str:
+    """``docs/validity-checks.md``."""
+    rows = [f"| {check.name} | {check.rule} |" for check in CHECKS]
+    return "\n".join([_INTRODUCTION, "| validity check | limit |", "|---|---|", *rows, ""])
+
+
+_INTRODUCTION = """# The validity checks
+
+Generated from `lab/vtlab/analysis/checks.py` by `make generate`: do not edit this page.
+
+A block counts if it passes every check that applies to it. [method.md](method.md) has the reasons.
+"""

@@ -288,7 +288,7 @@ def _summarise_variant(m: laws.Measured) -> VariantResult:
         cpu_per_request=laws.demand_per_ok(m.trials, "cpu_cores"),
         memory=max(known, default=None),
         service_time=service,
-        # Two clocks: what is below zero is no queue.
+        # Measured by two clocks: the difference may be below zero.
         queue_time=None if service is None or mean is None else max(0.0, mean - service),
         bottleneck=explained.bottleneck,
         next=explained.next,

@@ -39,9 +39,7 @@ class Sample:
     at: int
     total: int
     idle: int
-    steal: int
     generator: Usage | None = None
-    prometheus: Usage | None = None
     #: Periods and throttled periods of the group that limits k6; None where nothing does.
     periods: tuple[int, int] | None = None
     #: By variant; without one that is gone.
@@ -70,10 +68,10 @@ class Delays:
 def difference(samples: list[Sample], start_ms: int, end_ms: int) -> dict[MachineFigure, float | None]:
     """What happened between two times, from the samples around them (linear in between).
 
-    - ``idle_cores``: share of all cores that was idle; ``steal``: share that the hypervisor took
-    - ``generator_cpu``, ``prometheus_cpu``: cores that k6 and Prometheus used
-    - ``generator_delay``, ``prometheus_delay``: their run-queue delay over their CPU time; ``generator_wait``: k6's
-      in seconds per time slice, so how long a ready thread waited for a CPU on average
+    - ``idle_cores``: share of all cores that was idle
+    - ``generator_cpu``: cores that k6 used
+    - ``generator_wait``: its run-queue delay in seconds per time slice: how long a ready thread waited for a CPU on
+      average
     - ``generator_throttled``: share of k6's quota periods that were throttled; None without a quota
 
     A value is None where the samples do not reach.
@@ -84,16 +82,11 @@ def difference(samples: list[Sample], start_ms: int, end_ms: int) -> dict[Machin
 
     ratio = _ratio
     seconds = (end_ms - start_ms) / 1000
-    total, cpu = counter("total"), counter("generator.cpu")
     return {
-        "idle_cores": ratio(counter("idle"), total),
-        "steal": ratio(counter("steal"), total),
-        "generator_cpu": ratio(cpu, seconds),
-        "generator_delay": ratio(counter("generator.delay"), cpu),
+        "idle_cores": ratio(counter("idle"), counter("total")),
+        "generator_cpu": ratio(counter("generator.cpu"), seconds),
         "generator_wait": ratio(counter("generator.delay"), counter("generator.slices")),
         "generator_throttled": ratio(counter("periods.1"), counter("periods.0")),
-        "prometheus_cpu": ratio(counter("prometheus.cpu"), seconds),
-        "prometheus_delay": ratio(counter("prometheus.delay"), counter("prometheus.cpu")),
     }
 
 
@@ -177,14 +170,13 @@ class Sampler:
     def __init__(
         self,
         generator: int | None = None,
-        prometheus: int | None = None,
         proc: Path = Path("/proc"),
         services: Mapping[str, Callable[[], ServiceUsage | None]] | None = None,
     ) -> None:
-        """The pids of k6 and of Prometheus; what reads the usage of each variant."""
+        """The pid of k6; what reads the usage of each variant."""
         self._services = services or {}
-        self._pids = {"generator": generator, "prometheus": prometheus}
-        self._delays = {"generator": Delays(), "prometheus": Delays()}
+        self._generator = generator
+        self._delays = Delays()
         self._proc = proc
         self._samples: list[Sample] = []
         self._stop = threading.Event()
@@ -201,32 +193,29 @@ class Sampler:
 
     def sample(self) -> Sample:
         """Reads everything once."""
-        total, idle, steal = _machine(self._proc)
-        pid = self._pids["generator"]
-        stat = cgroup.limited_cpu_stat(pid) if pid is not None else None
+        total, idle = _machine(self._proc)
+        stat = cgroup.limited_cpu_stat(self._generator) if self._generator is not None else None
         return Sample(
             at=round(time.time() * 1000),
             total=total,
             idle=idle,
-            steal=steal,
-            generator=self._usage("generator"),
-            prometheus=self._usage("prometheus"),
+            generator=self._usage(),
             periods=(stat.periods, stat.throttled_periods) if stat else None,
             services={name: usage for name, read in self._services.items() if (usage := read())},
         )
 
-    def _usage(self, name: str) -> Usage | None:
-        pid = self._pids[name]
-        if pid is None:
+    def _usage(self) -> Usage | None:
+        if self._generator is None:
             return None
+        process = self._proc / str(self._generator)
         try:
-            fields = (self._proc / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
+            fields = (process / "stat").read_text(errors="replace").rpartition(")")[2].split()
         except OSError:
             return None
         if fields[0] in ("Z", "X"):
             return None
         cpu = (int(fields[11]) + int(fields[12])) / _TICK
-        return Usage(cpu, *self._delays[name].update(_task_delays(self._proc / str(pid) / "task")))
+        return Usage(cpu, *self._delays.update(_task_delays(process / "task")))
 
     def _run(self) -> None:
         while True:
@@ -261,11 +250,11 @@ def _task_delays(tasks: Path) -> dict[str, tuple[int, int]]:
     return delays
 
 
-def _machine(proc: Path) -> tuple[int, int, int]:
-    """Ticks over all cores: all, idle (waiting for a disk is idle, too), stolen."""
+def _machine(proc: Path) -> tuple[int, int]:
+    """Ticks over all cores: all, idle (waiting for a disk is idle, too)."""
     with (proc / "stat").open(encoding="ascii") as file:
         ticks = [int(value) for value in file.readline().split()[1:9]]
-    return sum(ticks), ticks[3] + ticks[4], ticks[7]
+    return sum(ticks), ticks[3] + ticks[4]
 
 
 def describe(host: cgroup.Host | None = None) -> dict[str, str]:

@@ -19,16 +19,7 @@ VERSION: Literal[2] = 2
 #: What the server's side of a trial is made of.
 ServerFigure = MetricName | Literal["in_flight_before"]
 #: What the machine's and the load generator's side is made of.
-MachineFigure = Literal[
-    "idle_cores",
-    "steal",
-    "generator_cpu",
-    "generator_delay",
-    "generator_wait",
-    "generator_throttled",
-    "prometheus_cpu",
-    "prometheus_delay",
-]
+MachineFigure = Literal["idle_cores", "generator_cpu", "generator_wait", "generator_throttled"]
 
 
 class Record(BaseModel):

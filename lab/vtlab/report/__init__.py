@@ -16,7 +16,7 @@ from vtlab.results import write_atomic
 
 def write(folder: Path, analyses: Sequence[Analysis]) -> None:
     """Writes ``report.html`` and ``report.md`` into ``folder``; the same analyses give the same bytes. What JMH
-    measured stands in them, too, where that lies in ``folder``."""
+    measured is in them, too, if its file is in ``folder``."""
     compared = [pair for analysis in analyses for pair in verdict.split_by_comparison(analysis)]
     file = folder / jmh.FILE
     others = {sections.BENCHMARK: sections.benchmark(jmh.read(file))} if file.is_file() else {}

@@ -87,7 +87,7 @@ def cores(value: float) -> str:
 
 
 def utc(text: str) -> str:
-    """An ISO 8601 time of the manifest as ``2026-11-20 22:58 UTC``; as it stands where it is none."""
+    """An ISO 8601 time of the manifest as ``2026-11-20 22:58 UTC``; any other text as it is."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

@@ -37,12 +37,11 @@ def jvm_flags_of(service: Service, experiment: Experiment, java: Java) -> list[s
 
 def where(port: int, management: int) -> dict[str, str]:
     """The environment that tells a service where to listen, on the loopback interface."""
-    return {
-        "SERVER_ADDRESS": ports.HOST,
-        "SERVER_PORT": str(port),
-        "MANAGEMENT_SERVER_ADDRESS": ports.HOST,
-        "MANAGEMENT_SERVER_PORT": str(management),
-    }
+    environment = {"SERVER_ADDRESS": ports.HOST, "SERVER_PORT": str(port)}
+    if management != port:
+        # Spring refuses an address for its management where that is on the same port.
+        environment |= {"MANAGEMENT_SERVER_ADDRESS": ports.HOST, "MANAGEMENT_SERVER_PORT": str(management)}
+    return environment
 
 
 @dataclass(frozen=True)

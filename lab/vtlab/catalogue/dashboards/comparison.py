@@ -1,11 +1,11 @@
-"""Which variant is ahead, by how much, and what holds each one back."""
+"""Which variant is ahead, by how much, and what limits each one."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from vtlab.catalogue.dashboards import frame, queries, style
-from vtlab.catalogue.dashboards.panels import NAME_ONLY, NO_RATIO, Line, compared, constraint, figures, fixed, over_time
+from vtlab.catalogue.dashboards.panels import NAME_ONLY, NO_RATIO, Line, bottleneck, compared, figures, fixed, over_time
 
 _WARNINGS = (
     'label_replace(count by (alertname) (last_over_time(ALERTS{alertname=~"Vtlab.*",alertstate="firing",'
@@ -20,7 +20,7 @@ def dashboard() -> dict[str, Any]:
     return frame.build(
         "comparison",
         "Comparison",
-        "Which variant is ahead, by how much, and what holds each one back. The figures are over all measured windows"
+        "Which variant is ahead, by how much, and what limits each one. The figures are over all measured windows"
         " of the chosen run; the verdict with its confidence interval is vtlab's report.",
         [
             figures(
@@ -36,7 +36,7 @@ def dashboard() -> dict[str, Any]:
                 names=20,
                 no_value=NO_RATIO,
             ),
-            constraint(width=10),
+            bottleneck(width=10),
             figures(
                 "Limits of each variant",
                 "What a variant may use: the most, where they differ. A comparison holds for these limits only.",
@@ -99,7 +99,7 @@ def dashboard() -> dict[str, Any]:
             ),
             compared(
                 "CPU per request",
-                "CPU time that an OK request costs: lower is better, and decisive where the CPU is the constraint.",
+                "CPU time that an OK request costs: lower is better, and decisive where the CPU is the bottleneck.",
                 "s",
                 "cpu_per_request",
                 width=8,
@@ -143,7 +143,7 @@ def dashboard() -> dict[str, Any]:
             ),
             over_time(
                 "CPU used over time",
-                "Against the limit (dashed): a variant that stays at it has the CPU as its constraint.",
+                "Against the limit (dashed): a variant that stays at it has the CPU as its bottleneck.",
                 "suffix: CPU",
                 [
                     Line(queries.metric("cpu_cores")),

@@ -82,7 +82,7 @@ def dashboard() -> dict[str, Any]:
             over_time(
                 "Time pinned",
                 "Seconds per second that carriers were kept, over all of them. As much as there are carriers means that"
-                " pinning is the constraint.",
+                " pinning is the bottleneck.",
                 "s",
                 [Line(queries.metric("pinned_seconds"))],
                 maximum=0.1,

@@ -18,7 +18,7 @@ DATASOURCE = models.DataSourceRef(type_val="prometheus", uid="${datasource}")
 STEP = "1s"
 
 NO_TRIAL = "no data because no trial of this run was measured in this time range"
-NO_CONSTRAINT = "no data because no trial, or no single user (SINGLE), of this run was measured in this time range"
+NO_BOTTLENECK = "no data because no trial, or no single user (SINGLE), of this run was measured in this time range"
 NO_SERIES = "no data because this variant was not scraped or not loaded in this time range"
 NO_RATIO = "no ratio because platform and virtual were not both measured in this time range"
 
@@ -130,10 +130,10 @@ def figures(
     return panel
 
 
-def constraint(*, width: int) -> stat.Panel:
-    """The resource that holds each variant back."""
+def bottleneck(*, width: int) -> stat.Panel:
+    """The resource that limits each variant."""
     return figures(
-        "What holds each variant back",
+        "What limits each variant",
         "The resource whose bound throughput reaches (90 % or more), and how closely. To be faster a variant needs more"
         " of it; 'unknown' means that nothing measured explains the throughput.",
         "percentunit",
@@ -143,7 +143,7 @@ def constraint(*, width: int) -> stat.Panel:
         decimals=0,
         size=42,
         names=24,
-        no_value=NO_CONSTRAINT,
+        no_value=NO_BOTTLENECK,
     )
 
 

@@ -1,11 +1,11 @@
-"""Which resource holds each variant back, and how near the others are."""
+"""Which resource limits each variant, and how near the others are."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from vtlab.catalogue.dashboards import frame, queries, style
-from vtlab.catalogue.dashboards.panels import Column, Line, constraint, figures, over_time, rows
+from vtlab.catalogue.dashboards.panels import Column, Line, bottleneck, figures, over_time, rows
 from vtlab.catalogue.resources import REACHED
 
 
@@ -13,14 +13,14 @@ def dashboard() -> dict[str, Any]:
     return frame.build(
         "saturation",
         "Saturation",
-        "Which resource holds each variant back, and how near the others are: utilisation = throughput × demand /"
+        "Which resource limits each variant, and how near the others are: utilisation = throughput × service demand /"
         " capacity. The figures are over all measured windows of the chosen run.",
         [
-            constraint(width=12),
+            bottleneck(width=12),
             figures(
                 "Queue time and service time",
                 "What a client waits before a thread has its request, and what the request then takes (means). Queue"
-                " time is what the constraint costs clients.",
+                " time is what the bottleneck costs clients.",
                 "s",
                 [
                     Line(queries.metric("queue_time", "run"), "{{variant}} queue"),
@@ -32,14 +32,14 @@ def dashboard() -> dict[str, Any]:
             ),
             rows(
                 "Resources of $variants",
-                "The smallest bound comes first: capacity / demand, the most throughput that the resource allows. Red:"
-                " the bound is reached (far beyond 100 % it is refuted). The next bound is what more of the first would"
-                " buy.",
+                "The smallest bound comes first: capacity / service demand, the most throughput that the resource"
+                " allows. Red: the bound is reached (far beyond 100 % it is refuted). The next bound is what more of"
+                " the first would buy.",
                 {"resource": "resource"},
                 [
                     Column("utilisation", "percentunit", queries.metric("utilization", "run"), 0, REACHED),
                     Column("bound", "reqps", queries.metric("bound", "run")),
-                    Column("demand per request", "s", queries.metric("demand", "run")),
+                    Column("service demand", "s", queries.metric("demand", "run")),
                     Column("capacity", "none", queries.metric("capacity", "run")),
                 ],
                 sort="utilisation",
@@ -51,7 +51,7 @@ def dashboard() -> dict[str, Any]:
             .max_per_row(2),
             over_time(
                 "Utilisation over time: $variants",
-                "While trials are measured: the line at 100 % is the constraint; where none is near it, nothing"
+                "While trials are measured: the line at 100 % is the bottleneck; where none is near it, nothing"
                 " measured explains the throughput.",
                 "percentunit",
                 [Line(queries.metric("utilization", "now"), "{{resource}}")],
@@ -98,7 +98,7 @@ def dashboard() -> dict[str, Any]:
             ),
             over_time(
                 "Clients beyond the server's connections",
-                "Requests whose connection the server has not accepted: above 0 connections are the constraint, and the"
+                "Requests whose connection the server has not accepted: above 0 connections are the bottleneck, and the"
                 " server's own figures do not show the wait.",
                 "none",
                 [Line(queries.metric("beyond_connections", "now"))],
@@ -106,7 +106,7 @@ def dashboard() -> dict[str, Any]:
             over_time(
                 "Queues inside the server",
                 "Virtual threads ready without a carrier, tasks in executors, threads that wait for a database"
-                " connection or for one to the downstream. The one that grows is in front of the constraint.",
+                " connection or for one to the downstream. The one that grows is in front of the bottleneck.",
                 "none",
                 [
                     Line(queries.metric("virtual_queued"), "{{variant}} without a carrier"),

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import ssl
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+import websocket
 from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
 from kubernetes.config.config_exception import ConfigException
+from kubernetes.stream import ws_client
 from urllib3.exceptions import HTTPError
 
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
@@ -23,30 +27,32 @@ PATIENCE = 60.0
 _TIMEOUT = (5, 30)
 #: The API server, or what stands before it, is not well: try again.
 _PASSING = (0, 429, 500, 502, 503, 504)
+_FORBIDDEN = (401, 403)
 
 
 @dataclass(frozen=True)
-class Where:
-    """Where the lab is installed."""
+class ReleaseRef:
+    """The release of the chart that a run measures."""
 
     #: Of the kubeconfig; None is its current one.
     context: str | None
     namespace: str
-    release: str
+    #: Of the release.
+    name: str
 
     def document(self) -> dict[str, str]:
         """For the manifest."""
-        found = {"namespace": self.namespace, "release": self.release}
-        return {**found, "context": self.context} if self.context else found
+        document = {"namespace": self.namespace, "release": self.name}
+        return {**document, "context": self.context} if self.context else document
 
     @staticmethod
-    def of(document: dict[str, str]) -> Where:
-        """From a manifest."""
-        return Where(document.get("context"), document["namespace"], document["release"])
+    def from_manifest(document: dict[str, str]) -> ReleaseRef:
+        """The release that a manifest names."""
+        return ReleaseRef(document.get("context"), document["namespace"], document["release"])
 
-    def named(self) -> Where:
-        """With the name of its context, also where that is the current one: a run that is resumed later must not
-        find another. As it is where the kubeconfig cannot be read: whoever connects says why."""
+    def with_context(self) -> ReleaseRef:
+        """With the name of the current context where no context is named: a run that is resumed later must not find
+        another release. Unchanged where the kubeconfig cannot be read: ``Cluster`` says why."""
         if self.context:
             return self
         try:
@@ -57,12 +63,12 @@ class Where:
 
     def deployment(self, variant: str) -> str:
         """The name of a variant's Deployment, and of its Service."""
-        return f"{self.release}-{variant}"
+        return f"{self.name}-{variant}"
 
     def selector(self, component: str = "") -> str:
-        """The labels of everything of the release, or of one component's."""
-        own = f"app.kubernetes.io/instance={self.release}"
-        return f"{own},app.kubernetes.io/component={component}" if component else own
+        """The labels of every object of the release, or of one component."""
+        release = f"app.kubernetes.io/instance={self.name}"
+        return f"{release},app.kubernetes.io/component={component}" if component else release
 
     def kubectl(self, *words: str) -> str:
         """A kubectl command line for messages."""
@@ -72,8 +78,8 @@ class Where:
     def helm_upgrade(self, settings: str = "") -> str:
         """A helm command line for messages. (With --reuse-values a null would change nothing.)"""
         context = f" --kube-context {self.context}" if self.context else ""
-        own = f"helm upgrade {self.release} helm{context} -n {self.namespace}"
-        return f"{own} --reset-then-reuse-values {settings}".rstrip()
+        command = f"helm upgrade {self.name} helm{context} -n {self.namespace}"
+        return f"{command} --reset-then-reuse-values {settings}".rstrip()
 
 
 @dataclass(frozen=True)
@@ -101,10 +107,10 @@ RIGHTS = tuple(
     }.items()
     for verb in verbs.split()
 )
-#: In the namespace of Prometheus, for kubectl port-forward.
+#: In the namespace of Prometheus, for the way to it. From Kubernetes 1.35 on a websocket needs both verbs.
 MONITORING_RIGHTS = tuple(
     Right(verb, resource)
-    for resource, verbs in {"/services": "get", "/pods": "get list", "/pods/portforward": "create"}.items()
+    for resource, verbs in {"/services": "get", "/pods": "list", "/pods/portforward": "get create"}.items()
     for verb in verbs.split()
 )
 
@@ -117,20 +123,18 @@ class Cluster:
     """One namespace of a cluster. Every call raises PrerequisiteMissing when the API server stays away for
     ``PATIENCE`` seconds or refuses for lack of a right."""
 
-    def __init__(self, where: Where) -> None:
+    def __init__(self, ref: ReleaseRef) -> None:
         """BadInput when there is no such context; PrerequisiteMissing when there is no kubeconfig."""
-        self.where = where
+        self.release = ref
         #: Seconds for which calls are repeated; little once the API server has been away for longer.
         self.patience = PATIENCE
         try:
             settings = client.Configuration()
             settings.retries = False
-            config.load_kube_config(context=where.context, client_configuration=settings, persist_config=False)
+            config.load_kube_config(context=ref.context, client_configuration=settings, persist_config=False)
         except ConfigException as error:
-            if where.context:
-                raise BadInput(
-                    f"context '{where.context}': {error}", "kubectl config get-contexts lists them"
-                ) from None
+            if ref.context:
+                raise BadInput(f"context '{ref.context}': {error}", "kubectl config get-contexts lists them") from None
             raise PrerequisiteMissing(
                 f"no cluster is configured: {error}", "make one (make up), or set KUBECONFIG to its configuration"
             ) from None
@@ -144,84 +148,110 @@ class Cluster:
 
     def deployment(self, name: str) -> Json:
         """A Deployment; NotFound when there is none."""
-        return self._call("get deployments", lambda **o: self._apps.read_namespaced_deployment(name, self._own, **o))
+        return self._call("get deployments", self._apps.read_namespaced_deployment, name, self._namespace)
 
     def annotate_pods(self, deployment: str, key: str, value: str) -> None:
         """Sets an annotation of the Deployment's pods, which replaces them."""
         body = {"spec": {"template": {"metadata": {"annotations": {key: value}}}}}
-        self._call(
-            "patch deployments", lambda **o: self._apps.patch_namespaced_deployment(deployment, self._own, body, **o)
-        )
+        self._call("patch deployments", self._apps.patch_namespaced_deployment, deployment, self._namespace, body)
 
-    def pods(self, selector: str) -> list[Json]:
-        """The pods with those labels."""
-        found = self._call(
-            "list pods", lambda **o: self._core.list_namespaced_pod(self._own, label_selector=selector, **o)
-        )
-        return list(found["items"])
+    def pods(self, selector: str, namespace: str | None = None) -> list[Json]:
+        """The pods with those labels, in the release's namespace if not in another."""
+        namespace = namespace or self._namespace
+        return self._list("pods", self._core.list_namespaced_pod, namespace, label_selector=selector)
+
+    def service(self, name: str, namespace: str) -> Json:
+        """A Service; NotFound when there is none."""
+        return self._call("get services", self._core.read_namespaced_service, name, namespace, of=namespace)
+
+    def open_port(self, pod: str, namespace: str, port: int) -> websocket.WebSocket:
+        """A websocket to a port of a pod. OSError when it cannot be had now."""
+        settings = self._api.configuration
+        tls = {
+            "cert_reqs": ssl.CERT_REQUIRED if settings.verify_ssl else ssl.CERT_NONE,
+            "ca_certs": settings.ssl_ca_cert,
+            "certfile": settings.cert_file,
+            "keyfile": settings.key_file,
+            **({"server_hostname": settings.tls_server_name} if settings.tls_server_name else {}),
+        }
+        token = settings.get_api_key_with_prefix("BearerToken", "authorization")
+        path = f"/api/v1/namespaces/{namespace}/pods/{pod}/portforward?ports={port}"
+        url = self.server.replace("http", "ws", 1) + path
+        try:
+            return websocket.create_connection(
+                url,
+                timeout=_TIMEOUT[1],
+                sslopt=tls,
+                header=[f"authorization: {token}"] if token else [],
+                subprotocols=[ws_client.V4_CHANNEL_PROTOCOL],
+                **ws_client.websocket_proxycare({}, settings, url, None),
+            )
+        except websocket.WebSocketBadStatusException as error:
+            if error.status_code in _FORBIDDEN:
+                raise self._refused(
+                    "get and create pods/portforward", ApiException(error.status_code), namespace
+                ) from None
+            raise ConnectionError(f"status {error.status_code} of the API server") from error
+        except websocket.WebSocketException as error:
+            raise ConnectionError(str(error)) from error
 
     def cron_jobs(self, selector: str) -> list[Json]:
         """The CronJobs with those labels."""
-        found = self._call(
-            "list cronjobs", lambda **o: self._batch.list_namespaced_cron_job(self._own, label_selector=selector, **o)
-        )
-        return list(found["items"])
+        return self._list("cronjobs", self._batch.list_namespaced_cron_job, self._namespace, label_selector=selector)
 
     def jobs(self, selector: str) -> list[Json]:
         """The Jobs with those labels."""
-        found = self._call(
-            "list jobs", lambda **o: self._batch.list_namespaced_job(self._own, label_selector=selector, **o)
-        )
-        return list(found["items"])
+        return self._list("jobs", self._batch.list_namespaced_job, self._namespace, label_selector=selector)
 
     def create_job(self, body: Any) -> None:
         """Creates it; one of that name may be there already (from a try whose answer was lost)."""
-        self._create("create jobs", lambda **o: self._batch.create_namespaced_job(self._own, body, **o))
+        with contextlib.suppress(_AlreadyThere):
+            self._call("create jobs", self._batch.create_namespaced_job, self._namespace, body)
 
     def delete_job(self, name: str) -> None:
         """Deletes it with its pods, if it is there. Returns before they are gone."""
-        self._delete(
-            "delete jobs",
-            lambda **o: self._batch.delete_namespaced_job(name, self._own, propagation_policy="Background", **o),
-        )
+        with contextlib.suppress(NotFound):
+            self._call(
+                "delete jobs",
+                self._batch.delete_namespaced_job,
+                name,
+                self._namespace,
+                propagation_policy="Background",
+            )
 
     def create_config_map(self, body: Any) -> None:
         """Creates it, unless one of that name is there."""
-        self._create("create configmaps", lambda **o: self._core.create_namespaced_config_map(self._own, body, **o))
+        with contextlib.suppress(_AlreadyThere):
+            self._call("create configmaps", self._core.create_namespaced_config_map, self._namespace, body)
 
     def config_maps(self, selector: str) -> list[Json]:
         """The ConfigMaps with those labels."""
-        found = self._call(
-            "list configmaps",
-            lambda **o: self._core.list_namespaced_config_map(self._own, label_selector=selector, **o),
-        )
-        return list(found["items"])
+        return self._list("configmaps", self._core.list_namespaced_config_map, self._namespace, label_selector=selector)
 
     def delete_config_map(self, name: str) -> None:
         """Deletes it, if it is there."""
-        self._delete("delete configmaps", lambda **o: self._core.delete_namespaced_config_map(name, self._own, **o))
+        with contextlib.suppress(NotFound):
+            self._call("delete configmaps", self._core.delete_namespaced_config_map, name, self._namespace)
 
     def log(self, pod: str, container: str) -> str:
-        """Its whole log, each line with its time (RFC 3339) first."""
+        """The whole log of a container, each line with its time (RFC 3339) first."""
 
         def read(**options: Any) -> bytes:
             answer: Any = self._core.read_namespaced_pod_log(
-                pod, self._own, container=container, timestamps=True, _preload_content=False, **options
+                pod, self._namespace, container=container, timestamps=True, _preload_content=False, **options
             )
             # The whole of it here, so that a connection lost half-way is tried again, too.
             return bytes(answer.data)
 
-        return bytes(self._retried("get pods/log", read)).decode(errors="replace")
+        return bytes(self._retried("get pods/log", self._namespace, read)).decode(errors="replace")
 
     def last_warning(self, uid: str) -> str:
         """The newest warning event of an object, as words; empty without one."""
-        found = self._call(
-            "list events",
-            lambda **o: self._core.list_namespaced_event(
-                self._own, field_selector=f"involvedObject.uid={uid},type=Warning", **o
-            ),
-        )["items"]
-        newest = max(found, key=lambda e: str(e.get("lastTimestamp") or e.get("eventTime") or ""), default=None)
+        selector = f"involvedObject.uid={uid},type=Warning"
+        events = self._list("events", self._core.list_namespaced_event, self._namespace, field_selector=selector)
+        newest = max(
+            events, key=lambda event: str(event.get("lastTimestamp") or event.get("eventTime") or ""), default=None
+        )
         return f"{newest.get('reason')}: {newest.get('message')}" if newest else ""
 
     def allowed(self, right: Right, namespace: str) -> bool:
@@ -235,36 +265,33 @@ class Cluster:
             "kind": "SelfSubjectAccessReview",
             "spec": {"resourceAttributes": wanted},
         }
-        found = self._call(
-            "create selfsubjectaccessreviews", lambda **o: api.create_self_subject_access_review(body, **o)
-        )
-        return bool(found.get("status", {}).get("allowed"))
+        review = self._call("create selfsubjectaccessreviews", api.create_self_subject_access_review, body)
+        return bool(review.get("status", {}).get("allowed"))
 
     def version(self) -> str:
         """Of the API server."""
-        return str(self._call("get /version", lambda **o: client.VersionApi(self._api).get_code(**o))["gitVersion"])
+        return str(self._call("get /version", client.VersionApi(self._api).get_code)["gitVersion"])
 
     def close(self) -> None:
         """Gives up its connections."""
         self._api.close()
 
     @property
-    def _own(self) -> str:
-        return self.where.namespace
+    def _namespace(self) -> str:
+        return self.release.namespace
 
-    def _create(self, right: str, call: Callable[..., Any]) -> None:
-        with contextlib.suppress(_AlreadyThere):
-            self._retried(right, call)
+    def _list(self, resource: str, call: Callable[..., Any], namespace: str, **options: Any) -> list[Json]:
+        return list(self._call(f"list {resource}", call, namespace, of=namespace, **options)["items"])
 
-    def _delete(self, right: str, call: Callable[..., Any]) -> None:
-        with contextlib.suppress(NotFound):
-            self._retried(right, call)
+    def _call(
+        self, right: str, call: Callable[..., Any], *arguments: Any, of: str | None = None, **options: Any
+    ) -> Json:
+        """The answer as JSON. ``of`` is the namespace for messages, the release's if not another."""
+        call = functools.partial(call, *arguments, **options)
+        answer: Json = self._api.sanitize_for_serialization(self._retried(right, of or self._namespace, call))
+        return answer
 
-    def _call(self, right: str, call: Callable[..., Any]) -> Json:
-        found: Json = self._api.sanitize_for_serialization(self._retried(right, call))
-        return found
-
-    def _retried(self, right: str, call: Callable[..., Any]) -> Any:
+    def _retried(self, right: str, namespace: str, call: Callable[..., Any]) -> Any:
         end = time.monotonic() + self.patience
         while True:
             try:
@@ -277,24 +304,24 @@ class Cluster:
                 # Somebody else changed the same object in the same moment.
                 conflict = error.status == 409 and not right.startswith("create ")
                 if error.status not in _PASSING and not conflict:
-                    raise self._refused(right, error) from None
+                    raise self._refused(right, error, namespace) from None
                 reason = f"{error.status} {error.reason}"
             if time.monotonic() > end:
                 self.patience = 2.0
                 raise PrerequisiteMissing(
                     f"the API server at {self.server} does not answer ({reason})",
-                    f"see that '{self.where.kubectl('get pods')}' works",
+                    f"see that '{self.release.kubectl('get pods')}' works",
                 )
             time.sleep(0.5)
 
-    def _refused(self, right: str, error: ApiException) -> Exception:
+    def _refused(self, right: str, error: ApiException, namespace: str) -> Exception:
         if error.status == 404:
-            return NotFound(f"the cluster has no such object any more ({right} in namespace {self._own})")
+            return NotFound(f"the cluster has no such object any more ({right} in namespace {namespace})")
         if error.status == 409:
             return _AlreadyThere(right)
-        if error.status in (401, 403):
+        if error.status in _FORBIDDEN:
             return PrerequisiteMissing(
-                f"the cluster does not let you {right} in namespace {self._own}",
+                f"the cluster does not let you {right} in namespace {namespace}",
                 "vtlab doctor --target kubernetes lists every right that is missing; the chart's Role has them all",
             )
         return PrerequisiteMissing(f"the cluster refused to {right}: {error.status} {error.reason}: {error.body}")

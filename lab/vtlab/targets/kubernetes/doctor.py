@@ -8,49 +8,46 @@ from collections.abc import Sequence
 from vtlab.doctor import Finding, asked
 from vtlab.errors import BadInput, LabError, PrerequisiteMissing
 from vtlab.model.experiment import Experiment
-from vtlab.targets.kubernetes import forward, job, release
-from vtlab.targets.kubernetes.cluster import MONITORING_RIGHTS, RIGHTS, Cluster, NotFound, Right, Where
+from vtlab.model.service import Service
+from vtlab.targets.kubernetes import forward, release
+from vtlab.targets.kubernetes.cluster import MONITORING_RIGHTS, RIGHTS, Cluster, NotFound, ReleaseRef, Right
 
 _ROLE = "bind the Role {role} of the chart: helm upgrade --set-json 'rbac.subjects=…' (docs/operations.md)"
 
 
-def findings(where: Where, experiments: Sequence[Experiment]) -> list[Finding]:
-    """Every prerequisite, in the order in which a run needs them; without a cluster only what can be seen."""
-    found = [asked("kubectl", forward.kubectl)]
+def findings(ref: ReleaseRef, service: Service, experiments: Sequence[Experiment]) -> list[Finding]:
+    """Every prerequisite, in the order in which a run needs them; without a cluster nothing but that."""
     try:
-        cluster = Cluster(where)
-        server = Finding("cluster", f"{cluster.version()} at {cluster.server}")
+        cluster = Cluster(ref)
+        checks = [Finding("cluster", f"{cluster.version()} at {cluster.server}")]
     except LabError as error:
-        return [*found, Finding("cluster", error.message, error.fix)]
-    try:
-        found.append(server)
-        missing = _missing(cluster, RIGHTS, where.namespace)
-        found.append(_rights("rights", where.namespace, missing, f"{where.release}-runner"))
+        return [Finding("cluster", error.message, error.fix)]
+    with contextlib.closing(cluster):
+        missing = _missing(cluster, RIGHTS, ref.namespace)
+        checks.append(_rights("rights", ref.namespace, missing, f"{ref.name}-runner"))
         # What cannot be asked for lack of a right would only repeat that.
         if "get apps/deployments" not in missing:
-            found.append(asked("the lab", lambda: _deployments(cluster)))
+            checks.append(asked("the lab", lambda: _deployments(cluster)))
         if "list batch/cronjobs" in missing:
-            said = "cannot be told without the right to list batch/cronjobs, which name where k6 pushes to"
-            found.append(Finding("Prometheus", said, _ROLE.format(role=f"{where.release}-runner")))
-            return found
+            unknown = "cannot be told without the right to list batch/cronjobs, which name where k6 pushes to"
+            checks.append(Finding("Prometheus", unknown, _ROLE.format(role=f"{ref.name}-runner")))
+            return checks
         if "get apps/deployments" not in missing:
-            found.append(_experiments(cluster, experiments))
-        remote_write = _remote_write(cluster)
+            checks.append(_experiments(cluster, service, experiments))
+        remote_write = release.remote_write(cluster)
         if not remote_write:
-            found.append(
+            checks.append(
                 Finding("Prometheus", "no CronJob names where k6 pushes to", "helm upgrade, monitoring.enabled")
             )
-            return found
+            return checks
         try:
             name, namespace, port = forward.service(remote_write)
         except LabError as error:
-            return [*found, Finding("Prometheus", error.message, error.fix)]
+            return [*checks, Finding("Prometheus", error.message, error.fix)]
         missing = _missing(cluster, MONITORING_RIGHTS, namespace)
-        role = f"{where.release}-runner-{where.namespace}"
-        found.append(_rights(f"Prometheus ({name}:{port})", namespace, missing, role))
-    finally:
-        cluster.close()
-    return found
+        role = f"{ref.name}-runner-{ref.namespace}"
+        checks.append(_rights(f"Prometheus ({name}:{port})", namespace, missing, role))
+    return checks
 
 
 def _missing(cluster: Cluster, rights: tuple[Right, ...], namespace: str) -> list[str]:
@@ -64,30 +61,26 @@ def _rights(name: str, namespace: str, missing: list[str], role: str) -> Finding
 
 
 def _deployments(cluster: Cluster) -> str:
-    found = []
+    ready = []
     for name in ("platform", "virtual"):
         try:
-            status = cluster.deployment(cluster.where.deployment(name)).get("status", {})
+            status = cluster.deployment(cluster.release.deployment(name)).get("status", {})
         except NotFound:
             raise PrerequisiteMissing(
-                f"no Deployment {cluster.where.deployment(name)} in namespace {cluster.where.namespace}",
+                f"no Deployment {cluster.release.deployment(name)} in namespace {cluster.release.namespace}",
                 "install the lab: make up, or helm install",
             ) from None
-        found.append(f"{name} {status.get('readyReplicas', 0)} ready")
-    return ", ".join(found)
+        ready.append(f"{name} {status.get('readyReplicas', 0)} ready")
+    return ", ".join(ready)
 
 
-def _experiments(cluster: Cluster, experiments: Sequence[Experiment]) -> Finding:
+def _experiments(cluster: Cluster, service: Service, experiments: Sequence[Experiment]) -> Finding:
     """Which of the experiments the release is set up for."""
     names = []
     for experiment in experiments:
         with contextlib.suppress(BadInput, PrerequisiteMissing):
-            release.facts_of(cluster, experiment)
+            release.facts_of(cluster, service, experiment)
             names.append(experiment.name)
     others = len(names) < len(experiments)
     text = f"the release is set up for {', '.join(names) or 'none'}"
     return Finding("experiments", text + ("; for any other vtlab run says what to set" if others else ""))
-
-
-def _remote_write(cluster: Cluster) -> str:
-    return next((job.remote_write(each) for each in cluster.cron_jobs(cluster.where.selector("k6"))), "")

@@ -1,30 +1,24 @@
-"""Reaches the cluster's Prometheus through kubectl port-forward, and reaches it again when that ends."""
+"""Reaches the cluster's Prometheus through a pod of its Service, and through another one when that pod ends."""
 
 from __future__ import annotations
 
-import os
-import shutil
+import select
 import time
-from pathlib import Path
+from collections.abc import Iterable
 from urllib.parse import urlsplit
 
+import httpcore
 import httpx
+import websocket
 
 from vtlab.errors import BlockFault, PrerequisiteMissing
-from vtlab.host import ports
-from vtlab.host.processes import Ledger, Process
-from vtlab.targets.kubernetes.cluster import Where
+from vtlab.targets.kubernetes import pods
+from vtlab.targets.kubernetes.cluster import Cluster, Json, NotFound
 
-#: Seconds until Prometheus must answer through it, also after its pod was replaced.
+#: Seconds until Prometheus must answer, also after its pod was replaced.
 PATIENCE = 60.0
-
-
-def kubectl() -> str:
-    """The kubectl on PATH; PrerequisiteMissing without one."""
-    found = shutil.which("kubectl")
-    if found is None:
-        raise PrerequisiteMissing("no kubectl on PATH, which reaches Prometheus in the cluster", "install kubectl")
-    return found
+#: Of the websocket: what the program at the port says, and why the port cannot be reached.
+_DATA, _ERROR = 0, 1
 
 
 def service(remote_write: str) -> tuple[str, str, int]:
@@ -40,21 +34,16 @@ def service(remote_write: str) -> tuple[str, str, int]:
 
 
 class Forward(httpx.BaseTransport):
-    """A port of this machine that leads to Prometheus, and the transport for a client of it: a request that finds
-    the way broken mends it and tries again."""
+    """The transport for a client of Prometheus: a request that finds the way broken mends it and tries again."""
 
-    def __init__(self, where: Where, remote_write: str, ledger: Ledger, log: Path) -> None:
-        self._service, self._namespace, self._remote_port = service(remote_write)
-        self._where, self._ledger, self._log = where, ledger, log
-        self._kubectl = kubectl()
-        (self._port,) = ports.free(1)
-        self._process: Process | None = None
-        self._transport = httpx.HTTPTransport()
+    def __init__(self, cluster: Cluster, remote_write: str) -> None:
+        self._service, self._namespace, self._port = service(remote_write)
+        self._pool = httpcore.ConnectionPool(network_backend=_Network(cluster, self._service, self._namespace))
 
     @property
     def url(self) -> str:
-        """Where Prometheus answers."""
-        return f"http://{ports.HOST}:{self._port}"
+        """Where Prometheus answers, for this transport alone."""
+        return f"http://{self._service}.{self._namespace}:{self._port}"
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """As of ``httpx.BaseTransport``. BlockFault when Prometheus stays away, PrerequisiteMissing when the cluster
@@ -62,63 +51,120 @@ class Forward(httpx.BaseTransport):
         end = time.monotonic() + PATIENCE
         while True:
             try:
-                self._ensure()
-                response = self._transport.handle_request(request)
+                response = self._try(request)
                 # Started, but still replaying its log.
                 if response.status_code != 503:
                     return response
-                response.close()
                 reason = "status 503"
-            except httpx.TransportError as error:
+            except (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError) as error:
                 reason = str(error) or type(error).__name__
-                self._stop()
             if time.monotonic() > end:
-                said = self._process.last_lines(2) if self._process else ""
                 raise BlockFault(
-                    f"Prometheus (service {self._service} in namespace {self._namespace}) does not answer: "
-                    f"{said or reason}"
+                    f"Prometheus (service {self._service} in namespace {self._namespace}) does not answer: {reason}"
                 )
             time.sleep(0.5)
 
     def close(self) -> None:
-        """Ends kubectl."""
-        self._stop()
-        self._transport.close()
+        """Gives up its connections."""
+        self._pool.close()
 
-    def _ensure(self) -> None:
-        if self._process and self._process.exit_description() is None:
-            return
-        context = ["--context", self._where.context] if self._where.context else []
-        local = f"{self._port}:{self._remote_port}"
-        # What those before it said stands there, too.
-        begun = self._log.stat().st_size if self._log.exists() else 0
-        self._process = self._ledger.start(
-            [self._kubectl, *context, "-n", self._namespace, "port-forward", f"svc/{self._service}", local],
-            role="kubectl port-forward",
-            log=self._log,
-            # Whatever the user's kubeconfig needs, programs for credentials among it.
-            environment=dict(os.environ),
-            folder=Path.cwd(),
+    def _try(self, request: httpx.Request) -> httpx.Response:
+        answer = self._pool.request(
+            request.method,
+            str(request.url),
+            headers=request.headers.raw,
+            content=request.read(),
+            extensions=request.extensions,
         )
-        end = time.monotonic() + 10
-        while self._process.exit_description() is None and time.monotonic() < end:
-            if ports.listening_pid(self._port) == self._process.pid:
-                return
-            time.sleep(0.1)
-        if self._process.exit_description() is not None:
-            self._refuse_forbidden(begun)
+        return httpx.Response(answer.status, headers=answer.headers, content=answer.content)
 
-    def _refuse_forbidden(self, begun: int) -> None:
-        """PrerequisiteMissing when kubectl, whose log begins there, ended for lack of a right: no use in waiting."""
-        said = [line for line in self._log.read_bytes()[begun:].decode(errors="replace").splitlines() if line.strip()]
-        forbidden = [line for line in said[-3:] if "forbidden" in line.lower()]
-        if forbidden:
-            raise PrerequisiteMissing(
-                f"the cluster does not let you forward a port to Prometheus (service {self._service} in namespace "
-                f"{self._namespace}): {forbidden[-1].strip()}",
-                "vtlab doctor --target kubernetes says which right is missing",
-            )
 
-    def _stop(self) -> None:
-        if self._process:
-            self._process.stop(1)
+def target_port(service: Json, port: int, pod: Json) -> int:
+    """The pod's port behind a port of its Service."""
+    targets = [entry.get("targetPort", port) for entry in service["spec"].get("ports", []) if entry["port"] == port]
+    target = targets[0] if targets else port
+    named = {
+        declared.get("name"): declared["containerPort"]
+        for container in pod["spec"]["containers"]
+        for declared in container.get("ports") or []
+    }
+    return int(named.get(target, target))
+
+
+class _Network(httpcore.NetworkBackend):
+    """Connects to a pod of the Service, whatever the host in the address."""
+
+    def __init__(self, cluster: Cluster, service: str, namespace: str) -> None:
+        self._cluster, self._service, self._namespace = cluster, service, namespace
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.NetworkStream:
+        try:
+            service = self._cluster.service(self._service, self._namespace)
+            selector = ",".join(f"{key}={value}" for key, value in (service["spec"].get("selector") or {}).items())
+            if not selector:
+                raise httpcore.ConnectError("the Service selects no pods")
+            ready = [pod for pod in self._cluster.pods(selector, self._namespace) if pods.ready(pod)]
+            if not ready:
+                raise httpcore.ConnectError("the Service has no pod that is ready")
+            # Of several the same in every connection: their samples differ.
+            pod = min(ready, key=pods.name)
+            return _Stream(self._cluster.open_port(pods.name(pod), self._namespace, target_port(service, port, pod)))
+        except (NotFound, OSError) as error:
+            raise httpcore.ConnectError(str(error)) from error
+
+
+class _Stream(httpcore.NetworkStream):
+    """A connection to a port of a pod. A message of the websocket begins with the number of its channel; the first one
+    of a channel only names the port."""
+
+    def __init__(self, connection: websocket.WebSocket) -> None:
+        self._websocket = connection
+        self._channels: set[int] = set()
+        self._received = b""
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        self._websocket.settimeout(timeout)
+        while not self._received:
+            try:
+                code, message = self._websocket.recv_data()
+            except websocket.WebSocketTimeoutException as error:
+                raise httpcore.ReadTimeout(str(error)) from error
+            except (websocket.WebSocketException, OSError) as error:
+                raise httpcore.ReadError(str(error)) from error
+            if code == websocket.ABNF.OPCODE_CLOSE:
+                return b""
+            channel, text = message[0], message[1:]
+            if channel not in self._channels:
+                self._channels.add(channel)
+            elif channel == _ERROR:
+                raise httpcore.ReadError(text.decode(errors="replace"))
+            else:
+                self._received = text
+        chunk, self._received = self._received[:max_bytes], self._received[max_bytes:]
+        return chunk
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._websocket.settimeout(timeout)
+        try:
+            self._websocket.send_binary(bytes([_DATA]) + buffer)
+        except websocket.WebSocketTimeoutException as error:
+            raise httpcore.WriteTimeout(str(error)) from error
+        except (websocket.WebSocketException, OSError) as error:
+            raise httpcore.WriteError(str(error)) from error
+
+    def close(self) -> None:
+        # Without the words of the protocol, for which a pod that is gone would be waited for.
+        self._websocket.shutdown()  # type: ignore[no-untyped-call]
+
+    def get_extra_info(self, info: str) -> bool | None:
+        """Whether something has come that nobody asked for, by which httpcore knows a connection that has ended."""
+        if info != "is_readable":
+            return None
+        return self._websocket.sock is None or bool(select.select([self._websocket.sock], [], [], 0)[0])

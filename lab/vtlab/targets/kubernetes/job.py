@@ -56,8 +56,8 @@ _LINE = re.compile(r"(\S+) (@@(?:vtlab|node) .*)")
 def template(cron_jobs: Sequence[Json], experiment: str) -> Json | None:
     """The CronJob of that experiment, or any other where the chart has none of it: they differ only in what
     ``manifest`` replaces. None where there is none."""
-    named = [each for each in cron_jobs if each["metadata"].get("labels", {}).get("experiment") == experiment]
-    return next(iter([*named, *cron_jobs]), None)
+    exact = [job for job in cron_jobs if job["metadata"].get("labels", {}).get("experiment") == experiment]
+    return next(iter([*exact, *cron_jobs]), None)
 
 
 def manifest(cron_job: Json, name: str, labels: Mapping[str, str], env: Mapping[str, str], config_map: str) -> Json:
@@ -69,10 +69,10 @@ def manifest(cron_job: Json, name: str, labels: Mapping[str, str], env: Mapping[
     metadata["labels"] = {**metadata.get("labels", {}), **labels}
     metadata["ownerReferences"] = [owner(cron_job)]
     spec = body["spec"]["template"]["spec"]
-    (k6,) = (each for each in spec["containers"] if each["name"] == CONTAINER)
+    (k6,) = (container for container in spec["containers"] if container["name"] == CONTAINER)
     overridden = {**env, "EXPERIMENT": EXPERIMENT}
-    kept = [each for each in k6.get("env", []) if each["name"] not in overridden]
-    k6["env"] = kept + [{"name": key, "value": value} for key, value in overridden.items()]
+    inherited = [variable for variable in k6.get("env", []) if variable["name"] not in overridden]
+    k6["env"] = inherited + [{"name": key, "value": value} for key, value in overridden.items()]
     # The kubelet expands $(NAME) and makes $ of $$.
     k6["command"] = ["/bin/sh", "-c", SAMPLER.replace("$", "$$"), "sh", *k6.get("command", []), *k6.get("args", [])]
     k6.pop("args", None)
@@ -82,12 +82,13 @@ def manifest(cron_job: Json, name: str, labels: Mapping[str, str], env: Mapping[
 
 
 def labels(release: str) -> dict[str, str]:
-    """Of what vtlab makes for a release: another vtlab sees who did, and whether that one still lives."""
-    own = processes.Identity.of(os.getpid())
+    """Of the objects that vtlab makes for a release. By them another vtlab sees who made them, and whether that process
+    still lives."""
+    identity = processes.Identity.of(os.getpid())
     return {
         MANAGED_BY: "vtlab",
         "app.kubernetes.io/instance": release,
-        _OWNER: f"{_host()}_{own.pid}-{own.start}" if own else _host(),
+        _OWNER: f"{_host()}_{identity.pid}-{identity.start}" if identity else _host(),
     }
 
 
@@ -114,7 +115,7 @@ def owner(cron_job: Json) -> Json:
 def k6(cron_job: Json) -> Json:
     """The container of k6."""
     containers: list[Json] = cron_job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
-    return next(each for each in containers if each["name"] == CONTAINER)
+    return next(container for container in containers if container["name"] == CONTAINER)
 
 
 def remote_write(cron_job: Json) -> str:
@@ -124,7 +125,8 @@ def remote_write(cron_job: Json) -> str:
 
 def environment_of(container: Json) -> dict[str, str]:
     """The environment of a container, without values that come from elsewhere."""
-    return {each["name"]: str(each.get("value", "")) for each in container.get("env", []) if "valueFrom" not in each}
+    variables = (variable for variable in container.get("env", []) if "valueFrom" not in variable)
+    return {variable["name"]: str(variable.get("value", "")) for variable in variables}
 
 
 def document(log: str) -> K6Document:
@@ -132,12 +134,12 @@ def document(log: str) -> K6Document:
     parts: dict[int, str] = {}
     count = 0
     for _, line in _marked(log, "@@vtlab "):
-        place, _, part = line.partition(" ")
-        index, _, of = place.partition("/")
+        number, _, part = line.partition(" ")
+        index, _, of = number.partition("/")
         parts[int(index)], count = part, int(of)
     if not parts or sorted(parts) != list(range(1, count + 1)):
         what = f"only {len(parts)} of {count} parts of its document" if parts else "no document"
-        raise BlockFault(f"k6 left {what} in its log: {last_lines(log) or 'it said nothing'}")
+        raise BlockFault(f"k6 left {what} in its log: {last_lines(log) or 'its log is empty'}")
     try:
         return K6Document.model_validate_json("".join(parts[i] for i in range(1, count + 1)))
     except ValidationError as error:
@@ -148,7 +150,8 @@ def document(log: str) -> K6Document:
 
 def samples(log: str) -> list[Sample]:
     """What the sampler saw, in order of time; a line that was cut off is passed over."""
-    found, delays = [], Delays()
+    seen: list[Sample] = []
+    delays = Delays()
     for at, line in _marked(log, "@@node "):
         try:
             group, node, threads = line.split(";")
@@ -158,30 +161,29 @@ def samples(log: str) -> list[Sample]:
                 words[0]: (int(words[1]), int(words[2]), int(words[3])) for words in map(str.split, _items(threads))
             }
             periods = [int(value) for value in group.split()]
-            total, idle, steal = sum(ticks), ticks[3] + ticks[4], ticks[7]
+            total, idle = sum(ticks), ticks[3] + ticks[4]
         except (ValueError, IndexError):
             continue
         waited, slices = delays.update({key: (wait, count) for key, (_, wait, count) in tasks.items()})
         cpu = sum(run for run, _, _ in tasks.values()) / 1e9
-        found.append(
+        seen.append(
             Sample(
                 at=at,
                 total=total,
                 idle=idle,
-                steal=steal,
                 generator=Usage(cpu, waited, slices) if tasks else None,
                 # Without a quota the kernel counts no periods.
                 periods=(periods[0], periods[1]) if len(periods) == 2 and periods[0] else None,
             )
         )
-    return sorted(found, key=lambda sample: sample.at)
+    return sorted(seen, key=lambda sample: sample.at)
 
 
 def last_lines(log: str, count: int = 8) -> str:
     """The end of a log with times, for messages."""
     lines = (line.partition(" ")[2].strip() for line in log.splitlines())
-    said = [line for line in lines if line and not line.startswith("@@")]
-    return "; ".join(said[-count:])[-1500:]
+    readable = [line for line in lines if line and not line.startswith("@@")]
+    return "; ".join(readable[-count:])[-1500:]
 
 
 def shown(log: str) -> str:
@@ -192,14 +194,14 @@ def shown(log: str) -> str:
 
 def _marked(log: str, mark: str) -> list[tuple[int, str]]:
     """(epoch ms, the rest of the line) of the lines with that mark."""
-    found = []
+    marked = []
     for line in log.splitlines():
         match = _LINE.match(line)
         if match and match[2].startswith(mark):
             # Nanoseconds are more than Python's datetime reads.
             time = re.sub(r"\.(\d{1,6})\d*", lambda m: f".{m[1]:0<6}", match[1]).replace("Z", "+00:00")
-            found.append((round(datetime.fromisoformat(time).timestamp() * 1000), match[2].removeprefix(mark)))
-    return found
+            marked.append((round(datetime.fromisoformat(time).timestamp() * 1000), match[2].removeprefix(mark)))
+    return marked
 
 
 def _items(text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Reads what a pod's status says. Pure functions of the API's JSON."""
+"""Reads the status of a pod. Pure functions of the API's JSON."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class Trouble:
 
 
 def name(pod: Json) -> str:
-    """Its name."""
+    """The name of the pod."""
     return str(pod["metadata"]["name"])
 
 
 def uid(pod: Json) -> str:
-    """Its unique identity."""
+    """The unique identity of the pod."""
     return str(pod["metadata"]["uid"])
 
 
@@ -49,37 +49,34 @@ def ready(pod: Json) -> bool:
     return _condition(pod, "Ready").get("status") == "True" and not pod["metadata"].get("deletionTimestamp")
 
 
-def restarts(pod: Json) -> int:
-    """How often its containers were started again."""
-    return sum(int(each.get("restartCount", 0)) for each in _containers(pod))
-
-
 def oom_kills(pod: Json) -> int:
     """Containers whose present or last end was for lack of memory."""
-    return sum(end.get("reason") == "OOMKilled" for each in _containers(pod) for end in _ends(each))
+    return sum(end.get("reason") == "OOMKilled" for container in _containers(pod) for end in _ends(container))
 
 
 def exit_code(pod: Json, container: str) -> int | None:
     """How a container ended; None while it has not."""
-    for each in _containers(pod):
-        if each.get("name") == container and "terminated" in each.get("state", {}):
-            return int(each["state"]["terminated"].get("exitCode", -1))
+    for status in _containers(pod):
+        if status.get("name") == container and "terminated" in status.get("state", {}):
+            return int(status["state"]["terminated"].get("exitCode", -1))
     return None
 
 
 def started_in(pod: Json) -> float:
     """Seconds from the start of its containers until it was ready, to the second; 0 where unknown."""
-    at = _condition(pod, "Ready").get("lastTransitionTime")
-    begun = [
-        each["state"]["running"]["startedAt"] for each in _containers(pod) if "running" in (each.get("state") or {})
+    ready_at = _condition(pod, "Ready").get("lastTransitionTime")
+    started_at = [
+        container["state"]["running"]["startedAt"]
+        for container in _containers(pod)
+        if "running" in (container.get("state") or {})
     ]
-    return (_time(at) - _time(min(begun))).total_seconds() if at and begun else 0.0
+    return (_time(ready_at) - _time(min(started_at))).total_seconds() if ready_at and started_at else 0.0
 
 
 def unschedulable(pod: Json) -> str:
     """Why no node takes it; empty when one does."""
-    found = _condition(pod, "PodScheduled")
-    return str(found.get("message", "")) if found.get("reason") == "Unschedulable" else ""
+    scheduled = _condition(pod, "PodScheduled")
+    return str(scheduled.get("message", "")) if scheduled.get("reason") == "Unschedulable" else ""
 
 
 def trouble(pod: Json) -> Trouble | None:
@@ -87,20 +84,20 @@ def trouble(pod: Json) -> Trouble | None:
     status = pod.get("status", {})
     disrupted = _condition(pod, "DisruptionTarget")
     if status.get("reason") == "Evicted" or disrupted.get("status") == "True":
-        said = status.get("message") or disrupted.get("message") or disrupted.get("reason", "")
-        return Trouble(f"was evicted: {said}")
+        reason = status.get("message") or disrupted.get("message") or disrupted.get("reason", "")
+        return Trouble(f"was evicted: {reason}")
     if status.get("reason") == "DeadlineExceeded":
         return Trouble(f"ran longer than its deadline: {status.get('message', '')}")
-    for each in _containers(pod):
-        waiting = (each.get("state") or {}).get("waiting") or {}
+    for container in _containers(pod):
+        waiting = (container.get("state") or {}).get("waiting") or {}
         if waiting.get("reason") in _HOPELESS:
-            text = f"cannot start, {waiting['reason']}: {waiting.get('message', '')} (image {each.get('image')})"
+            text = f"cannot start, {waiting['reason']}: {waiting.get('message', '')} (image {container.get('image')})"
             return Trouble(text, True, waiting["reason"] in _NO_IMAGE)
-        for end in _ends(each):
+        for end in _ends(container):
             if end.get("reason") == "OOMKilled":
                 return Trouble("was killed for lack of memory (OOMKilled) at its memory limit")
-        if int(each.get("restartCount", 0)) > 0:
-            code = next((end.get("exitCode") for end in _ends(each)), "unknown")
+        if int(container.get("restartCount", 0)) > 0:
+            code = next((end.get("exitCode") for end in _ends(container)), "unknown")
             return Trouble(f"was restarted after exit code {code}")
     if pod["metadata"].get("deletionTimestamp"):
         return Trouble("was deleted")
@@ -112,7 +109,7 @@ def _containers(pod: Json) -> list[Json]:
 
 
 def _ends(container: Json) -> Iterator[Json]:
-    """Its present and its last end."""
+    """The present and the last end of a container."""
     for state in ("state", "lastState"):
         end = (container.get(state) or {}).get("terminated")
         if end:
@@ -120,8 +117,8 @@ def _ends(container: Json) -> Iterator[Json]:
 
 
 def _condition(pod: Json, kind: str) -> Json:
-    found = pod.get("status", {}).get("conditions") or []
-    return next((each for each in found if each.get("type") == kind), {})
+    conditions = pod.get("status", {}).get("conditions") or []
+    return next((condition for condition in conditions if condition.get("type") == kind), {})
 
 
 def _time(text: str) -> datetime:

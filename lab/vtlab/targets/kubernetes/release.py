@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import contextlib
 from collections.abc import Mapping
 
 from vtlab import __version__
@@ -10,108 +10,110 @@ from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Facts
+from vtlab.model.service import Service
+from vtlab.targets import verification
 from vtlab.targets.kubernetes import job
-from vtlab.targets.kubernetes.cluster import Cluster, Json, NotFound, Where
+from vtlab.targets.kubernetes.cluster import Cluster, Json, NotFound, ReleaseRef
 
 _FLAGS = "JAVA_TOOL_OPTIONS"
-#: What the chart tells every variant of the database and the downstream service beside it: no setting of an experiment.
-GIVEN = frozenset(
-    {"SPRING_DATASOURCE_URL", "SPRING_DATASOURCE_USERNAME", "SPRING_DATASOURCE_PASSWORD", "LAB_DOWNSTREAM_URL"}
-)
-#: need -> the variable by which the chart tells a variant where it is.
-TOLD_BY = {"database": "SPRING_DATASOURCE_URL", "downstream": "LAB_DOWNSTREAM_URL"}
-#: Of limits, relative: the chart may write 500m where the experiment says 0.5.
-TOLERANCE = 0.01
 
 
-def facts(where: Where, experiment: Experiment) -> Facts:
-    """What the lab in the cluster is; BadInput or PrerequisiteMissing where it cannot run the experiment."""
-    cluster = Cluster(where)
-    try:
-        return facts_of(cluster, experiment)
-    finally:
-        cluster.close()
+def facts(ref: ReleaseRef, service: Service, experiment: Experiment) -> Facts:
+    """What runs in the cluster; BadInput or PrerequisiteMissing where the release cannot run the experiment."""
+    with contextlib.closing(Cluster(ref)) as cluster:
+        return facts_of(cluster, service, experiment)
 
 
-def facts_of(cluster: Cluster, experiment: Experiment) -> Facts:
+def facts_of(cluster: Cluster, service: Service, experiment: Experiment) -> Facts:
     """As ``facts``, of an open cluster."""
-    where = cluster.where
-    found = {name: _deployment(cluster, name) for name in experiment.variants}
-    for name, each in found.items():
-        _refuse_other(where, experiment, name, each)
-    _refuse_different(experiment, found)
-    _refuse_unmet_needs(where, experiment, found[experiment.variants[0]])
+    ref = cluster.release
+    deployments = {name: _deployment(cluster, name) for name in experiment.variants}
+    first = deployments[experiment.variants[0]]
+    for name, deployment in deployments.items():
+        _refuse_other(ref, service, experiment, name, deployment)
+    _refuse_different(experiment, deployments)
+    _refuse_unmet_needs(ref, service, experiment, first)
     k6 = job.k6(template(cluster, experiment))
-    app = _app(found[experiment.variants[0]])
-    chart = found[experiment.variants[0]]["metadata"].get("labels", {}).get("helm.sh/chart", "unknown")
+    app = _app(first)
     return Facts(
-        versions={"vtlab": __version__, "app": str(app["image"]), "k6": str(k6["image"]), "chart": chart},
+        versions={
+            "vtlab": __version__,
+            "app": str(app["image"]),
+            "k6": str(k6["image"]),
+            "chart": first["metadata"].get("labels", {}).get("helm.sh/chart", "unknown"),
+        },
         jvm_flags=job.environment_of(app).get(_FLAGS, "").split(),
         machine={
             "kubernetes": cluster.version(),
-            "namespace": where.namespace,
-            "release": where.release,
-            "context": where.context or "the current one",
+            "namespace": ref.namespace,
+            "release": ref.name,
+            "context": ref.context or "the current one",
         },
     )
 
 
 def template(cluster: Cluster, experiment: Experiment) -> Json:
     """The CronJob that the experiment's Jobs are made from. PrerequisiteMissing where there is none."""
-    where = cluster.where
-    cron_job = job.template(cluster.cron_jobs(where.selector("k6")), experiment.name)
+    ref = cluster.release
+    cron_job = job.template(cluster.cron_jobs(ref.selector("k6")), experiment.name)
     if cron_job is None:
         raise PrerequisiteMissing(
-            f"the release {where.release} has no CronJob of k6 in namespace {where.namespace}",
-            where.helm_upgrade("--set experiments={blocking}"),
+            f"the release {ref.name} has no CronJob of k6 in namespace {ref.namespace}",
+            ref.helm_upgrade("--set experiments={blocking}"),
         )
     return cron_job
 
 
-def _refuse_unmet_needs(where: Where, experiment: Experiment, deployment: Json) -> None:
+def remote_write(cluster: Cluster) -> str:
+    """Where the k6 of the release sends its samples to; empty where no CronJob says so."""
+    return next((job.remote_write(cron_job) for cron_job in cluster.cron_jobs(cluster.release.selector("k6"))), "")
+
+
+def _refuse_unmet_needs(ref: ReleaseRef, service: Service, experiment: Experiment, deployment: Json) -> None:
     """PrerequisiteMissing when the variants, which are alike, do not get what the experiment needs beside them. Which
     JDK runs, each JVM says itself once it has started."""
-    variables = {each["name"] for each in _app(deployment).get("env", [])}
+    variables = {variable["name"] for variable in _app(deployment).get("env", [])}
     for need in experiment.needs:
-        if need in TOLD_BY and TOLD_BY[need] not in variables:
+        if not service.companions.get(need, {}).keys() <= variables:
             raise PrerequisiteMissing(
-                f"{experiment.name} needs {need}, which the release {where.release} does not have",
-                where.helm_upgrade(f"--set {need}.enabled=true"),
+                f"{experiment.name} needs {need}, which the release {ref.name} does not have",
+                ref.helm_upgrade(f"--set {need}.enabled=true"),
             )
 
 
 def _deployment(cluster: Cluster, name: str) -> Json:
-    where = cluster.where
+    ref = cluster.release
     try:
-        return cluster.deployment(where.deployment(name))
+        return cluster.deployment(ref.deployment(name))
     except NotFound:
         raise PrerequisiteMissing(
-            f"there is no Deployment {where.deployment(name)} in namespace {where.namespace}",
+            f"there is no Deployment {ref.deployment(name)} in namespace {ref.namespace}",
             "install the lab (make up, or helm install), or say where it is: --namespace, --release, --context",
         ) from None
 
 
-def _refuse_other(where: Where, experiment: Experiment, name: str, deployment: Json) -> None:
+def _refuse_other(ref: ReleaseRef, service: Service, experiment: Experiment, name: str, deployment: Json) -> None:
     """BadInput when the Deployment is not the variant under the limits of the experiment."""
     app = _app(deployment)
     limits, wanted = app.get("resources", {}).get("limits", {}), experiment.limits
     env = job.environment_of(app)
-    wrong = []
-    if not limits.get("cpu") or not math.isclose(units.cores(str(limits["cpu"])), wanted.cpu, rel_tol=TOLERANCE):
-        wrong.append(
-            (f"its CPU limit is {limits.get('cpu', 'absent')}, not {wanted.cpu:g}", f"limits.cpu={wanted.cpu:g}")
-        )
+    #: What is wrong, with the chart's value that mends it.
+    wrong: list[tuple[str, str]] = []
+    # The chart may write 500m where the experiment says 0.5.
+    if not limits.get("cpu") or not verification.close(units.cores(str(limits["cpu"])), wanted.cpu):
+        text = f"its CPU limit is {limits.get('cpu', 'absent')}, not {wanted.cpu:g}"
+        wrong.append((text, f"limits.cpu={wanted.cpu:g}"))
     if not limits.get("memory") or units.size(str(limits["memory"])) != units.size(wanted.memory):
         text = f"its memory limit is {limits.get('memory', 'absent')}, not {wanted.memory}"
         wrong.append((text, f"limits.memory={wanted.memory}"))
     if f"-Xmx{wanted.heap}" not in env.get(_FLAGS, "").split():
         wrong.append((f"its heap is not -Xmx{wanted.heap}", f"limits.heap={wanted.heap}"))
-    own = experiment.environment_of(name)
-    for key, value in {**experiment.settings, **own}.items():
+    of_variant = experiment.environment_of(name)
+    for key, value in {**experiment.settings, **of_variant}.items():
         if env.get(key) != value:
-            setting = f"variants.{name}.env.{key}" if key in own else f"settings.{key}"
+            setting = f"variants.{name}.env.{key}" if key in of_variant else f"settings.{key}"
             wrong.append((f"its {key} is {env.get(key, 'absent')}, not {value}", f"{setting}={value}"))
-    unknown = sorted(env.keys() - {_FLAGS, *GIVEN, *experiment.settings, *own})
+    unknown = sorted(env.keys() - {_FLAGS, *companion_environment(service), *experiment.settings, *of_variant})
     for key in unknown:
         wrong.append((f"it sets {key}={env[key]}, which the experiment does not", f"settings.{key}=null"))
     for flag in experiment.properties_of(name).jvm_flags:
@@ -128,37 +130,44 @@ def _refuse_other(where: Where, experiment: Experiment, name: str, deployment: J
         # Where a variable comes from the Deployment does not tell, and the chart's schema refuses a null for nothing.
         removed = " ".join(f"--set variants.{name}.env.{key}=null" for key in unknown)
         raise BadInput(
-            f"Deployment {where.deployment(name)} is not what {experiment.name} asks for: "
+            f"Deployment {ref.deployment(name)} is not what {experiment.name} asks for: "
             + "; ".join(text for text, _ in wrong),
-            where.helm_upgrade(settings)
+            ref.helm_upgrade(settings)
             + (f" (where the chart says 'got null', {name} alone sets it: {removed} in its place)" if removed else ""),
         )
+
+
+def companion_environment(service: Service) -> set[str]:
+    """What the chart tells every variant of the companions beside it: no setting of an experiment."""
+    return {name for variables in service.companions.values() for name in variables}
 
 
 def _refuse_different(experiment: Experiment, deployments: Mapping[str, Json]) -> None:
     """BadInput when the variants differ in more than what makes them variants: image, JVM flags, environment."""
     made_by = {key for name in deployments for key in experiment.environment_of(name)}
     same_java = len({experiment.properties_of(name).java for name in deployments}) == 1
-    seen: dict[str, Json] = {}
+    compared: dict[str, Json] = {}
     for name, deployment in deployments.items():
         app = _app(deployment)
         env = {key: value for key, value in job.environment_of(app).items() if key not in made_by}
         if _FLAGS in env:
-            own = experiment.properties_of(name).jvm_flags
-            env[_FLAGS] = " ".join(flag for flag in env[_FLAGS].split() if flag not in own)
+            of_variant = experiment.properties_of(name).jvm_flags
+            env[_FLAGS] = " ".join(flag for flag in env[_FLAGS].split() if flag not in of_variant)
         # Another JDK is another image.
-        seen[name] = {**({"image": app.get("image")} if same_java else {}), **env}
-    (first, one), *others = seen.items()
+        compared[name] = {**({"image": app.get("image")} if same_java else {}), **env}
+    (first, reference), *others = compared.items()
     for name, other in others:
-        differing = [key for key in {**one, **other} if one.get(key) != other.get(key)]
+        differing = [key for key in {**reference, **other} if reference.get(key) != other.get(key)]
         if differing:
-            said = "; ".join(f"{key} is {one.get(key, 'absent')} and {other.get(key, 'absent')}" for key in differing)
+            differences = "; ".join(
+                f"{key} is {reference.get(key, 'absent')} and {other.get(key, 'absent')}" for key in differing
+            )
             raise BadInput(
-                f"{first} and {name} differ in more than their threads: {said}",
+                f"{first} and {name} differ in more than their threads: {differences}",
                 "it would not show which difference makes the difference: give both the same in the chart's values",
             )
 
 
 def _app(deployment: Json) -> Json:
     containers: list[Json] = deployment["spec"]["template"]["spec"]["containers"]
-    return next((each for each in containers if each["name"] == "app"), containers[0])
+    return next((container for container in containers if container["name"] == "app"), containers[0])

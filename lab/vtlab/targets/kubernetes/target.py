@@ -9,24 +9,27 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from vtlab import services
 from vtlab.errors import BadInput, BlockFault, LabError, PrerequisiteMissing
 from vtlab.host import processes
 from vtlab.host.machine import difference, reaching
-from vtlab.host.processes import Ledger
-from vtlab.model import normalised, units, variant
+from vtlab.model import units
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Instance, K6Document, Trial
 from vtlab.model.run import BlockSeries
+from vtlab.model.service import Service
+from vtlab.targets import verification
 from vtlab.targets.annotation import annotate
-from vtlab.targets.kubernetes import job, pods, release, watch
-from vtlab.targets.kubernetes.cluster import Cluster, Json, Where
+from vtlab.targets.kubernetes import job, objects, pods, release, watch
+from vtlab.targets.kubernetes.cluster import Cluster, Json, ReleaseRef
 from vtlab.targets.kubernetes.forward import Forward
+from vtlab.targets.kubernetes.objects import RunObjects
 from vtlab.targets.prometheus import Prometheus
 
 #: Seconds until a fresh pod must have been scraped: after an installation the operator's configuration reaches
@@ -40,108 +43,137 @@ _LAST_PATIENCE = 10.0
 _UNSEEN = 1500
 #: Annotation whose change replaces the pods.
 _BLOCK = "vtlab/block"
-#: Of the variants' Services.
-_PORT = 8080
 
 
+@dataclass(frozen=True)
 class KubernetesTarget:
-    """Runs blocks in a cluster. A context manager: at its end no Job or ConfigMap of vtlab's is left."""
+    """Runs blocks in a cluster. Made by ``kubernetes_target``, which also deletes what it created."""
 
-    def __init__(self, folder: Path, root: Path, where: Where, run_id: str) -> None:
-        self._run_id = run_id
-        self._folder = folder.absolute()
-        self._root = root.absolute()
-        self._where = where
-        run = re.sub(r"[^a-z0-9-]+", "-", run_id.lower()).strip("-")
-        #: The name of this run's ConfigMap, and how its Jobs' names begin. Another one in each call of vtlab: a
-        #: resumed run must not find the pods and Jobs of the call before it under its own names.
-        self._name = f"{where.release}-vtlab-{run}"[:40].rstrip("-") + f"-{os.urandom(2).hex()}"
-        self._cluster: Cluster | None = None
-        self._ledger: Ledger | None = None
-        self._client: Prometheus | None = None
-        self._config_map = False
-        self._job: str | None = None
-        self._pods: dict[str, Json] = {}
-        self._instances: list[Instance] = []
-        #: The last phase of each variant in this block.
-        self._before: dict[str, Trial] = {}
-        self._nodes: set[str] = set()
-        self._block, self._loads = (0, 0), 0
+    folder: Path
+    repository: Path
+    cluster: Cluster
+    #: Of the cluster's Prometheus.
+    client: Prometheus
+    objects: RunObjects
+    #: Tells the run's samples of k6 from others'.
+    run_id: str
 
-    def __enter__(self) -> KubernetesTarget:
-        try:
-            processes.end_orphans(self._root)
-            self._ledger = processes.open_exclusive_ledger(self._root)
-            self._cluster = Cluster(self._where)
-            self._end_orphans()
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Deletes its Job and ConfigMap, ends kubectl; idempotent."""
-        with processes.uninterrupted():
-            try:
-                if self._cluster:
-                    self._cluster.patience = min(self._cluster.patience, _LAST_PATIENCE)
-                    # A cluster that cannot be reached now keeps them until the next vtlab there.
-                    with contextlib.suppress(LabError):
-                        self._end_job()
-                        if self._config_map:
-                            self._cluster.delete_config_map(self._name)
-                            self._config_map = False
-            finally:
-                if self._client:
-                    self._client.close()
-                    self._client = None
-                if self._cluster:
-                    self._cluster.close()
-                    self._cluster = None
-                if self._ledger:
-                    self._ledger.close()
-                    self._ledger = None
-
-    def start(self, experiment: Experiment, block: int, attempt: int) -> KubernetesTarget:
+    def start(self, experiment: Experiment, block: int, attempt: int) -> KubernetesBlock:
         """Fresh pods of all variants, ready, limits verified, scraped at least once.
 
         BlockFault when one does not start; BadInput where a Deployment is not what the experiment says;
         PrerequisiteMissing where waiting would not help (an image that is not there).
         """
-        cluster = self._held()
-        self._end_job()
-        watch.quiet(cluster)
-        release.facts_of(cluster, experiment)
+        cluster, client = self.cluster, self.client
+        service = services.of(experiment, self.repository)
+        self.objects.delete_job()
+        watch.wait_until_idle(cluster)
+        release.facts_of(cluster, service, experiment)
         # From here on another vtlab sees that this one measures. One that has begun meanwhile gives up as well.
-        self._put_experiment(experiment, release.template(cluster, experiment))
-        self._refuse_another()
-        self._block, self._loads = (block, attempt), 0
-        self._instances, self._pods, self._before = [], {}, {}
-        stamp = f"{self._name}-{block}-{attempt}"
+        self.objects.put_experiment(experiment, release.template(cluster, experiment))
+        objects.refuse_others(cluster)
+        stamp = f"{self.objects.name}-{block}-{attempt}"
         for name in experiment.variants:
-            cluster.annotate_pods(self._where.deployment(name), _BLOCK, stamp)
-        self._pods = watch.fresh(cluster, experiment.variants, _BLOCK, stamp)
-        client = self._prometheus(experiment)
+            cluster.annotate_pods(cluster.release.deployment(name), _BLOCK, stamp)
+        loaded = watch.wait_for_pods(cluster, experiment.variants, _BLOCK, stamp)
+        client.refuse_old()
         # Prometheus's clock: the cluster's may differ from this machine's.
         now = client.now()
         client.selectors = {
-            name: {"namespace": self._where.namespace, "pod": pods.name(pod)} for name, pod in self._pods.items()
+            name: {"namespace": cluster.release.namespace, "pod": pods.name(pod)} for name, pod in loaded.items()
         }
+        scraped_at = {}
         for name in experiment.variants:
             # Before the wait, which may be too short for it; after it for a target that was not known before.
-            self._refuse_rare_scrapes(client, name)
-            client.await_scrape(name, now, within=_SCRAPED_WITHIN)
-            self._refuse_rare_scrapes(client, name)
-        self._instances = [self._instance(client, experiment, name) for name in experiment.variants]
-        return self
+            refuse_rare_scrapes(client, cluster.release, name)
+            scraped_at[name] = client.await_scrape(name, now, within=_SCRAPED_WITHIN)
+            refuse_rare_scrapes(client, cluster.release, name)
+        instances = [
+            self._verified(service, experiment, name, loaded[name], scraped_at[name]) for name in experiment.variants
+        ]
+        return KubernetesBlock(self, service, experiment, block, attempt, loaded, instances)
 
-    @property
-    def instances(self) -> list[Instance]:
-        """The pods of the block that was started last."""
-        return list(self._instances)
+    def _verified(self, service: Service, experiment: Experiment, name: str, pod: Json, scraped_at: int) -> Instance:
+        """What the JVM says of itself; PrerequisiteMissing where that is not the limit that it should have."""
+        figures = verification.read(self.client, name, scraped_at)
+        verification.refuse_other_limits(
+            name, experiment, service.meters, figures, "let the node's kubelet enforce CPU limits (cpuCFSQuota: true)"
+        )
+        verification.refuse_other_threads(name, experiment, service.meters, figures)
+        refuse_other_java(self.cluster.release, experiment, name, figures.java)
+        return Instance(
+            variant=name,
+            identity=pods.uid(pod),
+            java=figures.java,
+            gc=figures.gc,
+            processors=int(figures.processors or 0),
+            cpu_limit=figures.cpu_limit,
+            started_in=pods.started_in(pod),
+        )
+
+
+@contextlib.contextmanager
+def kubernetes_target(
+    folder: Path, root: Path, repository: Path, ref: ReleaseRef, run_id: str
+) -> Iterator[KubernetesTarget]:
+    """The release, for the run in ``folder``. At its end no Job or ConfigMap of vtlab's is left.
+
+    PrerequisiteMissing where another vtlab measures the release.
+    """
+    folder, root = folder.absolute(), root.absolute()
+    run = re.sub(r"[^a-z0-9-]+", "-", run_id.lower()).strip("-")
+    # The name of this run's ConfigMap, and how its Jobs' names begin. Another one in each call of vtlab: a resumed run
+    # must not find the pods and Jobs of the call before it under its own names.
+    name = f"{ref.name}-vtlab-{run}"[:40].rstrip("-") + f"-{os.urandom(2).hex()}"
+    end = contextlib.ExitStack()
+    try:
+        processes.end_orphans(root)
+        end.enter_context(processes.open_exclusive_ledger(root))
+        cluster = end.enter_context(contextlib.closing(Cluster(ref)))
+        objects.delete_orphans(cluster)
+        forward = Forward(cluster, release.remote_write(cluster))
+        client = end.enter_context(Prometheus(forward.url, transport=forward))
+        client.run = {"testid": run_id}
+        made = RunObjects(cluster, name)
+        end.callback(_delete, cluster, made)
+        yield KubernetesTarget(folder, repository, cluster, client, made, run_id)
+    finally:
+        with processes.uninterrupted():
+            end.close()
+
+
+def _delete(cluster: Cluster, made: RunObjects) -> None:
+    cluster.patience = min(cluster.patience, _LAST_PATIENCE)
+    # A cluster that cannot be reached now keeps them until the next vtlab there.
+    with contextlib.suppress(LabError):
+        made.delete()
+
+
+class KubernetesBlock:
+    """One attempt at one block: its pods run, and k6 loads them. They stay until the target's next start replaces
+    them."""
+
+    def __init__(
+        self,
+        target: KubernetesTarget,
+        service: Service,
+        experiment: Experiment,
+        number: int,
+        attempt: int,
+        loaded: Mapping[str, Json],
+        instances: Sequence[Instance],
+    ) -> None:
+        self.instances = list(instances)
+        self._target = target
+        self._service = service
+        self._experiment = experiment
+        self._number = number
+        self._attempt = attempt
+        #: The pods by variant.
+        self._pods = loaded
+        #: The last phase of each variant in this block.
+        self._before: dict[str, Trial] = {}
+        self._loads = 0
 
     def load(self, *, order: Sequence[str], warmup_cycles: int, single: str | None) -> K6Document:
         """Runs k6 once, as a Job. BlockFault when k6 fails, or, deleting the Job at once, when a pod does.
@@ -150,210 +182,113 @@ class KubernetesTarget:
         """
         return self._load({"ORDER": ",".join(order), "WARMUP_CYCLES": str(warmup_cycles), "SINGLE": single or "0s"})
 
-    def _load(self, what: dict[str, str]) -> K6Document:
-        client, experiment = self._client, self._experiment()
-        if client is None:
-            raise RuntimeError("start comes first")
-        self._loads += 1
-        block, attempt = self._block
-        name = f"{self._name}-{block}-{attempt}-{self._loads}"
-        targets = {each: f"http://{self._where.deployment(each)}:{_PORT}" for each in experiment.variants}
-        env = {
-            "TARGETS": json.dumps(targets),
-            **what,
-            # Also where the experiment gives up: vtlab may replace pods, not end one.
-            "WAIT_FOR_ANSWERS": "true",
-            "RUN_ID": self._run_id,
-            "BLOCK": str(block),
-            "DOCUMENT": "stdout",
-        }
-        log = self._run(name, env, experiment)
-        found = job.document(log)
-        samples = job.samples(log)
-        records = (*found.warmup, *found.single, *found.trials)
-        annotate(
-            found, client, lambda start, end: difference(samples, start, reaching(samples, end, _UNSEEN)), self._before
-        )
-        self._refuse_pressure(client, records[0].begin, records[-1].drained)
-        return found
-
     def trial_without_drain(self, variant: str, position: int) -> K6Document:
-        """Runs k6 once, as a Job, and waits for every answer."""
+        """Runs k6 once, as a Job, and waits for every answer: vtlab may replace pods, not end one."""
         return self._load({"ORDER": variant, "WARMUP_CYCLES": "0", "SINGLE": "0s", "POSITION": str(position)})
 
     def check_instances(self) -> list[Instance]:
-        """Whether the pods are those that started. They stay until the next block replaces them."""
+        """Whether the pods are those that started."""
+        cluster = self._target.cluster
+        present = {pods.uid(pod): pod for pod in cluster.pods(cluster.release.selector("variant"))}
         checked = []
-        now = {pods.uid(pod): pod for pod in self._held().pods(self._where.selector("variant"))}
-        for instance in self._instances:
-            pod = now.get(instance.identity)
+        for instance in self.instances:
+            pod = present.get(instance.identity)
             alive = pod is not None and pods.trouble(pod) is None
-            kills = pods.oom_kills(pod) if pod else 0
-            checked.append(instance.model_copy(update={"alive": alive, "oom_kills": kills}))
+            checked.append(instance.model_copy(update={"alive": alive, "oom_kills": pods.oom_kills(pod) if pod else 0}))
         return checked
 
     def series(self, begin_ms: int, end_ms: int) -> BlockSeries:
         """The charts' samples of all variants, every second."""
-        if self._client is None:
-            raise RuntimeError("start comes first")
-        return {name: self._client.charted(name, begin_ms, end_ms) for name in self._pods}
+        return {name: self._target.client.charted(name, begin_ms, end_ms) for name in self._pods}
 
-    def _run(self, name: str, env: dict[str, str], experiment: Experiment) -> str:
-        """The log of a Job that ended well. Whatever happens, the Job is deleted."""
-        cluster = self._held()
-        template = release.template(cluster, experiment)
-        self._job = name
+    def _load(self, phases: Mapping[str, str]) -> K6Document:
+        target, ref = self._target, self._target.cluster.release
+        self._loads += 1
+        name = f"{target.objects.name}-{self._number}-{self._attempt}-{self._loads}"
+        urls = {name: f"http://{ref.deployment(name)}:{self._service.port}" for name in self._experiment.variants}
+        env = {
+            "TARGETS": json.dumps(urls),
+            **phases,
+            # Also where the experiment gives up: vtlab may replace pods, not end one.
+            "WAIT_FOR_ANSWERS": "true",
+            "RUN_ID": target.run_id,
+            "BLOCK": str(self._number),
+            "DOCUMENT": "stdout",
+        }
+        k6, log = self._run(name, env)
+        document = job.document(log)
+        samples = job.samples(log)
+        annotate(
+            document,
+            target.client,
+            lambda start, end: difference(samples, start, reaching(samples, end, _UNSEEN)),
+            self._before,
+        )
+        records = (*document.warmup, *document.single, *document.trials)
+        nodes = {str(pod["spec"].get("nodeName", "")) for pod in (k6, *self._pods.values())}
+        refuse_pressure(target.client, nodes, records[0].begin, records[-1].drained)
+        return document
+
+    def _run(self, name: str, env: Mapping[str, str]) -> tuple[Json, str]:
+        """The pod and the log of a Job that ended well. Whatever happens, the Job is deleted."""
+        cluster, run = self._target.cluster, self._target.objects
+        template = release.template(cluster, self._experiment)
         try:
-            cluster.create_job(job.manifest(template, name, job.labels(self._where.release), env, self._name))
-            pod = watch.ended(cluster, name, f"{self._name}-", self._pods)
-            self._nodes = {str(each["spec"].get("nodeName", "")) for each in (pod, *self._pods.values())}
+            run.create_job(job.manifest(template, name, job.labels(cluster.release.name), env, run.name))
+            pod = watch.wait_for_job(cluster, name, f"{run.name}-", self._pods)
             log = cluster.log(pods.name(pod), job.CONTAINER)
         except BaseException:
             with contextlib.suppress(LabError):
-                self._end_job()
+                run.delete_job()
             raise
-        self._end_job()
-        self._keep(f"{name.removeprefix(self._name + '-')}-k6.log", log)
+        run.delete_job()
+        self._keep(f"{name.removeprefix(run.name + '-')}-k6.log", log)
         code = pods.exit_code(pod, job.CONTAINER)
         # 99: a threshold was crossed, which the validity checks judge better.
         if code not in (0, 99):
-            raise BlockFault(f"k6 ended with exit code {code}: {job.last_lines(log) or 'it said nothing'}")
-        return log
-
-    def _instance(self, client: Prometheus, experiment: Experiment, name: str) -> Instance:
-        """What the JVM says of itself; PrerequisiteMissing where that is not the limit that it should have."""
-        pod = self._pods[name]
-        now = client.now()
-        limit = client.measured(name, "max(cgroup_cpu_limit_cores{$server})", now)
-        processors = client.measured(name, "max(system_cpu_count{$server})", now)
-        wanted = experiment.limits.cpu
-        if limit is None or abs(limit - wanted) > release.TOLERANCE * wanted or processors != math.ceil(wanted):
-            seen = "no limit" if limit is None else f"{limit:g} cores"
-            raise PrerequisiteMissing(
-                f"{name}: the CPU limit of {wanted:g} does not hold: the JVM reads {seen} and counts "
-                f"{processors or 0:g} processors",
-                "let the node's kubelet enforce CPU limits (cpuCFSQuota: true)",
-            )
-        threads = experiment.properties_of(name).threads
-        pool = client.measured(name, "max(tomcat_threads_config_max_threads{$server})", now)
-        variant.refuse_other_threads(name, threads, pool)
-        info = client.labels(name, "jvm_info{$server}", now)
-        self._refuse_other_java(experiment, name, info.get("version", "unknown"))
-        return Instance(
-            variant=name,
-            identity=pods.uid(pod),
-            java=" ".join(filter(None, (info.get("version", "unknown"), info.get("vendor")))),
-            gc=client.labels(name, "jvm_gc_info{$server}", now).get("name", "unknown"),
-            processors=int(processors or 0),
-            cpu_limit=limit,
-            started_in=pods.started_in(pod),
-        )
-
-    def _refuse_other_java(self, experiment: Experiment, name: str, version: str) -> None:
-        """BadInput when a variant that is made by its JDK runs on another."""
-        wanted = experiment.properties_of(name).java
-        if wanted is not None and re.split(r"\D", version)[0] != str(wanted):
-            raise BadInput(
-                f"{name}: it runs on Java {version}, the experiment says {wanted}",
-                "name an image with that JDK: " + self._where.helm_upgrade(f"--set variants.{name}.image.tag=…"),
-            )
-
-    def _prometheus(self, experiment: Experiment) -> Prometheus:
-        if self._client is None:
-            if self._ledger is None:
-                raise RuntimeError("a KubernetesTarget works only inside its 'with'")
-            remote_write = job.remote_write(release.template(self._held(), experiment))
-            log = self._folder / "logs" / "port-forward.log"
-            forward = Forward(self._where, remote_write, self._ledger, log)
-            client = Prometheus(forward.url, transport=forward)
-            client.run = {"testid": self._run_id}
-            try:
-                client.refuse_old()
-            except BaseException:
-                client.close()
-                raise
-            # Only now: the next attempt must not go on with one that was never asked.
-            self._client = client
-        return self._client
-
-    def _refuse_rare_scrapes(self, client: Prometheus, name: str) -> None:
-        """PrerequisiteMissing when Prometheus scrapes the variant too rarely for windows of a few seconds."""
-        interval = client.scrape_interval(name)
-        if interval and _seconds(interval) > _SCRAPE_INTERVAL:
-            raise PrerequisiteMissing(
-                f"{name}: Prometheus scrapes it every {interval}, vtlab needs {_SCRAPE_INTERVAL:g}s",
-                self._where.helm_upgrade(f"--set monitoring.interval={_SCRAPE_INTERVAL:g}s")
-                + "; the operator takes up to two minutes to tell Prometheus",
-            )
-
-    def _refuse_pressure(self, client: Prometheus, begin_ms: int, end_ms: int) -> None:
-        """BlockFault when a node of the variants or of k6 was short of memory, disk or process ids.
-
-        Only where kube-state-metrics runs; where it does not, the kubelet's evictions are all that shows.
-        """
-        nodes = "|".join(sorted(self._nodes))
-        seconds = max(1, round((end_ms - begin_ms) / 1000))
-        conditions = 'condition=~"MemoryPressure|DiskPressure|PIDPressure",status="true"'
-        found = client.evaluate(
-            f'max(max_over_time(kube_node_status_condition{{{conditions},node=~"{nodes}"}}[{seconds}s]))', end_ms
-        )
-        if found:
-            raise BlockFault(f"the node {nodes} was under pressure (memory, disk or process ids)")
-
-    def _put_experiment(self, experiment: Experiment, template: Json) -> None:
-        if not self._config_map:
-            data = {job.PLAN: normalised.text(experiment)}
-            metadata = {
-                "name": self._name,
-                "labels": job.labels(self._where.release),
-                "ownerReferences": [job.owner(template)],
-            }
-            # Before the call: an interruption in it must not leave one behind.
-            self._config_map = True
-            self._held().create_config_map(
-                {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
-            )
-
-    def _end_job(self) -> None:
-        if self._job and self._cluster:
-            self._cluster.delete_job(self._job)
-            self._job = None
-
-    def _refuse_another(self) -> tuple[list[Json], list[Json]]:
-        """PrerequisiteMissing where a Job or ConfigMap is another vtlab's; else those that there are: this one's, and
-        what a killed vtlab of this machine left."""
-        cluster, where, own = self._held(), self._where, f"{job.MANAGED_BY}=vtlab,{self._where.selector()}"
-        jobs, config_maps = cluster.jobs(own), cluster.config_maps(own)
-        for kind, found in (("Job", jobs), ("ConfigMap", config_maps)):
-            for each in found:
-                if not job.orphaned(each):
-                    raise PrerequisiteMissing(
-                        f"another vtlab is measuring release {where.release} in namespace {where.namespace} "
-                        f"({kind} {each['metadata']['name']}); two disturb each other",
-                        "wait for it to end; if it is gone: " + where.kubectl("delete", "jobs,configmaps", "-l", own),
-                    )
-        return jobs, config_maps
-
-    def _end_orphans(self) -> None:
-        """Deletes the Jobs and ConfigMaps that a killed vtlab of this machine left, unless another vtlab measures."""
-        jobs, config_maps = self._refuse_another()
-        for each in jobs:
-            self._held().delete_job(each["metadata"]["name"])
-        for each in config_maps:
-            self._held().delete_config_map(each["metadata"]["name"])
+            raise BlockFault(f"k6 ended with exit code {code}: {job.last_lines(log) or 'its log is empty'}")
+        return pod, log
 
     def _keep(self, name: str, log: str) -> None:
-        place = self._folder / "logs" / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(job.shown(log), encoding="utf-8")
+        path = self._target.folder / "logs" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(job.shown(log), encoding="utf-8")
 
-    def _experiment(self) -> Experiment:
-        return Experiment.model_validate_json((self._folder / "experiment.json").read_text(encoding="utf-8"))
 
-    def _held(self) -> Cluster:
-        if self._cluster is None:
-            raise RuntimeError("a KubernetesTarget works only inside its 'with'")
-        return self._cluster
+def refuse_other_java(ref: ReleaseRef, experiment: Experiment, name: str, version: str) -> None:
+    """BadInput when a variant that is made by its JDK runs on another."""
+    wanted = experiment.properties_of(name).java
+    if wanted is not None and re.split(r"\D", version)[0] != str(wanted):
+        raise BadInput(
+            f"{name}: it runs on Java {version}, the experiment says {wanted}",
+            "name an image with that JDK: " + ref.helm_upgrade(f"--set variants.{name}.image.tag=…"),
+        )
+
+
+def refuse_rare_scrapes(client: Prometheus, ref: ReleaseRef, name: str) -> None:
+    """PrerequisiteMissing when Prometheus scrapes the variant too rarely for windows of a few seconds."""
+    interval = client.scrape_interval(name)
+    if interval and _seconds(interval) > _SCRAPE_INTERVAL:
+        raise PrerequisiteMissing(
+            f"{name}: Prometheus scrapes it every {interval}, vtlab needs {_SCRAPE_INTERVAL:g}s",
+            ref.helm_upgrade(f"--set monitoring.interval={_SCRAPE_INTERVAL:g}s")
+            + "; the operator takes up to two minutes to tell Prometheus",
+        )
+
+
+def refuse_pressure(client: Prometheus, nodes: set[str], begin_ms: int, end_ms: int) -> None:
+    """BlockFault when a node of the variants or of k6 was short of memory, disk or process ids.
+
+    Only where kube-state-metrics runs; where it does not, the kubelet's evictions are all that shows.
+    """
+    names = "|".join(sorted(nodes))
+    seconds = max(1, round((end_ms - begin_ms) / 1000))
+    conditions = 'condition=~"MemoryPressure|DiskPressure|PIDPressure",status="true"'
+    pressure = client.evaluate(
+        f'max(max_over_time(kube_node_status_condition{{{conditions},node=~"{names}"}}[{seconds}s]))', end_ms
+    )
+    if pressure:
+        raise BlockFault(f"the node {names} was under pressure (memory, disk or process ids)")
 
 
 def _seconds(interval: str) -> float:

@@ -291,7 +291,7 @@ class LocalBlock:
                 folder=work,
             )
             usages = {variant.variant: variant.usage for variant in self.variants}
-            sampler = machine.Sampler(generator.pid, target.prometheus.process.pid, services=usages)
+            sampler = machine.Sampler(generator.pid, services=usages)
             self._samplers.append(sampler)
             with sampler:
                 try:
