@@ -176,7 +176,7 @@ def test_what_is_unanswered_in_a_variants_last_trial_ends_with_it(tmp_path: Path
     slow = stub(
         settings={"STUB_THREADS": "1"},
         request={"path": "/thread", "query": {"duration": "400ms"}},
-        windows={"measure": "4s", "drain": False},
+        windows={"measure": "4s", "wait_for_answers": False},
     )
     run = RunFolder(tmp_path, slow)
     with run.target() as target:

@@ -31,4 +31,5 @@ def make_disk(tmp_path: Path) -> Iterator[MakeDisk]:
 
     yield make
     for directory in mounted:
-        subprocess.run(["umount", directory], check=True)
+        # Lazily: what a failed test left running may still hold it.
+        subprocess.run(["umount", "--lazy", directory], check=True)
