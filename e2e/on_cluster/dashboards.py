@@ -16,6 +16,8 @@ FILES = sorted(path.stem for path in FOLDER.glob("*.json"))
 EMPTY = {
     # An arrival rate is asked for under open load only.
     "load": {("Requests sent and arrivals asked for", "B")},
+    # There is a pool of connections only where there is a database.
+    "saturation": {("Queues inside the server", "C")},
 }
 #: The bands behind the lines, of every variant in any panel.
 BANDS = "W"

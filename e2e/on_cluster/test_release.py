@@ -286,11 +286,17 @@ def test_vtlab_measures_with_the_rights_of_the_charts_roles(limited: dict[str, s
 
 @every
 def test_an_upgrade_adds_a_database_which_is_restricted() -> None:
-    """An upgrade adds a database that every variant reads from, and that runs without rights: no token, no
-    capabilities, a read-only root, an account with one database."""
+    """An upgrade adds a database that every variant reads from, whose pools have data in the dashboard, and that runs
+    without rights: no token, no capabilities, a read-only root, an account with one database."""
     lab.upgrade("--set", "database.enabled=true")
     for variant in VARIANTS:
         assert lab.answer(variant, "/stress/sleep?duration=100ms").keys() == {"id", "name", "account"}
+    queries = substitute.expanded(dashboards.read("saturation"), CHOSEN, 60)
+    (pool,) = (query for query in queries if (query.panel, query.ref) in dashboards.EMPTY["saturation"])
+    lab.until(
+        "the pools of connections are measured",
+        lambda: {series["metric"]["variant"] for series in lab.query(pool.promql)} == set(VARIANTS),
+    )
     pod = lab.get("pod", "lab-database-0")
     (status,) = pod["status"]["containerStatuses"]
     values = yaml.safe_load((lab.CHART / "values.yaml").read_text(encoding="utf-8"))
