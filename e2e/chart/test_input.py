@@ -66,7 +66,7 @@ Refusal = Callable[..., str]
         ("variants.virtual.jvmFlags={Xmx1g}", "/variants/virtual/jvmFlags/0"),
         (
             "experiments={blokcing}",
-            'experiments: no experiment "blokcing": known are blocking, blocking-100ms, blocking-5s',
+            'experiments: no experiment "blokcing": known are ',
         ),
         (
             "settings.JAVA_TOOL_OPTIONS=-Xmx1g",

@@ -48,7 +48,7 @@ def running_pod(selector: str, **env: str) -> str:
 
 
 def test_a_killed_pod_and_an_evicted_k6_cost_a_block_each(tmp_path: Path) -> None:
-    """A killed pod of a variant and an evicted pod of k6 are named, cost a block each, and the run goes on."""
+    """A killed pod of a variant and an evicted pod of k6 are named, cost a block each, and the run continues."""
     root = tmp_path / "results"
     with Running(tmp_path, *runs.measure(TINY, root)) as run:
         first = run.until(measuring(1))
@@ -107,8 +107,8 @@ def test_a_restarted_prometheus_and_an_absent_api_server_lose_no_block(tmp_path:
 
 
 def test_an_image_that_is_not_there_ends_the_run(tmp_path: Path) -> None:
-    """An image that cannot be pulled ends the run as soon as the kubelet says so, with the image's name and the way to
-    go on: exit code 3, not the 4 of pods that are not ready in time."""
+    """An image that cannot be pulled ends the run with exit code 3, the image's name and a fix, as soon as the kubelet
+    says so. Pods that are not ready in time end it with 4."""
     lab.upgrade("--set", "image.tag=no-such-tag", wait=False)
 
     def refused() -> set[str]:

@@ -229,6 +229,7 @@ def test_colours_are_the_variants(panel: dict[str, Any]) -> None:
             counts = matching[:-1] if panel["title"] == "Warnings" else matching
             assert counts[-1] == colour, variant
     allowed = {value for name, value in vars(style).items() if isinstance(value, str) and value.startswith("#")}
+    allowed |= {*style.RESOURCES.values()}
     assert set(re.findall(r"#[0-9A-Fa-f]{6}\b", json.dumps(panel["fieldConfig"]))) <= allowed
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from vtlab.catalogue.resources import RESOURCES
+
 GLOSSARY: tuple[tuple[str, str], ...] = (
     (
         "variant",
@@ -37,8 +39,8 @@ GLOSSARY: tuple[tuple[str, str], ...] = (
     ),
     (
         "bottleneck",
-        "What limits a variant: cpu, tomcat-threads, connections, db-pool, downstream, carriers, executor, load (it"
-        " keeps up with all that was sent), or unknown, where nothing measured explains it.",
+        f"What limits a variant: {', '.join(name for name in RESOURCES if name != 'load')}, load (it keeps up with all"
+        " that was sent), or unknown, where nothing measured explains it.",
     ),
     (
         "bound",

@@ -40,8 +40,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 /**
- * The application waits for a database that is not yet up, answers 503 while it is down or has no connection free, says
- * why it does not start without it, and shares it with other instances.
+ * The application waits for a database that is not yet up, answers 503 without a connection to it, says why it does not
+ * start without it, and shares it with other instances.
  */
 @Tag("context")
 @ExtendWith(OutputCaptureExtension.class)

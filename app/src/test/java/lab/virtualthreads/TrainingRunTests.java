@@ -17,8 +17,8 @@ import org.springframework.web.servlet.mvc.method.annotation.RequestMappingHandl
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
- * The training run of an ahead-of-time cache serves every workload, on platform threads and on virtual ones: one without
- * training would start slower than the others.
+ * The training run of an ahead-of-time cache serves every workload, on platform and on virtual threads. A workload
+ * without training would start slower than the others.
  */
 @Tag("context")
 @ExtendWith(OutputCaptureExtension.class)
