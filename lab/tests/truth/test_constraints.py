@@ -259,7 +259,6 @@ def test_an_executor_holds_both_back(lab: Lab, planted: dict[str, object]) -> No
         load={"users": 2, "round": {"platform": "800ms", "virtual": "800ms"}},
         windows={"warmup_users": 2, "warmup_load": "1s", "measure": "8s"},
         **planted,
-        ideal={"platform": 2.5, "virtual": 2.5},
     )
     lab.explains(planned, held_back_by("executor", 8, then="load"), held_back_by("executor", 8, then="load"))
 

@@ -30,7 +30,7 @@ def of_three(**changes: Any) -> Run:
     exp = builders.experiment(
         variants=["platform", "virtual", "virtual-small"],
         properties={"virtual-small": {"threads": "virtual"}},
-        ideal=None,
+        expected=None,
     )
     virtual = builders.Service(threads=None)
     behaviour = {
