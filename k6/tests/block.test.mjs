@@ -418,7 +418,7 @@ test('failures by reason', async () => {
   // Timeouts after 5.1 s, so the first ones are in the window and the second ones after it.
   async function hanging() {
     const servers = { hang: await stub(hang) };
-    const change = { load, max_response: '100ms', windows: { measure: '9s' } };
+    const change = { load, max_response: 100, windows: { measure: 9000 } };
     const result = await block(experiment(change), servers, { ORDER: 'hang', WARMUP_CYCLES: '0' });
     servers.hang.close();
     return result;
