@@ -146,8 +146,8 @@ def trial(
     tail = service.tail * (1 + scatter)
     cpu_cores = rate * service.cpu * (1 + scatter)
     in_service = min(rate * minimum, users)
-    spread = round(1000 * mean)
-    start, end = begin + spread, begin + spread + round(window * 1000)
+    ramp_up = round(1000 * mean)
+    start, end = begin + ramp_up, begin + ramp_up + round(window * 1000)
     extra = round(rate * mean)
     platform = service.threads is not None
     server: dict[str, float | None] = {
@@ -257,7 +257,7 @@ def block(
     rng: random.Random | None = None,
     **changes: Any,
 ) -> Block:
-    """One block that passes every gate: warm-up cycles, single-user phases, each variant's two trials, mirrored."""
+    """One block that passes every validity check: warm-up cycles, single-user phases, each variant's two trials, mirrored."""
     exp = exp or experiment()
     behaviour = behaviour or services(exp)
     factors = factors or {}

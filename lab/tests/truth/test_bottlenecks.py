@@ -180,7 +180,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         yield Lab(run, target, stalls)
 
 
-def held_back_by(resource: str, capacity: float, then: str | None = None) -> Judge:
+def limited_by(resource: str, capacity: float, then: str | None = None) -> Judge:
     """By this resource, of which there is as much as was planted, and next by the one whose bound is the next larger.
 
     Among what was planted that is ``then``; where a cold JVM's CPU comes in nearer depends on the machine.
@@ -227,27 +227,27 @@ def planted(semaphore_service: str) -> dict[str, object]:
 def test_tomcat_threads_hold_platform_back_and_virtual_has_none(lab: Lab, planted: dict[str, object]) -> None:
     """tomcat-threads is named for platform, and users for virtual, where there are more users than threads."""
     planned = waiting("800ms", 100, 62.5, 125, "4800ms", **planted)
-    lab.explains(planned, held_back_by("tomcat-threads", 50, then="load"), held_back_by("load", 100))
+    lab.explains(planned, limited_by("tomcat-threads", 50, then="load"), limited_by("load", 100))
 
 
 def test_a_light_load_holds_both_back_itself(lab: Lab, planted: dict[str, object]) -> None:
     """users is named for both variants where everything else is plentiful."""
     planned = waiting("400ms", 10, 25, 25, "3200ms", **planted)
-    lab.explains(planned, held_back_by("load", 10), held_back_by("load", 10))
+    lab.explains(planned, limited_by("load", 10), limited_by("load", 10))
 
 
 @pytest.mark.small
-def test_connections_of_the_database_hold_both_back(lab: Lab, planted: dict[str, object]) -> None:
+def test_connections_of_the_database_limit_both(lab: Lab, planted: dict[str, object]) -> None:
     """db-pool is named where requests wait for connections of the pool."""
     planned = waiting("400ms", 16, 25, 25, "6400ms", "/stress/sleep", **planted)
-    lab.explains(planned, held_back_by("db-pool", 10, then="load"), held_back_by("db-pool", 10, then="load"))
+    lab.explains(planned, limited_by("db-pool", 10, then="load"), limited_by("db-pool", 10, then="load"))
 
 
 @pytest.mark.small
-def test_connections_to_the_downstream_hold_both_back(lab: Lab, planted: dict[str, object]) -> None:
+def test_connections_to_the_downstream_limit_both(lab: Lab, planted: dict[str, object]) -> None:
     """downstream is named where requests wait for connections to another service."""
     planned = waiting("400ms", 16, 25, 25, "6400ms", "/downstream", **planted)
-    lab.explains(planned, held_back_by("downstream", 10, then="load"), held_back_by("downstream", 10, then="load"))
+    lab.explains(planned, limited_by("downstream", 10, then="load"), limited_by("downstream", 10, then="load"))
 
 
 @pytest.mark.small
@@ -260,7 +260,7 @@ def test_an_executor_holds_both_back(lab: Lab, planted: dict[str, object]) -> No
         windows={"warmup_users": 2, "warmup_load": "1s", "measure": "8s"},
         **planted,
     )
-    lab.explains(planned, held_back_by("executor", 8, then="load"), held_back_by("executor", 8, then="load"))
+    lab.explains(planned, limited_by("executor", 8, then="load"), limited_by("executor", 8, then="load"))
 
 
 @pytest.mark.small
@@ -285,12 +285,12 @@ def test_what_no_metric_shows_is_unknown(lab: Lab, planted: dict[str, object]) -
 
 
 @pytest.mark.small
-def test_connections_hold_both_back(lab: Lab) -> None:
+def test_connections_limit_both(lab: Lab) -> None:
     """connections is named where Tomcat accepts fewer connections than there are users."""
     # 10 users wait in Tomcat's accept queue (100). A connection serves one request, or the first 20 would keep theirs.
     few = {"SERVER_TOMCAT_MAX_CONNECTIONS": "20", "SERVER_TOMCAT_MAX_KEEP_ALIVE_REQUESTS": "1"}
     planned = waiting("400ms", 30, 50, 50, "3600ms", settings=few)
-    connections = held_back_by("connections", 20, then="load")
+    connections = limited_by("connections", 20, then="load")
     lab.explains(planned, connections, connections)
 
 
@@ -306,7 +306,7 @@ def test_the_cpu_holds_both_back(lab: Lab) -> None:
         windows={"warmup_users": 5, "warmup_load": "1s", "measure": "10s"},
         limits={"cpu": 0.25},
     )
-    lab.explains(planned, held_back_by("cpu", 0.25), held_back_by("cpu", 0.25))
+    lab.explains(planned, limited_by("cpu", 0.25), limited_by("cpu", 0.25))
 
 
 @pytest.mark.small
@@ -326,9 +326,9 @@ def test_carriers_hold_virtual_back_where_they_are_pinned(lab: Lab) -> None:
     )
 
     def pinned(m: Measured) -> None:
-        held_back_by("carriers", 1, then="load")(m)
+        limited_by("carriers", 1, then="load")(m)
         (place, waits), *_ = m.trials[0].pinned.items()
         assert re.fullmatch(r"lab\.virtualthreads\.pinned\.\w+:\d+", place)
         assert waits == pytest.approx(m.trials[0].ok, rel=0.5), "one for each request"
 
-    lab.explains(planned, held_back_by("load", 2), pinned)
+    lab.explains(planned, limited_by("load", 2), pinned)
