@@ -257,7 +257,7 @@ def block(
     rng: random.Random | None = None,
     **changes: Any,
 ) -> Block:
-    """One block that passes every validity check: warm-up cycles, single-user phases, each variant's two trials, mirrored."""
+    """One block that passes every validity check: warm-up, single-user phases, each variant's two trials, mirrored."""
     exp = exp or experiment()
     behaviour = behaviour or services(exp)
     factors = factors or {}
