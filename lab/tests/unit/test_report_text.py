@@ -59,7 +59,11 @@ def test_no_control_characters_without_a_terminal() -> None:
 
 
 def test_lines_are_wrapped_with_their_indent_in_a_terminal() -> None:
-    text = shown(Console(file=io.StringIO(), width=60, force_terminal=True, no_color=True, color_system=None), "full")
+    # A TERM=dumb around the tests would have rich ignore the width.
+    console = Console(
+        file=io.StringIO(), width=60, force_terminal=True, no_color=True, color_system=None, _environ={"TERM": "xterm"}
+    )
+    text = shown(console, "full")
     lines = text.splitlines()
     assert max(map(len, lines)) <= 60
     assert all(line.startswith("  ") for line in lines[2:])
