@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import signal
 import threading
@@ -67,8 +66,6 @@ class Later(threading.Thread):
 
     def __init__(self, run: RunFolder, role: str, action: Callable[[], object]) -> None:
         super().__init__(daemon=True)
-        #: When it acted, by the monotonic clock.
-        self.at = math.inf
         self._run, self._role, self._action = run, role, action
         self._before = run.look().get(role)
         self.start()
@@ -80,7 +77,6 @@ class Later(threading.Thread):
                 return
             time.sleep(0.05)
         time.sleep(1)
-        self.at = time.monotonic()
         self._action()
 
 
