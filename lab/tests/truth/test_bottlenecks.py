@@ -224,13 +224,13 @@ def planted(semaphore_service: str) -> dict[str, object]:
 
 
 @pytest.mark.small
-def test_tomcat_threads_hold_platform_back_and_virtual_has_none(lab: Lab, planted: dict[str, object]) -> None:
-    """tomcat-threads is named for platform, and users for virtual, where there are more users than threads."""
+def test_tomcat_threads_limit_platform_and_virtual_has_none(lab: Lab, planted: dict[str, object]) -> None:
+    """tomcat-threads is named for platform, and load for virtual, where there are more users than threads."""
     planned = waiting("800ms", 100, 62.5, 125, "4800ms", **planted)
     lab.explains(planned, limited_by("tomcat-threads", 50, then="load"), limited_by("load", 100))
 
 
-def test_a_light_load_holds_both_back_itself(lab: Lab, planted: dict[str, object]) -> None:
+def test_a_light_load_limits_both_itself(lab: Lab, planted: dict[str, object]) -> None:
     """users is named for both variants where everything else is plentiful."""
     planned = waiting("400ms", 10, 25, 25, "3200ms", **planted)
     lab.explains(planned, limited_by("load", 10), limited_by("load", 10))
@@ -251,7 +251,7 @@ def test_connections_to_the_downstream_limit_both(lab: Lab, planted: dict[str, o
 
 
 @pytest.mark.small
-def test_an_executor_holds_both_back(lab: Lab, planted: dict[str, object]) -> None:
+def test_an_executor_limits_both(lab: Lab, planted: dict[str, object]) -> None:
     """executor is named where tasks wait for threads of an executor."""
     # Eight tasks are eight threads' work for one wait.
     planned = tiny(
@@ -295,7 +295,7 @@ def test_connections_limit_both(lab: Lab) -> None:
 
 
 @pytest.mark.small
-def test_the_cpu_holds_both_back(lab: Lab) -> None:
+def test_the_cpu_limits_both(lab: Lab) -> None:
     """cpu is named where requests compute under a CPU limit."""
     planned = tiny(
         # Long chains: what the JIT compiler takes counts as little then.
@@ -310,7 +310,7 @@ def test_the_cpu_holds_both_back(lab: Lab) -> None:
 
 
 @pytest.mark.small
-def test_carriers_hold_virtual_back_where_they_are_pinned(lab: Lab) -> None:
+def test_carriers_limit_virtual_where_they_are_pinned(lab: Lab) -> None:
     """carriers is named, with the place in the code, where virtual threads of JDK 21 are pinned."""
     both: dict[str, object] = {name: {"threads": name, "java": 21} for name in ("platform", "virtual")}
     planned = waiting(
