@@ -25,7 +25,7 @@ ALIKE = 1.5
 
 @dataclass(frozen=True)
 class Shape:
-    """What holds a variant back, and how its throughput compares with the first variant's."""
+    """The bottleneck of a variant, and how its throughput compares with the first variant's."""
 
     bottleneck: str
     direction: Direction = "first"
