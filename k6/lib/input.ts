@@ -25,8 +25,8 @@ export interface Input {
 type Env = Record<string, string | undefined>;
 
 /** Ends the block with one line. Not an Error: k6 prints the place in the code of an Error, and that helps nobody here. */
-function fail(where: string, what: string, todo: string): never {
-  throw `${where}: ${what}: ${todo}`;
+function fail(where: string, what: string, fix: string): never {
+  throw `${where}: ${what}: ${fix}`;
 }
 
 export function parseInput(env: Env, read: (path: string) => string): Input {
@@ -62,8 +62,8 @@ export function parseInput(env: Env, read: (path: string) => string): Input {
 /** A name is a file in plans/; a path is one of the caller's, relative to where the caller stands. */
 function readExperiment(env: Env, read: (path: string) => string): Experiment {
   const name = env.EXPERIMENT;
-  const todo = 'give a name from plans/, or a path to what vtlab normalise wrote';
-  if (!name) fail('EXPERIMENT', 'missing', todo);
+  const fix = 'give a name from plans/, or a path to what vtlab normalise wrote';
+  if (!name) fail('EXPERIMENT', 'missing', fix);
   const isPath = name.includes('/') || name.endsWith('.json');
   const here = env.PWD && !name.startsWith('/') ? `${env.PWD}/` : '';
   const file = isPath ? here + name : `./plans/${name}.json`;
@@ -71,7 +71,7 @@ function readExperiment(env: Env, read: (path: string) => string): Experiment {
   try {
     text = read(file);
   } catch {
-    fail('EXPERIMENT', `cannot read ${file}`, todo);
+    fail('EXPERIMENT', `cannot read ${file}`, fix);
   }
   const experiment = parseObject(text, isPath ? name : `plans/${name}.json`);
   if (experiment.normalised !== 1) {

@@ -5,24 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 from tests.support.privileges import needs_root
+from tests.support.waiting import until
 from vtlab.host import cgroup
 from vtlab.host.cgroup import Cgroup, Limit
 
 
 def text(path: Path) -> str:
     return path.read_text(encoding="utf-8").strip()
-
-
-def until(done: Callable[[], object], seconds: float = 60) -> None:
-    end = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 #: As many loops as its first argument says.

@@ -39,9 +39,9 @@ def test_a_dead_service_and_a_dead_prometheus_cost_a_block_each(tmp_path: Path) 
     root = tmp_path / "results"
     planned = stub_file(tmp_path, windows={"measure": "3s"})
     with Running(tmp_path, "run", planned, "--blocks", "1", *PATIENT, "--results", root) as run:
-        said = run.until(measuring(1))
+        position = run.until(measuring(1))
         kill(root, "service virtual")
-        run.until(measuring(1), said)
+        run.until(measuring(1), position)
         kill(root, "prometheus")
         assert run.process.wait(400) == 0, run.text()
         assert "1 of 1:" in run.text()

@@ -5,20 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 
 from tests.support.privileges import needs_root
+from tests.support.waiting import until
 from vtlab.host import cgroup
 from vtlab.host.cgroup import Cgroup
 from vtlab.host.machine import Sample, Sampler
-
-
-def until(done: Callable[[], object], seconds: float = 60) -> None:
-    end = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 class Compared(Sampler):
@@ -48,9 +40,9 @@ def busy(seconds):
     end = time.thread_time() + seconds
     while time.thread_time() < end: pass
 while True:
-    each = [threading.Thread(target=busy, args=(0.05,)) for _ in range(4)]
-    for thread in each: thread.start()
-    for thread in each: thread.join()
+    threads = [threading.Thread(target=busy, args=(0.05,)) for _ in range(4)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
 """
 
 
@@ -71,18 +63,18 @@ def test_a_squeezed_process_shows_its_throttling_and_its_delay() -> None:
             group.remove()
     samples = [sample for sample in sampler._samples if sample.generator]
     first, last = samples[0], samples[-1]
-    found = sampler.window(first.at, last.at)
-    assert found["generator_cpu"] is not None
-    used = found["generator_cpu"] * (last.at - first.at) / 1000
+    figures = sampler.window(first.at, last.at)
+    assert figures["generator_cpu"] is not None
+    used = figures["generator_cpu"] * (last.at - first.at) / 1000
     (low, begun), (ended, high) = sampler.used[0], sampler.used[len(samples) - 1]
     # The kernel tells a process's time in ticks, of user and system apart.
     assert ended - begun - 0.03 <= used <= high - low + 0.03
-    assert found["generator_throttled"] is not None
-    assert found["generator_throttled"] > 0.5
-    assert found["generator_wait"] is not None
-    assert found["generator_wait"] > 0
-    assert found["idle_cores"] is not None
-    assert 0 <= found["idle_cores"] <= 1
+    assert figures["generator_throttled"] is not None
+    assert figures["generator_throttled"] > 0.5
+    assert figures["generator_wait"] is not None
+    assert figures["generator_wait"] > 0
+    assert figures["idle_cores"] is not None
+    assert 0 <= figures["idle_cores"] <= 1
     deltas = [sample.generator.delay for sample in sampler._samples if sample.generator]
     assert deltas == sorted(deltas), "threads come and go; the sum never goes down"
 
@@ -105,7 +97,7 @@ def test_a_process_that_ends_while_sampled_is_no_error() -> None:
         assert short.stdin is not None
         short.stdin.close()
         # So late that the window to there is no longer cut at the last sample with it.
-        until(lambda: sampler._samples[-1].at > 500 + max(each.at for each in sampler._samples if each.generator))
+        until(lambda: sampler._samples[-1].at > 500 + max(sample.at for sample in sampler._samples if sample.generator))
     assert sampler._samples[0].generator is not None
     assert sampler._samples[-1].generator is None
     assert sampler._thread.is_alive() is False

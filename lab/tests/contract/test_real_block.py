@@ -164,14 +164,14 @@ def test_every_query_of_every_panel_has_data_of_both_variants(measured: Measured
             samples = answer["data"]["stats"]["samples"]["totalQueryableSamples"]
             if samples > MOST_SAMPLES:
                 expensive[where] = samples
-            found = answer["data"]["result"]
-            if not found:
+            series_of_query = answer["data"]["result"]
+            if not series_of_query:
                 empty.add(where)
             # The bands of the windows are behind every line. A repeated panel's title ends with its variant.
             if query.ref != "W":
                 panel = re.sub(f"({'|'.join(VARIANTS)})$", "", query.panel)
                 of = variants.setdefault(panel, set())
-                of.update(series["metric"]["variant"] for series in found if "variant" in series["metric"])
+                of.update(series["metric"]["variant"] for series in series_of_query if "variant" in series["metric"])
     assert empty <= KUBERNETES_ONLY | OPEN_LOAD_ONLY | DATABASE_ONLY
     assert {panel: of for panel, of in variants.items() if of and of != set(VARIANTS)} == {}
     assert expensive == {}

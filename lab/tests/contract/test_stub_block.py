@@ -248,15 +248,15 @@ def test_companions_run_beside_the_variants_and_their_death_is_a_fault(tmp_path:
     with run.target() as target:
         block = target.start(run.planned, 1, 1)
         pids = dict(run.look())
-        told = environment_of(pids["service platform"])
-        url, password = told["SPRING_DATASOURCE_URL"], told["SPRING_DATASOURCE_PASSWORD"]
+        environment = environment_of(pids["service platform"])
+        url, password = environment["SPRING_DATASOURCE_URL"], environment["SPRING_DATASOURCE_PASSWORD"]
         assert url.startswith("jdbc:mysql://127.0.0.1:")
-        assert told["SPRING_DATASOURCE_USERNAME"] == "lab"
+        assert environment["SPRING_DATASOURCE_USERNAME"] == "lab"
         assert ports.listening_pid(int(url.rpartition(":")[2].removesuffix("/lab"))) == pids["database"]
-        assert ports.listening_pid(int(told["LAB_DOWNSTREAM_URL"].rpartition(":")[2])) == pids["jvm downstream"]
+        assert ports.listening_pid(int(environment["LAB_DOWNSTREAM_URL"].rpartition(":")[2])) == pids["jvm downstream"]
         other = environment_of(pids["service virtual"])
         for name in ("SPRING_DATASOURCE_URL", "SPRING_DATASOURCE_PASSWORD", "LAB_DOWNSTREAM_URL"):
-            assert other[name] == told[name]
+            assert other[name] == environment[name]
         for role in roles.values():
             assert cgroup.limit_of(pids[role]) == cgroup.limit_of(os.getpid()), "no limit of a variant"
             assert "SPRING_DATASOURCE_PASSWORD" not in environment_of(pids[role])

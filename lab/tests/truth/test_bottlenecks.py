@@ -187,20 +187,20 @@ def limited_by(resource: str, capacity: float, then: str | None = None) -> Judge
     """
 
     def judge(m: Measured) -> None:
-        found = laws.explain(m)
-        assert found.bottleneck.resource == resource, found
-        assert found.bottleneck.utilisation is not None
-        assert 0.9 <= found.bottleneck.utilisation <= 1 / 0.9
-        assert found.bottleneck.bound is not None
-        assert found.bottleneck.bound * found.bottleneck.utilisation == pytest.approx(m.throughput)
-        bounds = {bound.resource: bound for bound in found.bounds}
+        explained = laws.explain(m)
+        assert explained.bottleneck.resource == resource, explained
+        assert explained.bottleneck.utilisation is not None
+        assert 0.9 <= explained.bottleneck.utilisation <= 1 / 0.9
+        assert explained.bottleneck.bound is not None
+        assert explained.bottleneck.bound * explained.bottleneck.utilisation == pytest.approx(m.throughput)
+        bounds = {bound.resource: bound for bound in explained.bounds}
         assert bounds[resource].capacity == pytest.approx(capacity)
         assert ("tomcat-threads" in bounds) == (m.variant == "platform")
-        assert found.next is not None
-        larger = [each for each in found.bounds if each.bound >= found.bottleneck.bound and each.resource != resource]
+        assert explained.next is not None
+        larger = [b for b in explained.bounds if b.bound >= explained.bottleneck.bound and b.resource != resource]
         # What is held while it waits for the bottleneck only looks busy.
         larger = [each for each in larger if resource not in HOLDS.get(each.resource, ())]
-        assert (found.next.resource, found.next.bound) == (larger[0].resource, larger[0].bound)
+        assert (explained.next.resource, explained.next.bound) == (larger[0].resource, larger[0].bound)
         planted = [each.resource for each in larger if each.resource != "cpu"]
         assert then in (None, *planted[:1]), larger
 
@@ -273,11 +273,11 @@ def test_what_no_metric_shows_is_unknown(lab: Lab, planted: dict[str, object]) -
         assert m.throughput is not None
         assert 1 <= shortest / 0.4 < 1 / 0.9, "a request alone does not wait for a permit"
         assert 0.9 <= m.throughput * shortest / 10 <= 1 / 0.9, "under load the permits are the bound"
-        found = laws.explain(m)
-        assert found.bottleneck.resource == "unknown", found
-        assert (found.bottleneck.bound, found.bottleneck.utilisation) == (None, None)
-        assert {bound.resource for bound in found.bounds} >= {"cpu", "connections", "load"}
-        assert max(bound.utilisation for bound in found.bounds) < 0.5, "no bound is anywhere near"
+        explained = laws.explain(m)
+        assert explained.bottleneck.resource == "unknown", explained
+        assert (explained.bottleneck.bound, explained.bottleneck.utilisation) == (None, None)
+        assert {bound.resource for bound in explained.bounds} >= {"cpu", "connections", "load"}
+        assert max(bound.utilisation for bound in explained.bounds) < 0.5, "no bound is anywhere near"
 
     # Few enough that fewer than half of the threads wait.
     planned = waiting("400ms", 22, 25, 25, "3200ms", "/semaphore", **planted)
