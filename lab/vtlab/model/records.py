@@ -17,9 +17,14 @@ from vtlab.model.publication import Publication
 VERSION: Literal[2] = 2
 
 #: What the server's side of a trial is made of.
-ServerFigure = MetricName | Literal["in_flight_before"]
-#: What the machine's and the load generator's side is made of.
-MachineFigure = Literal["idle_cores", "generator_cpu", "generator_wait", "generator_throttled"]
+#: ``jit_cpu``: cores that the JIT compiler's threads used, by ``/proc``; ``core_wait``: seconds per second that a thread
+#: of the server stood ready without a core, outside the periods in which the quota throttled it.
+ServerFigure = MetricName | Literal["in_flight_before", "jit_cpu", "core_wait"]
+#: What the machine's and the load generator's side is made of. ``steal``: share of the cores' time that the hypervisor
+#: gave to others.
+MachineFigure = Literal["idle_cores", "generator_cpu", "generator_wait", "generator_throttled", "steal"]
+#: What the threads that handle requests do at a place, by their stacks.
+Activity = Literal["database", "downstream", "db-pool", "client-pool", "executor", "lock", "wait", "computation"]
 
 
 class Record(BaseModel):
@@ -52,16 +57,19 @@ class InFlight(Record):
 
 
 class Trial(Record):
-    """One variant under load (also a warm-up cycle or the single-user phase), as k6 and Prometheus saw it."""
+    """One variant under load, as k6 and Prometheus saw it: a trial, a warm-up cycle, a single-user phase, or a phase of
+    light load (``light``), which serves the CPU demand and may be idle (``rate`` 0)."""
 
     variant: str
-    phase: Literal["warmup", "single", "measure"]
+    phase: Literal["warmup", "single", "light", "measure"]
     position: int
     begin: int
     start: int
     end: int
     drained: int
     users: int
+    #: Arrivals per second that were asked for; None under closed load.
+    rate: float | None = None
     started: int
     #: Answered, failed, or given up.
     completed: int
@@ -100,6 +108,7 @@ class K6Document(Record):
     agreed: bool
     warmup: list[Trial]
     single: list[Trial]
+    light: list[Trial] = []
     trials: list[Trial]
 
 
@@ -121,6 +130,36 @@ class Instance(Record):
     oom_kills: int = 0
 
 
+class Failure(Record):
+    """What a variant did that no healthy service does: it ended, ran out of memory, answered with errors, did not reach
+    a steady state, did not drain. A result of the variant, not a reason to measure again."""
+
+    variant: str
+    #: In words that complete "virtual fails: …": ``out of heap memory (384m)``, ``12.5 % of the answers were errors``.
+    reason: str
+    #: In words: ``while it started``, ``warm-up cycle 3``, ``trial 2``.
+    moment: str
+
+
+class Place(Record):
+    """Where threads that handle requests stood, as a mean over the dumps."""
+
+    activity: Activity
+    #: The innermost line of the service's code and what it waits for there: ``Semaphore at OrderService:42``.
+    place: str
+    threads: float
+
+
+class Diagnosis(Record):
+    """Thread dumps of one variant in a trial that does not count."""
+
+    dumps: int
+    #: Threads that handled a request, mean.
+    threads: float
+    #: The place with the most threads first.
+    places: list[Place]
+
+
 class Block(Record):
     """One line of ``trials.jsonl``: one attempt at one block. Whether it counts is for ``vtlab.analysis.checks``."""
 
@@ -131,10 +170,16 @@ class Block(Record):
     agreed: bool = True
     warmup: list[Trial] = []
     single: list[Trial] = []
+    #: Of a run's first block, after its trials.
+    light: list[Trial] = []
     trials: list[Trial] = []
     instances: list[Instance] = []
-    #: What broke while it ran ("platform: the JVM ended with exit code 137"): any fault rejects the block.
+    #: What broke of the lab's own parts or the machine ("k6 ended with exit code 1"): any fault rejects the block.
     faults: list[str] = []
+    #: Variants that broke. What else fails a variant is read off its trials (``vtlab.analysis.checks``).
+    failures: list[Failure] = []
+    #: By variant.
+    diagnosis: dict[str, Diagnosis] = {}
 
 
 class Facts(Record):
@@ -197,11 +242,16 @@ class Comparison(Record):
     low: float | None
     high: float | None
     better: Literal["higher", "lower"]
-    #: The rest on the primary metric only.
+    #: Whether the true ratio may be further from 1: the better variant was limited by the load alone.
+    is_lower_bound: bool = False
+    #: The rest on the primary metric only. The p values are one-sided and of the claim that the interval points to:
+    #: beyond the margin on the side of the ratio, or, where the ratio is inside the margin, inside it.
     p_t: float | None = None
     p_holm: float | None = None
     p_sign_flip: float | None = None
-    verdict: Literal["faster", "slower", "equivalent", "inconclusive"] | None = None
+    verdict: Literal["faster", "slower", "equivalent", "inconclusive", "fails"] | None = None
+    #: The variants that fail, where the verdict is ``fails``.
+    fails: list[str] = []
     #: The variant ``over`` could not keep up with open load (or ``of``): latency there is unbounded.
     overloaded: list[str] = []
     #: Blocks that would probably settle an inconclusive verdict, in all; None where it is settled or unknowable.
@@ -214,8 +264,10 @@ class Bound(Record):
     """Most throughput that one resource allows: capacity over service demand."""
 
     resource: str
-    #: Requests per second.
+    #: Requests per second, with its 95 % interval; None where single values give none.
     bound: float
+    low: float | None = None
+    high: float | None = None
     #: Measured throughput over the bound.
     utilisation: float
     #: Cores, threads, connections, users.
@@ -224,12 +276,29 @@ class Bound(Record):
     service_demand: float
 
 
+class Inside(Record):
+    """A pool that is full far below its bound: what is inside it has become slow, so that enlarging it does not help."""
+
+    pool: str
+    #: Seconds that a request holds one unit of it: alone, and under this load.
+    alone: float
+    loaded: float
+    #: What the holders do, by thread dumps; None without these.
+    activity: Activity | None = None
+    #: The line of code of a lock, a wait or a computation.
+    place: str | None = None
+
+
 class Bottleneck(Record):
-    """The resource that limits a variant; ``unknown`` when nothing measured explains it (no bound then)."""
+    """What limits a variant: a resource, or a place in the code; ``unknown`` when nothing measured explains it (no
+    bound then)."""
 
     resource: str
     utilisation: float | None
     bound: float | None
+    #: Resources that share the blame with it: as much more of one of them would help as much.
+    together: list[str] = []
+    inside: Inside | None = None
 
 
 class VariantResult(Record):
@@ -247,12 +316,23 @@ class VariantResult(Record):
     #: Server side mean, seconds; the client's mean minus it is the queue time.
     service_time: float | None
     queue_time: float | None
+    #: Of the blocks that count, those in which the variant failed; with the exact 95 % interval of that share.
+    failed_blocks: int = 0
+    failed_interval: tuple[float, float] | None = None
+    failures: list[Failure] = []
+    #: Open load: requests in flight that were added each second, where that is more than chance: it is overloaded, and
+    #: its latency depends on the length of the window alone.
+    growth: float | None = None
+    #: Closed load: users that no answer accounts for, where Little's law does not hold: the mean latency is too short.
+    missing_users: float | None = None
     bottleneck: Bottleneck
     #: What would limit the variant next, were there more of the bottleneck.
     next: Bottleneck | None
     bounds: list[Bound]
     #: Pinnings of virtual threads per second by the place that had them wait, ``class:line``; most first.
     pinned: dict[str, float]
+    #: Throughput by mean value analysis of what was measured of the variant alone; None where that is not enough.
+    modelled: float | None = None
     #: Throughput by the operational laws, where the experiment has it, and measured over it.
     expected: float | None
     fidelity: float | None
