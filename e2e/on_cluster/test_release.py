@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from e2e.on_cluster import dashboards, lab, runs
+from tests.support import lab_call
 from vtlab.catalogue.dashboards import substitute
 from vtlab.targets.kubernetes.cluster import RIGHTS
 
@@ -266,14 +267,14 @@ def test_vtlab_measures_with_the_rights_of_the_charts_roles(limited: dict[str, s
     begun, begun_at = time.monotonic(), time.time()
     done = runs.vtlab(*runs.measure(short, root), env=limited)
     assert done.returncode == 0, done.stdout + done.stderr
-    results = runs.only(root)
+    results = lab_call.only(root)
     document = runs.verdict(results)
     assert (document["valid"], document["n"]) == (True, 1)
     assert runs.bottlenecks(document) == {"platform": "tomcat-threads", "virtual": "load"}
     assert document["environment"]["target"] == "kubernetes"
     instances = document["environment"]["instances"]
     assert {name: instance["cpu_limit"] for name, instance in instances.items()} == dict.fromkeys(VARIANTS, 1)
-    blocks = runs.blocks(results)
+    blocks = lab_call.blocks(results)
     identities = {instance["identity"] for block in blocks for instance in block["instances"]}
     assert len(identities - before) == 2 * len(blocks), "fresh pods in every block"
     assert (results / "report.html").is_file()
@@ -371,7 +372,7 @@ def test_publication_002_comes_out_and_is_explained(tmp_path: Path) -> None:
     begun = time.monotonic()
     done = runs.vtlab(*runs.measure(short, tmp_path / "results"))
     assert done.returncode == 0, done.stdout + done.stderr
-    document = runs.verdict(runs.only(tmp_path / "results"))
+    document = runs.verdict(lab_call.only(tmp_path / "results"))
     assert document["comparisons"][0]["ratio"] < 1
     assert runs.bottlenecks(document) == {"platform-jdk21": "db-pool", "virtual-jdk21": "carriers"}
     assert all(instance["java"].startswith("21.") for instance in document["environment"]["instances"].values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from tests.support import golden_files
 from tests.support.cli_call import call
 from tests.support.lab_call import TINY
-from vtlab import cli
+from vtlab import __main__, cli
 from vtlab.errors import Interrupted
 
 pytestmark = pytest.mark.usefixtures("invented_tools")
@@ -21,6 +22,11 @@ def test_the_help_of_every_command() -> None:
     pages = [call("--help").out, *(call(command, "--help").out for command in COMMANDS)]
     golden_files.check("help.txt", "\n".join(pages))
     assert all(f"\n  {command} " in pages[0] for command in COMMANDS)
+
+
+def test_the_installed_command_is_the_main_function() -> None:
+    (command,) = entry_points(group="console_scripts", name="vtlab")
+    assert command.load() is __main__.main
 
 
 BAD = [
