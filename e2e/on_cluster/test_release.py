@@ -192,7 +192,9 @@ def test_every_query_of_a_dashboard_has_data_of_the_block_by_hand(name: str, blo
     variants: dict[str, set[str]] = {}
     for query in substitute.expanded(dashboards.read(name), CHOSEN, end - begin):
         results = lab.query_range(query.promql, end if query.instant else begin, end, step=1)
-        series = [each["metric"] for each in results if any(math.isfinite(float(value)) for _, value in each["values"])]
+        series = [
+            entry["metric"] for entry in results if any(math.isfinite(float(value)) for _, value in entry["values"])
+        ]
         if not series:
             empty.add((query.panel, query.ref))
         if query.ref != dashboards.BANDS:

@@ -43,7 +43,7 @@ final class LockedOut {
 	 */
 	LockedOutAnswer run() throws InterruptedException {
 		List<Thread> started = new ArrayList<>();
-		Thread owner = Thread.startVirtualThread(this::own);
+		Thread owner = Thread.startVirtualThread(this::holdLock);
 		started.add(owner);
 		this.locked.await();
 		for (int i = 0; i < this.threads; i++) {
@@ -64,7 +64,7 @@ final class LockedOut {
 				this.carriers);
 	}
 
-	private void own() {
+	private void holdLock() {
 		this.lock.lock();
 		try {
 			this.locked.countDown();
