@@ -80,7 +80,7 @@ def needed(rendered: Rendered, monitoring: str) -> set[Flow]:
 
     for name, template in pods.items():
         if template["metadata"]["labels"]["app.kubernetes.io/component"] in ("database", "downstream"):
-            # They ask nobody.
+            # They open no connection.
             continue
         flows |= {Flow(name, "dns", 53, "UDP"), Flow(name, "dns", 53, "TCP")}
         (container,) = containers(template)
@@ -190,7 +190,7 @@ PORTS = [
 
 
 def scrapers(rendered: Rendered, everyone: list[Peer], monitoring: str) -> set[Flow]:
-    """The whole namespace of the monitoring may scrape, whatever Prometheus is called there."""
+    """The whole namespace of the monitoring may scrape: the name of its Prometheus is not known."""
     anything = Peer("anything of the monitoring", monitoring, {})
     everyone.append(anything)
     return {

@@ -1,4 +1,4 @@
-"""What holds for every object, pod and container that the chart renders, whatever its values."""
+"""What holds for every object, pod and container that the chart renders, with any values."""
 
 from __future__ import annotations
 

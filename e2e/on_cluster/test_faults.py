@@ -153,7 +153,7 @@ def test_a_variant_killed_for_lack_of_memory_makes_the_run_invalid(tmp_path: Pat
         lab.rollback()
 
 
-def test_the_jobs_of_an_ended_vtlab_are_removed_and_resume_goes_on(tmp_path: Path) -> None:
+def test_the_jobs_of_an_ended_vtlab_are_removed_and_resume_finishes_the_run(tmp_path: Path) -> None:
     """A killed vtlab leaves a Job that the next one removes, an interrupted one deletes its Job itself, and `vtlab
     resume` measures on fresh pods."""
     root = tmp_path / "results"
@@ -163,7 +163,7 @@ def test_the_jobs_of_an_ended_vtlab_are_removed_and_resume_goes_on(tmp_path: Pat
         run.process.kill()
         run.process.wait(60)
     left = set(runs.left_by_vtlab())
-    assert any(name.startswith("job") for name in left), "nobody was there to delete it"
+    assert any(name.startswith("job") for name in left), "a killed vtlab cannot delete its Job"
     with runs.Running(tmp_path, "resume", lab_call.only(root)) as run:
         run.until(measuring(1))
         assert left.isdisjoint(runs.left_by_vtlab())

@@ -30,7 +30,7 @@ class Clock:
 
 @pytest.fixture(scope="module")
 def limited(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The environment of somebody who has no rights but what is bound to the service account `runner`."""
+    """The environment of a user who has no rights but what is bound to the service account `runner`."""
     lab.kubectl("create", "serviceaccount", "runner")
     kubeconfig = tmp_path_factory.mktemp("rights") / "kubeconfig"
     admin: Any = json.loads(lab.run("kubectl", "config", "view", "--raw", "--minify", "--flatten", "-o", "json"))
@@ -149,7 +149,7 @@ def evaluated(groups: list[dict[str, Any]]) -> set[str]:
     return {group["name"] for group in groups if all(rule["health"] != "unknown" for rule in group["rules"])}
 
 
-#: What somebody chooses at the top of a dashboard.
+#: What a user chooses at the top of a dashboard.
 CHOSEN: substitute.Values = {
     "namespace": lab.NAMESPACE,
     "experiment": "blocking",

@@ -149,7 +149,7 @@ test('a closed block: counts, percentiles, tags and the document on stdout', asy
         return point.data.value;
       };
       assert.equal(value('trial_window_start'), record.start, String(i));
-      // A single user's window ends with its last answer, which nobody knows before.
+      // A single user's window ends with its last answer, whose time is not known before.
       if (record.phase !== 'single') assert.equal(value('trial_window_end'), record.end);
       assert.equal(value('trial_users'), record.users);
       assert.equal(value('trial_think_time'), 0);

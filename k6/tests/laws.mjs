@@ -1,4 +1,4 @@
-// What must hold of every block, whatever it measured, and the one way to measure again where the machine stalled.
+// What must hold of every block of every workload, and the one way to measure again where the machine stalled.
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 

@@ -168,7 +168,7 @@ def test_values_of_exactly_the_window(tmp_path: Path, ledger: Ledger, exposition
         assert scraped is not None
         assert client.in_flight("platform", round(scraped) - 1, before) == 4
         assert client.in_flight("platform", round(scraped), before) is None, "no scrape in between"
-        assert figures["carriers"] is None, "nobody exposes it"
+        assert figures["carriers"] is None, "no target exposes it"
         assert set(client.window("platform", end, end).values()) == {None}
         assert (
             client.evaluate(metrics.metric("in_flight", "chart", server='variant="platform"'), begin - 60_000) is None
@@ -208,7 +208,7 @@ def during_a_scrape(client: Prometheus) -> int:
         # Prometheus rounds a scrape's time by some milliseconds.
         time.sleep(0.1)
         began = now()
-        # And the scrape goes on for longer than its time may be wrong.
+        # And the scrape takes longer than its time may be wrong.
         time.sleep(0.1)
         Exposition.in_flight = 7
         Exposition.free.set()

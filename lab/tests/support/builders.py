@@ -87,7 +87,7 @@ class Service:
     resident: float = 310 * MIB
     #: p99 over p50 of the client's latency when nothing queues.
     tail: float = 1.05
-    #: Requests per second, where something that nobody measures caps it.
+    #: Requests per second, where something that is not measured caps it.
     most: float = math.inf
 
 

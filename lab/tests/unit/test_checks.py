@@ -154,7 +154,7 @@ def test_scatter_around_the_level_is_no_warming_up() -> None:
 
 
 def test_cpu_that_is_not_scarce_may_wobble() -> None:
-    # 0.30 cores fall by a third, which is 10 % of the one core there is, and nobody waits for it ...
+    # 0.30 cores fall by a third, which is 10 % of the one core, and no request waits for it ...
     waiting = cycles((200, 0.30), (200, 0.20), (200, 0.20))
     assert checks.steady_state(waiting, 1.0).reached
     assert checks.steady_state(waiting, 1.0).worst == 0, "the CPU was not judged, so it is not shown as if"

@@ -38,7 +38,7 @@ def test_a_missing_need_is_no_missing_prerequisite(tmp_path: Path) -> None:
 
 
 def test_what_is_there_is_shown_with_its_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    java = tools.Java(tmp_path / "java", "21.0.8", "somebody")
+    java = tools.Java(tmp_path / "java", "21.0.8", "a vendor")
     monkeypatch.setattr(tools, "find_java", lambda wanted=None: java)
     monkeypatch.setattr(tools, "find_mariadb", lambda _: tools.Tool(tmp_path, "11.4.5-MariaDB"))
     assert finding("database", tmp_path) == Finding("database", "11.4.5-MariaDB", optional=True)

@@ -157,7 +157,7 @@ def test_the_sampler_runs_beside_the_command_and_becomes_it(shell: list[str], tm
         assert running.stdin
         assert running.stdout
         assert running.stderr
-        # The command goes on once there are two samples; the output ends with the sampler.
+        # The command continues once there are two samples; the output ends with the sampler.
         lines = [running.stdout.readline() for _ in range(2)]
         running.stdin.write("go\n")
         running.stdin.close()

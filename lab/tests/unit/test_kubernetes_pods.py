@@ -85,7 +85,7 @@ def test_the_exit_code_is_that_of_the_named_container_once_it_has_ended() -> Non
     ended = pod({"name": "k6", "state": {"terminated": {"exitCode": 99}}}, {"name": "other", "state": {"running": {}}})
     assert pods.exit_code(ended, "k6") == 99
     assert pods.exit_code(ended, "other") is None
-    assert pods.exit_code(ended, "nobody") is None
+    assert pods.exit_code(ended, "absent") is None
 
 
 def test_the_start_is_timed_from_the_container_to_readiness() -> None:

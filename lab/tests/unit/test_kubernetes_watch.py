@@ -101,7 +101,7 @@ def test_what_is_no_missing_image_has_another_fix(cluster: FakeCluster) -> None:
     )
     with pytest.raises(PrerequisiteMissing, match="CreateContainerConfigError") as caught:
         fresh(cluster)
-    assert caught.value.fix == "mend what the reason names"
+    assert caught.value.fix == "correct what the reason names"
 
 
 @pytest.mark.parametrize("which", ["virtual", "k6"])

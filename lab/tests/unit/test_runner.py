@@ -213,10 +213,10 @@ def test_what_the_other_server_still_works_on_counts() -> None:
     assert second.server["in_flight_before"] == 5
     server.seen = None
     fill_in_flight_before(document, server, {})  # type: ignore[arg-type]
-    assert second.server["in_flight_before"] == 0, "nobody looked, but every answer had come"
+    assert second.server["in_flight_before"] == 0, "no scrape saw it, but every answer had come"
     first.failed["timeout"] = 1
     fill_in_flight_before(document, server, {})  # type: ignore[arg-type]
-    assert second.server["in_flight_before"] is None, "a timed-out request may go on"
+    assert second.server["in_flight_before"] is None, "the server may still work on a timed-out request"
     first.failed["timeout"] = 0
     first.given_up = 1
     fill_in_flight_before(document, server, {})  # type: ignore[arg-type]

@@ -84,7 +84,7 @@ def test_the_manifest_has_the_versions_of_what_is_needed_and_no_password(
 ) -> None:
     for name in ("VTLAB_DATABASE_URL", "VTLAB_DOWNSTREAM_URL"):
         monkeypatch.delenv(name, raising=False)
-    java = tools.Java(tmp_path / "java", "21.0.8", "somebody")
+    java = tools.Java(tmp_path / "java", "21.0.8", "a vendor")
     find = tools.find_java
     monkeypatch.setattr(tools, "find_java", lambda wanted=None: java if wanted == "21" else find(wanted))
     monkeypatch.setattr(tools, "find_mariadb", lambda _: tools.Tool(tmp_path, "11.4.5-MariaDB"))
@@ -92,7 +92,7 @@ def test_the_manifest_has_the_versions_of_what_is_needed_and_no_password(
     experiment = builders.experiment().model_copy(update={"needs": ["database", "downstream", "jdk21"]})
     versions = results.read(session.create_runs(plan.runs([experiment], []), options, "own")).manifest.versions
     assert versions["database"] == "11.4.5-MariaDB"
-    assert versions["jdk21"] == "21.0.8 (somebody)"
+    assert versions["jdk21"] == "21.0.8 (a vendor)"
     assert "downstream" not in versions, "it is the app"
     without = results.read(
         session.create_runs(plan.runs([builders.experiment()], []), options, "none")
@@ -130,7 +130,7 @@ def test_a_resumed_run_still_owes_its_assertions(tmp_path: Path) -> None:
     options = session.Options(blocks=1, seed=1, root=tmp_path, no_cpu_limit=False, asserts=[demand])
     folder = session.create_runs(plan.runs([builders.experiment()], []), options, "x")
     assert results.read(folder).manifest.asserts == [demand]
-    # Nothing is left to measure: going on reports, then checks.
+    # Nothing is left to measure: a resumed run is reported, then checked.
     for block in builders.run(blocks=1).blocks:
         results.append_block(folder, block)
     with pytest.raises(AssertionFailed, match="does not hold"):

@@ -18,7 +18,7 @@ import java.util.stream.Stream;
  */
 final class Cgroup {
 
-	/** Version 1 says "no limit" with the largest whole number of pages; nobody has this many bytes. */
+	/** Version 1 says "no limit" with the largest whole number of pages; no machine has this many bytes. */
 	private static final double NO_MEMORY_LIMIT = 1L << 62;
 
 	private final Optional<Controller> cpu;
