@@ -60,7 +60,7 @@ def analyse_all(runs: Sequence[Run]) -> list[Analysis]:
 
     Their primary p values, each of the claim that the ratio points to, are adjusted together (Holm): ``faster``,
     ``slower`` and ``equivalent`` need, besides the interval, an adjusted p of at most the one-sided level, else the
-    verdict is ``inconclusive``. An overload is no test, so it is not touched. A run that lacks blocks, for whatever
+    verdict is ``inconclusive``. An overload is no test, so it is not touched. A run that lacks blocks, for any
     reason, is ``inconclusive`` and does not count for the others. The number of blocks was fixed before the start.
     """
     judged = [_judge(run) for run in runs]
