@@ -152,7 +152,7 @@ def _judge(of: Array, over: Array, ratio: Array | float) -> Judged:
 
 def simulate(n: int, ratio: float, noise: Noise, runs: int, *, answers: float = ANSWERS, seed: int = SEED) -> Result:
     """What a true ``ratio`` of throughputs gives with ``n`` >= 2 blocks."""
-    # Each row has random numbers of its own.
+    # The rows of a table share no random numbers.
     random = np.random.default_rng([seed, n, round(1000 * ratio), round(1000 * answers)])
     truth = math.log(ratio)
     positions, covered, alike, squares = dict.fromkeys((ABOVE, BELOW, INSIDE, ACROSS), 0), 0, 0, 0.0
