@@ -20,8 +20,8 @@ from vtlab.model.run import Analysis, Run
 from vtlab.planning.plan import FULL_RUN
 
 PERCENTILES = ("p50", "p90", "p95", "p99", "p99_9")
-#: Bytes that the kernel counts memory in.
-PAGE = 4096
+#: What a figure is counted in: bytes of a page of memory, seconds of a recorded time.
+PAGE, MICROSECOND = 4096, 1e-6
 
 Better = Literal["higher", "lower"]
 
@@ -32,26 +32,28 @@ def _percentile(name: str) -> Callable[[Trial], float | None]:
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric of a trial. ``weight`` turns the mean over a block's trials into a ratio of sums. ``count`` is the whole
-    number that it comes from, which bounds its resolution: the OK answers of the window."""
+    """A metric of a trial. ``weight`` turns the mean over a block's trials into a ratio of sums. ``step``
+    is what its values are whole multiples of; without one they come from counting the OK answers of a window."""
 
     better: Better
     value: Callable[[Trial], float | None]
     weight: Callable[[Trial], float] | None = None
-    count: Callable[[Trial], float] = lambda t: t.ok
+    step: float | None = None
+
+    def count(self, trial: Trial) -> float:
+        """The whole number that the value comes from, which bounds its resolution."""
+        return trial.ok if self.step is None else (self.value(trial) or 0.0) / self.step
 
 
 #: What is compared, in this order (the primary first).
 METRICS: dict[str, Metric] = {
     "throughput": Metric("higher", lambda t: t.throughput),
-    "latency_mean": Metric("lower", lambda t: t.latency.mean, lambda t: t.latency.count),
-    "latency_p50": Metric("lower", _percentile("p50")),
-    "latency_p99": Metric("lower", _percentile("p99")),
+    "latency_mean": Metric("lower", lambda t: t.latency.mean, lambda t: t.latency.count, MICROSECOND),
+    "latency_p50": Metric("lower", _percentile("p50"), step=MICROSECOND),
+    "latency_p99": Metric("lower", _percentile("p99"), step=MICROSECOND),
     "cpu_per_request": Metric("lower", lambda t: laws.demand_per_ok([t], "cpu_cores"), lambda t: t.ok),
-    "memory": Metric(
-        "lower", lambda t: t.server.get("resident"), count=lambda t: (t.server.get("resident") or 0.0) / PAGE
-    ),
-    "service_time": Metric("lower", lambda t: t.server.get("service_time"), lambda t: t.ok),
+    "memory": Metric("lower", lambda t: t.server.get("resident"), step=PAGE),
+    "service_time": Metric("lower", lambda t: t.server.get("service_time"), lambda t: t.ok, MICROSECOND),
 }
 
 
