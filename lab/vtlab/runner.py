@@ -14,6 +14,7 @@ from vtlab.analysis import checks, verdict
 from vtlab.analysis.laws import cpu_capacity
 from vtlab.errors import BlockFault, InvalidRun, VariantFailed
 from vtlab.host import processes
+from vtlab.model import units
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Facts, Failure, Instance, K6Document, Manifest
 from vtlab.model.run import BlockSeries, Run
@@ -136,7 +137,8 @@ class Attempt:
         self._variants = [instance.variant for instance in block.instances]
         try:
             self._warm_up(started)
-            self._measure_trials(started, order, experiment.windows.single_user_phase if with_single else None)
+            single = experiment.windows.single_user_phase
+            self._measure_trials(started, order, single if with_single and units.milliseconds(single) else None)
             # Of the first block that counts, what is beside its trials comes here, where checks.reasons(block) are
             # none: the phases of light load, then the diagnosis.
             if block.trials:
@@ -169,7 +171,8 @@ class Attempt:
             # No answer was OK: more of the same does not help, and the checks say why.
             silent = {trial.variant for trial in document.warmup if not trial.ok}
             unsteady = {variant for variant in self._variants if not self._is_steady(variant)}
-            for variant in silent | (unsteady if cycles >= windows.max_cycles else set()):
+            leaving = silent | unsteady if cycles >= windows.max_cycles else silent
+            for variant in [name for name in self._variants if name in leaving]:
                 self._leave(started, variant)
             if unsteady.isdisjoint(self._variants):
                 return

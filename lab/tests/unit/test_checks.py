@@ -415,7 +415,7 @@ def test_growth_beyond_chance_is_an_overload_though_nothing_was_dropped() -> Non
 def test_five_per_cent_too_much_load_is_an_overload() -> None:
     # 210 a second on 200 threads of 1 s for 150·√(2·1/210) = 15 s, nothing dropped: 150 are added; 32 are
     # allowed, and 70 by chance.
-    exp = builders.arrivals(load={"model": "open", "rate": 210, "users": 4300}, windows={"measure": "15s"})
+    exp = builders.arrivals(load={"model": "open", "rate": 210, "users": 4500}, windows={"measure": "15s"})
     in_flight = InFlight(start=250, end=400)
     trial = builders.trial("platform", exp=exp, dropped=0, in_flight=in_flight, latency=builders.latency(3000, 1.3))
     assert checks.growth(trial, exp) == pytest.approx(10)
