@@ -719,6 +719,8 @@ CHECKS: tuple[Check[Any], ...] = (
         "trend", "machine", f"<= {percent(MOST_RISE)} from a variant's first to its last trial", _trend, MOST_RISE
     ),
     _block_check("same instance", "service", "no restart, no OOM kill", _lasted),
+    Check("errors", "service", "<= max_errors of the answers", _under_load, _answered),
+    Check("answers", "service", ">= 1 in every window", _trials, _some_answer, 1, operator.lt),
     Check(
         "steady state",
         "service",
@@ -728,8 +730,6 @@ CHECKS: tuple[Check[Any], ...] = (
         MOST_GAIN,
         operator.ge,
     ),
-    Check("errors", "service", "<= max_errors of the answers", _under_load, _answered),
-    Check("answers", "service", ">= 1 in every window", _trials, _some_answer, 1, operator.lt),
     _block_check("drained", "service", "0 in flight before each trial", _drained),
     Check(
         "Little's law",
