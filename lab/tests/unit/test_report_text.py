@@ -20,7 +20,7 @@ def shown(console: Console, *names: str) -> str:
 
 
 def test_markdown_is_that_of_the_golden_file() -> None:
-    runs = [limited(0.5, blocks=3), limited(1.0, rejected={2: "oom"}), RUNS["overloaded"]]
+    runs = [limited(0.5, blocks=3), limited(1.0, rejected={2: "steal"}), RUNS["overloaded"]]
     text = markdown.render(verdict.analyse_all(runs))
     golden_files.check("report.md", text)
 

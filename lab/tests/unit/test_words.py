@@ -75,7 +75,7 @@ def test_an_invalid_run_says_so() -> None:
     assert validity == "Not valid: 0 of 3 planned blocks count. Do not decide by this run."
     assert hint == "See the reasons for the rejected blocks."
     assert bottlenecks == ["no block counts, so nothing is known."] * 2
-    short = builders.analysed(builders.run(blocks=2, planned=4, rejected={1: "oom"}))
+    short = builders.analysed(builders.run(blocks=2, planned=4, rejected={1: "steal"}))
     assert words.validity(short) == "Not valid: 2 of 4 planned blocks count, 1 rejected. Do not decide by this run."
 
 

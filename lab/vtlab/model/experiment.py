@@ -121,6 +121,9 @@ class Experiment(_Strict):
     primary: Literal["throughput", "latency_p99"] = "throughput"
     windows: Windows = Windows()
     max_response: Duration = "30s"
+    max_errors: Annotated[
+        float, Field(ge=0, lt=1, description="share of the answers that may be errors; with more the variant fails")
+    ] = 0.001
     limits: Limits = Limits()
     variants: Annotated[
         list[str], Field(min_length=2, max_length=8, description="each is compared with the first of them")

@@ -17,6 +17,7 @@ _STYLES = {
     "slower": "bold red",
     "equivalent": "bold blue",
     "inconclusive": "bold yellow",
+    "fails": "bold red",
 }
 
 

@@ -27,7 +27,7 @@ _NOUNS: dict[str, tuple[str, str, str]] = {
     "service_time": ("service time", "longer", "shorter"),
 }
 
-SYMBOLS = {"faster": "▲", "slower": "▼", "equivalent": "=", "inconclusive": "?"}
+SYMBOLS = {"faster": "▲", "slower": "▼", "equivalent": "=", "inconclusive": "?", "fails": "✗"}
 
 
 def name(variant: str) -> str:
