@@ -13,7 +13,7 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from vtlab.analysis import checks, laws, statistics
+from vtlab.analysis import checks, comparable, laws, statistics
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Bottleneck, Comparison, Rejection, Trial, VariantResult, Verdict
 from vtlab.model.run import Analysis, Run
@@ -244,6 +244,7 @@ def _adjusted(primary: Comparison, p: float | None, family: int) -> Comparison:
 def _analysis(run: Run, accepted: list[Block], rejected: list[Rejection], comparisons: list[Comparison]) -> Analysis:
     experiment = run.experiment
     n = len(accepted)
+    variants = {v: _summarise_variant(laws.measured(accepted, experiment, v)) for v in experiment.variants}
     verdict = Verdict(
         experiment=experiment.name,
         n=n,
@@ -253,8 +254,8 @@ def _analysis(run: Run, accepted: list[Block], rejected: list[Rejection], compar
         valid=n == run.manifest.blocks,
         quick=n < FULL_RUN,
         limits=experiment.limits,
-        comparisons=comparisons,
-        variants={v: _summarise_variant(laws.measured(accepted, experiment, v)) for v in experiment.variants},
+        comparisons=comparable.kept(comparisons, variants, experiment),
+        variants=variants,
         rejected=rejected,
         environment=_environment(run, accepted or run.blocks),
     )
