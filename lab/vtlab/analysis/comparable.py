@@ -1,4 +1,4 @@
-"""Which ratios hold: the comparisons that a verdict keeps, and those that are lower bounds.
+"""Which ratios hold: the comparisons that a verdict keeps.
 
 Some ratios say nothing of the variants, however narrow their interval is:
 
@@ -34,9 +34,9 @@ def never(metric: str, experiment: Experiment) -> str | None:
 def kept(
     comparisons: Sequence[Comparison], variants: Mapping[str, VariantResult], experiment: Experiment
 ) -> list[Comparison]:
-    """The comparisons that hold, in order; those of throughput say whether they are lower bounds."""
+    """The comparisons that hold, in order."""
     return [
-        comparison.model_copy(update={"is_lower_bound": _is_lower_bound(comparison, variants)})
+        comparison
         for comparison in comparisons
         if comparison.metric == experiment.primary or _holds(comparison, variants, experiment)
     ]
@@ -61,15 +61,6 @@ def _holds(comparison: Comparison, variants: Mapping[str, VariantResult], experi
     if never(comparison.metric, experiment) or comparison.overloaded:
         return False
     return not_here(comparison.metric, variants[comparison.of], variants[comparison.over]) is None
-
-
-def _is_lower_bound(comparison: Comparison, variants: Mapping[str, VariantResult]) -> bool:
-    """Whether more load could only take the ratio further from 1: the better variant kept up with all that was sent,
-    the other did not."""
-    if comparison.metric != "throughput" or comparison.ratio is None or alike(comparison.ratio, 1):
-        return False
-    better, worse = (comparison.of, comparison.over) if comparison.ratio > 1 else (comparison.over, comparison.of)
-    return keeps_up(variants[better]) and not keeps_up(variants[worse])
 
 
 def keeps_up(result: VariantResult) -> bool:

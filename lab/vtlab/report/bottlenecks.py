@@ -93,7 +93,8 @@ def _limit(analysis: Analysis, variant: str, result: VariantResult) -> str:
     if limit.resource not in RESOURCES or limit.resource in _PLACES:
         return f"limited by {_described(result, limit.resource, experiment)}, as thread dumps show: {measured}"
     text = f"limited by {_described(result, limit.resource, experiment)}: {measured}"
-    if limit.bound is None or limit.utilisation is None:
+    is_arrivals = limit.resource == "load" and not isinstance(experiment.load, ClosedLoad)
+    if limit.bound is None or limit.utilisation is None or is_arrivals:
         return text
     reach = ", at its limit of" if limit.utilisation >= figures.AT_ITS_LIMIT else " of at most"
     text += f"{reach} {figures.rate(limit.bound)}{interval(bound_of(result, limit.resource))}"

@@ -254,7 +254,9 @@ def _no_latency(result: VariantResult, users: int) -> str:
     if result.growth is not None:
         return bottlenecks.growing(result.growth)
     if result.missing_users is not None:
-        return f"{round(result.missing_users):,} of {users:,} users never got an answer"
+        if result.missing_users > 0:
+            return f"{round(result.missing_users):,} of {users:,} users never got an answer"
+        return f"latency and throughput do not fit {users:,} users"
     return ""
 
 

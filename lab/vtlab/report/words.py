@@ -90,6 +90,9 @@ def headline(analysis: Analysis) -> str:
     text = amount(c.metric, c.ratio)
     if c.verdict == "equivalent":
         return _same_at_this_load(analysis, c) or f"{name(c.of)}: {text}, too little to matter"
+    if c.is_lower_bound and c.overloaded:
+        lost = figures.listed([_inside(of) for of in c.overloaded])
+        return f"{name(c.of)}: at least {text}; {lost} {_verb(c.overloaded[0], 'are')} overloaded in some trials"
     if c.is_lower_bound:
         most = load_words(analysis.run.experiment)
         if c.ratio > 1:
@@ -128,19 +131,23 @@ def _inconclusive(v: Verdict, c: Comparison) -> str:
         return f"{name(c.of)}: no comparison"
     noun = _NOUNS.get(c.metric, (c.metric,))[0]
     if c.low is None or c.high is None:
-        return f"{name(c.of)}: no clear difference in {noun}, for one block gives no interval"
+        return f"{name(c.of)}: no verdict, for one block gives no interval"
+    if not v.valid:
+        return f"{name(c.of)}: no verdict, for blocks are missing"
     ends = f"({_change(c.low, c.high)})"
     if c.low <= 1 <= c.high:
         return f"{name(c.of)}: no clear difference in {noun} {ends}"
-    return f"{name(c.of)}: a difference in {noun}, but not clearly beyond {percent(v.margin)} {ends}"
+    beyond = c.low > 1 + v.margin or c.high < 1 / (1 + v.margin)
+    among = " among so many runs" if beyond else ""
+    return f"{name(c.of)}: a difference in {noun}, but not clearly beyond {percent(v.margin)}{among} {ends}"
 
 
 def _change(low: float, high: float) -> str:
     """An interval of ratios as changes: ``-18 % to +27 %``, ``0.82 to 5.1 times``."""
     if high > _FAR or low < 1 / _FAR:
-        return f"{figures.significant(low, 2)} to {figures.significant(high, 2)} times"
+        return figures.interval(low, high, lambda value, more: figures.significant(value, 2 + more)) + " times"
     digits = 0 if high - low >= 0.03 else 1
-    return f"{100 * (low - 1):+.{digits}f} % to {100 * (high - 1):+.{digits}f} %"
+    return figures.interval(low, high, lambda value, more: f"{100 * (value - 1):+.{digits + more}f} %")
 
 
 def _fails(v: Verdict, c: Comparison) -> str:
@@ -213,7 +220,7 @@ def explanation(analysis: Analysis) -> list[str]:
     """What the headline rests on, and what to do where it is none."""
     v, c = analysis.verdict, primary(analysis.verdict)
     sentences = [
-        sentence(c, v.n, v.confidence, v.margin),
+        sentence(analysis),
         *(_failed_blocks(v, of) for of in (c.of, c.over)),
         _errors(v, (c.over, c.of)),
         hint(analysis),
@@ -236,17 +243,21 @@ def _errors(v: Verdict, variants: tuple[str, str]) -> str | None:
     return f"Errors among the answers: {shares}."
 
 
-def sentence(comparison: Comparison, n: int, confidence: float, margin: float) -> str | None:
+def sentence(analysis: Analysis) -> str | None:
     """The ratio, its interval, the number of blocks, the margin, any overload; None where failing decided."""
-    c = comparison
-    blocks = len(c.log_ratios) or n
+    v, c = analysis.verdict, primary(analysis.verdict)
+    blocks = len(c.log_ratios) or v.n
     over = f"over {blocks} blocks" if blocks != 1 else "from a single block"
     if c.ratio is None:
-        if n == 0:
+        if v.n == 0:
             return "No block passed the validity checks, so there is nothing to compare."
         if c.overloaded:
-            who = figures.listed(c.overloaded)
-            return f"The latency of {who} grows with the length of the window, so none is given, {over}."
+            rates = [
+                f"{of} answered {figures.rate(v.variants[of].throughput)} of {load_words(analysis.run.experiment)}"
+                for of in c.overloaded
+            ]
+            text = f"{figures.listed(rates)}, {over}; latency grows with the length of the window, so none is given."
+            return text[0].upper() + text[1:]
         if c.verdict == "fails":
             return None
         return f"{_noun(c.metric)} was not measured in every block, {over}."
@@ -254,9 +265,9 @@ def sentence(comparison: Comparison, n: int, confidence: float, margin: float) -
     if c.low is None or c.high is None:
         text += f", {over}, which gives no interval"
     else:
-        text += f", {percent(confidence)} interval {figures.interval(c.low, c.high, _ratio)}, {over}"
+        text += f", {percent(v.confidence)} interval {figures.interval(c.low, c.high, _ratio)}, {over}"
     if c.verdict is not None:
-        text += f"; differences up to {percent(margin)} do not count"
+        text += f"; differences up to {percent(v.margin)} do not count"
     if c.overloaded:
         text += (
             f". In some blocks {figures.listed(c.overloaded)} could not keep up with the arrivals: there the latency"
