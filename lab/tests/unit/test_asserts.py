@@ -61,4 +61,4 @@ def test_an_overload_fails_an_assertion_in_words() -> None:
 def test_what_no_run_could_answer_is_refused_before_measuring(text: str, message: str) -> None:
     with pytest.raises(BadInput, match=message):
         asserts.refuse_unknown([asserts.parse(text)], [builders.experiment()])
-    asserts.refuse_unknown([asserts.parse("latency_p99(virtual/platform) < 1")], [builders.experiment()])
+    asserts.refuse_unknown([asserts.parse("latency_p99(virtual/platform) < 1")], [builders.arrivals()])

@@ -160,7 +160,7 @@ def _variant(analysis: Analysis, name: str) -> VariantCard:
         figure, unit = "fails", f"in {result.failed_blocks} of {analysis.verdict.n} blocks"
     elif analysis.verdict.primary == "throughput":
         figure, unit = figures.rate(result.throughput), "throughput"
-    elif result.growth is not None:
+    elif result.growth is not None or name in words.primary(analysis.verdict).overloaded:
         figure, unit = "overloaded", f"{figures.rate(result.throughput)} answered"
     else:
         figure, unit = sections.latency_figure(result, "p99"), "latency p99"

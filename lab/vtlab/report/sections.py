@@ -137,12 +137,18 @@ def _tests(analysis: Analysis) -> str:
     v, c = analysis.verdict, words.primary(analysis.verdict)
     given = (("paired t", c.p_t), ("after Holm", c.p_holm), ("sign flip", c.p_sign_flip))
     tests = [f"{name} {probability(p)}" for name, p in given if p is not None]
-    if c.ratio is None or not tests:
+    if not tests:
         return ""
-    inside = 1 / (1 + v.margin) <= c.ratio <= 1 + v.margin
-    claim = f"{'within' if inside else 'beyond'} {percent(v.margin)}"
-    text = f" One-sided p of the claim that the true ratio lies {claim}: {', '.join(tests)}."
-    return text + (" Holm: corrected for the runs of this report." if c.p_holm is not None else "")
+    text = f" Its p, one-sided, for {_claim(c, v.margin)}: {', '.join(tests)}."
+    return text + (" Holm: corrected for the number of comparisons in this report." if c.p_holm is not None else "")
+
+
+def _claim(comparison: Comparison, margin: float) -> str:
+    """What the p values of a comparison are of."""
+    ratio, most = comparison.ratio or 1.0, 1 + margin
+    if 1 / most <= ratio <= most:
+        return f"a difference below {percent(margin)}"
+    return f"a ratio above {most:g}" if ratio > most else f"a ratio below 1/{most:g}"
 
 
 def _value(name: str, result: VariantResult) -> str:
