@@ -80,8 +80,8 @@ GLOSSARY: tuple[tuple[str, str], ...] = (
     ),
     (
         "modelled",
-        "The throughput that mean value analysis expects of the load, from what a request takes of each resource when"
-        " it is alone. Near the limits of two resources it is below the bound of either.",
+        "The throughput that mean value analysis expects of the load, from what a request takes of each resource"
+        " without waiting for others. Near the limits of two resources it is below the bound of either.",
     ),
     ("validity check", "What a block must show before it counts. Rejected attempts stay in the raw data."),
     (

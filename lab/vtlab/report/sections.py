@@ -298,7 +298,7 @@ def costs(analysis: Analysis) -> Table:
     ]
     caption = (
         "Errors never count as throughput. Dropped: arrivals that could not start (open load). Memory: the"
-        " largest resident set. Modelled: by mean value analysis of what a request takes alone. Expected: by the"
+        " largest resident set. Modelled: by mean value analysis of what a request takes. Expected: by the"
         " operational laws, where the experiment has it."
     )
     return Table(caption, head, rows, numeric=tuple(range(1, 9)))
@@ -446,8 +446,8 @@ def resource_table(analysis: Analysis) -> Table:
         "role",
     ]
     caption = (
-        "Bound = capacity / service demand: the most requests per second that the resource allows, by what a request"
-        " takes of it alone. Refuted: the measurement is far above it, so that a request takes less under load."
+        "Bound = capacity / service demand: the most requests per second that the resource allows. Refuted: the"
+        " measurement is far above it, so a request takes less of it under load than alone."
     )
     return Table(caption, head, rows, tuple(marked), (2, 3, 4, 5, 6, 7))
 
