@@ -179,7 +179,7 @@ def test_one_block_gives_no_interval_and_none_no_figure() -> None:
     row = reproductions.rows([builders.analysed(builders.run(publication=published(), blocks=1))])[0]
     assert (row.n, row.low, row.high) == (1, None, None)
     nothing = reproductions.rows(
-        [builders.analysed(builders.run(publication=published(), blocks=1, rejected={1: "oom"}, planned=2))]
+        [builders.analysed(builders.run(publication=published(), blocks=1, rejected={1: "steal"}, planned=2))]
     )
     assert len(nothing) == 2, "a row all the same"
 

@@ -187,7 +187,7 @@ def test_an_invalid_run_says_so() -> None:
     ]
     assert words.quick(a) == "Quick look: n = 0, fewer than 6 blocks."
     assert words.validity(a) == "Not valid: 0 of 3 planned blocks count. Do not decide by this run."
-    short = builders.analysed(builders.run(blocks=2, planned=4, rejected={1: "oom"}))
+    short = builders.analysed(builders.run(blocks=2, planned=4, rejected={1: "steal"}))
     assert words.headline(short) == "Virtual threads: no verdict, for blocks are missing"
 
 
@@ -289,8 +289,14 @@ def test_fewer_failures_are_no_verdict_with_both_counts() -> None:
 
 def test_errors_of_both_stand_beside_the_verdict() -> None:
     a = builders.changed(RUN, platform={"error_ratio": 0.008}, virtual={"error_ratio": 0.0112})
-    assert words.explanation(a)[-1] == "Errors among the answers: platform 0.8 %, virtual 1.1 %."
-    assert not any("rrors" in text for text in words.explanation(RUN))
+    assert words.explanation(a)[-1] == (
+        "Errors among the answers: platform 0.8 %, virtual 1.1 %; up to 0.1 % do not fail a variant."
+    )
+    assert not any("Errors" in text for text in words.explanation(RUN))
+    allowed = builders.analysed(builders.run(builders.experiment(max_errors=0.02), blocks=2))
+    assert words.explanation(allowed)[-1] == (
+        "Errors among the answers: platform 0 %, virtual 0 %; up to 2.0 % do not fail a variant."
+    )
 
 
 def test_names_of_identical_variants() -> None:

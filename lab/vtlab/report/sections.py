@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from vtlab.analysis import checks as validity
 from vtlab.jmh import Score
 from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.model.records import Block, Bound, Comparison, Trial, VariantResult
@@ -325,11 +326,12 @@ def failures(analysis: Analysis) -> Table:
 
 
 def blocks(analysis: Analysis) -> Markup | None:
-    """The ratio of every accepted block."""
+    """The ratio of every block that counts and in which neither variant failed."""
     c = words.primary(analysis.verdict)
-    if not c.log_ratios or len(c.log_ratios) != len(analysis.accepted):
+    sound = [b for b in analysis.accepted if validity.failed(b, analysis.run.experiment).isdisjoint((c.of, c.over))]
+    if not c.log_ratios or len(c.log_ratios) != len(sound):
         return None
-    return charts.per_block(c, [b.block for b in analysis.accepted], analysis.verdict.margin)
+    return charts.per_block(c, [b.block for b in sound], analysis.verdict.margin)
 
 
 def sampled(analysis: Analysis) -> tuple[Block, BlockSeries] | None:

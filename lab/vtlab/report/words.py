@@ -6,7 +6,7 @@ import statistics as middle
 
 from vtlab.analysis.comparable import keeps_up
 from vtlab.catalogue import resources
-from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.model.experiment import MAX_ERRORS, ClosedLoad, Experiment
 from vtlab.model.records import Block, Comparison, VariantResult, Verdict
 from vtlab.model.run import Analysis
 from vtlab.model.units import percent
@@ -222,7 +222,7 @@ def explanation(analysis: Analysis) -> list[str]:
     sentences = [
         sentence(analysis),
         *(_failed_blocks(v, of) for of in (c.of, c.over)),
-        _errors(v, (c.over, c.of)),
+        _errors(v, (c.over, c.of), analysis.run.experiment),
         hint(analysis),
     ]
     return [text for text in sentences if text]
@@ -235,12 +235,13 @@ def _failed_blocks(v: Verdict, variant: str) -> str | None:
     return f"Failures of {variant}: {bottlenecks.failures(result)}."
 
 
-def _errors(v: Verdict, variants: tuple[str, str]) -> str | None:
-    """The share of errors of both, where there were any."""
-    if not any(v.variants[of].error_ratio for of in variants):
+def _errors(v: Verdict, variants: tuple[str, str], experiment: Experiment) -> str | None:
+    """The share of errors of both, where there were any or more than by default are allowed."""
+    most = experiment.max_errors
+    if most <= MAX_ERRORS and not any(v.variants[of].error_ratio for of in variants):
         return None
     shares = ", ".join(f"{of} {figures.share(v.variants[of].error_ratio)}" for of in variants)
-    return f"Errors among the answers: {shares}."
+    return f"Errors among the answers: {shares}; up to {figures.share(most)} do not fail a variant."
 
 
 def sentence(analysis: Analysis) -> str | None:
