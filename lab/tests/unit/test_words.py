@@ -183,12 +183,13 @@ def test_an_invalid_run_says_so() -> None:
     assert words.headline(a) == "Virtual threads: no comparison"
     assert words.explanation(a) == [
         "No block passed the validity checks, so there is nothing to compare.",
-        "See the reasons for the rejected blocks.",
+        "vtlab resume measures the missing blocks.",
     ]
     assert words.quick(a) == "Quick look: n = 0, fewer than 6 blocks."
     assert words.validity(a) == "Not valid: 0 of 3 planned blocks count. Do not decide by this run."
     short = builders.analysed(builders.run(blocks=2, planned=4, rejected={1: "steal"}))
     assert words.headline(short) == "Virtual threads: no verdict, for blocks are missing"
+    assert words.hint(short) == "See the reasons for the rejected blocks."
 
 
 def overloaded(*names: str, **fields: object) -> Analysis:

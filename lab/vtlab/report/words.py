@@ -336,10 +336,10 @@ def hint(analysis: Analysis) -> str | None:
     v, c = analysis.verdict, primary(analysis.verdict)
     if c.verdict != "inconclusive":
         return None
+    if not v.valid:
+        return "See the reasons for the rejected blocks." if v.rejected else "vtlab resume measures the missing blocks."
     if len(c.overloaded) > 1:
         return "Lower the rate until one of the two keeps up."
-    if v.n == 0:
-        return "See the reasons for the rejected blocks."
     if any(v.variants[of].failed_blocks for of in (c.of, c.over)):
         return "More blocks tell whether it fails: it does in at least two blocks and in more than half of them."
     if v.n < 2:
