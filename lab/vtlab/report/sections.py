@@ -143,14 +143,6 @@ def _tests(analysis: Analysis) -> str:
     return text + (" Holm: corrected for the number of comparisons in this report." if c.p_holm is not None else "")
 
 
-def _claim(comparison: Comparison, margin: float) -> str:
-    """What the p values of a comparison are of."""
-    ratio, most = comparison.ratio or 1.0, 1 + margin
-    if 1 / most <= ratio <= most:
-        return f"a difference below {percent(margin)}"
-    return f"a ratio above {most:g}" if ratio > most else f"a ratio below 1/{most:g}"
-
-
 def _value(name: str, result: VariantResult) -> str:
     """One variant's value of a metric."""
     if name.startswith("latency_"):
@@ -176,6 +168,14 @@ def latency_figure(result: VariantResult, percentile: str) -> str:
     if result.growth is not None:
         return "overloaded"
     return figures.duration(result.latency.get(percentile) if _has_latency(result) else None)
+
+
+def _claim(comparison: Comparison, margin: float) -> str:
+    """What the p values of a comparison are of."""
+    ratio, most = comparison.ratio or 1.0, 1 + margin
+    if 1 / most <= ratio <= most:
+        return f"a difference below {percent(margin)}"
+    return f"a ratio above {most:g}" if ratio > most else f"a ratio below 1/{most:g}"
 
 
 def trials(analysis: Analysis, variant: str) -> list[Trial]:
