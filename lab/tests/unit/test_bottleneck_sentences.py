@@ -134,9 +134,18 @@ def test_a_place_is_named_by_its_evidence(resource: str, words: str) -> None:
 
 def test_memory_says_how_long_the_collector_pauses_it() -> None:
     run = builders.run(blocks=2)
-    for trial in (t for b in run.blocks for t in b.trials if t.variant == "virtual"):
+    trials = [t for b in run.blocks for t in b.trials if t.variant == "virtual"]
+    short = Bottleneck(resource="memory", utilisation=None, bound=None)
+    memory = {"bottleneck": short, "next": None}
+    full = builders.changed(builders.analysed(run), virtual={**memory, "throughput": 120.0})
+    assert bottlenecks.sentence(full, "virtual") == (
+        "limited by memory (heap 256m): 120/s; a full collection leaves hardly any room in its heap."
+    )
+    shared = short.model_copy(update={"together": ["load"]})
+    both = builders.changed(full, virtual={"bottleneck": shared})
+    assert bottlenecks.sentence(both, "virtual").startswith("limited by memory and the load (1,000 users) together:")
+    for trial in trials:
         trial.server["gc_share"] = 0.23
-    memory = {"bottleneck": Bottleneck(resource="memory", utilisation=None, bound=None), "next": None}
     assert bottlenecks.sentence(
         builders.changed(builders.analysed(run), virtual={**memory, "throughput": 120.0}), "virtual"
     ) == ("limited by memory (heap 256m): 120/s; collecting garbage pauses it for 23.0 % of the time.")

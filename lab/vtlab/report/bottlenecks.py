@@ -14,6 +14,8 @@ from vtlab.report import figures
 
 #: From this share of a bound on the model's throughput stands beside the bound only where it says more.
 _NEAR = 0.95
+#: Share of the time in pauses of the garbage collector that is reason enough.
+_LONG_PAUSES = 0.1
 #: What limits a variant without a capacity of its own.
 _PLACES = {"database": "the database", "downstream": "the service downstream"}
 #: Of a pool: its units, and one of them.
@@ -84,12 +86,10 @@ def _limit(analysis: Analysis, variant: str, result: VariantResult) -> str:
     if limit.resource == "unknown":
         beside = f"; modelled {figures.rate(result.modelled)}" if result.modelled else ""
         return f"nothing measured explains its {measured}{beside}"
-    if limit.resource == "memory":
-        pauses = _pauses(analysis, variant)
-        because = f"; collecting garbage pauses it for {figures.share(pauses)} of the time" if pauses else ""
-        return f"limited by memory (heap {experiment.limits.heap}): {measured}{because}"
     if limit.together:
         return _together(result, experiment)
+    if limit.resource == "memory":
+        return f"limited by memory (heap {experiment.limits.heap}): {measured}; {_memory(_pauses(analysis, variant))}"
     if limit.resource not in RESOURCES or limit.resource in _PLACES:
         return f"limited by {_described(result, limit.resource, experiment)}, as thread dumps show: {measured}"
     text = f"limited by {_described(result, limit.resource, experiment)}: {measured}"
@@ -137,6 +137,13 @@ def _inside(result: VariantResult, inside: Inside) -> str:
         holder = _HOLDERS[inside.activity]
         text += f"; what holds it: {holder}" + (f", {inside.place}" if inside.place else "")
     return text
+
+
+def _memory(pauses: float | None) -> str:
+    """Why memory is short: the collector takes the time, or leaves no room."""
+    if pauses is not None and pauses >= _LONG_PAUSES:
+        return f"collecting garbage pauses it for {figures.share(pauses)} of the time"
+    return "a full collection leaves hardly any room in its heap"
 
 
 def _next(result: VariantResult) -> str:
