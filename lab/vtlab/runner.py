@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 from vtlab import results
-from vtlab.analysis import checks
+from vtlab.analysis import checks, verdict
 from vtlab.analysis.laws import cpu_capacity
-from vtlab.errors import BlockFault, InvalidRun
+from vtlab.errors import BlockFault, InvalidRun, VariantFailed
 from vtlab.host import processes
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, Facts, Instance, K6Document, Manifest, Trial
-from vtlab.model.run import BlockSeries
+from vtlab.model.records import Block, Facts, Failure, Instance, K6Document, Manifest
+from vtlab.model.run import BlockSeries, Run
 from vtlab.planning import plan
 from vtlab.progress import Progress
 
 
 class StartedBlock(Protocol):
-    """One attempt at one block, whose variants run. A BlockFault from any call rejects the block."""
+    """One attempt at one block, whose variants run. A BlockFault from any call rejects the block, but for a
+    VariantFailed, which says that one variant broke."""
 
     @property
     def instances(self) -> list[Instance]:
-        """What runs, one for each variant."""
+        """What runs, one for each variant that started."""
+
+    @property
+    def failures(self) -> list[Failure]:
+        """How the others failed to start."""
+
+    def drop(self, variant: str) -> None:
+        """This variant gets no more load in the block; it ends where it can be ended."""
 
     def load(self, *, order: Sequence[str], warmup_cycles: int, single: str | None) -> K6Document:
         """One call of k6: warm-up cycles, then the single-user phases, then the trials in that order."""
@@ -44,7 +54,8 @@ class Target(Protocol):
     """Where variants run: this machine, or a cluster."""
 
     def start(self, experiment: Experiment, block: int, attempt: int) -> StartedBlock:
-        """Fresh instances of every variant, ready, their limits verified. BlockFault where one does not start."""
+        """Fresh instances of every variant, ready, their limits verified. BlockFault where what they need does not
+        start."""
 
 
 def measure(
@@ -54,18 +65,26 @@ def measure(
     run = results.read(folder)
     manifest, experiment = run.manifest, run.experiment
     judged = [(block, checks.reasons(block, experiment)) for block in run.blocks]
-    accepted = sum(not reasons for _, reasons in judged)
+    accepted = [block for block, reasons in judged if not reasons]
     rejected = [(block, reasons) for block, reasons in judged if reasons]
-    while accepted < manifest.blocks:
+    while len(accepted) < manifest.blocks:
+        if verdict.failing_ends(experiment, accepted):
+            progress.say(f"{name}: no further blocks: a variant failed in each of the first {verdict.ENDING}")
+            progress.give_up(manifest.blocks - len(accepted))
+            return
         if len(rejected) > manifest.max_rejected:
             raise InvalidRun(
-                f"{name}: {len(rejected)} blocks were rejected, {accepted} of {manifest.blocks} count; the last: "
+                f"{name}: {len(rejected)} blocks were rejected, {len(accepted)} of {manifest.blocks} count; the last: "
                 + "; ".join(rejected[-1][1][:3]),
                 f"see the reasons in the report (vtlab report {folder}); is something else running there?",
             )
-        number = accepted + 1
+        number = len(accepted) + 1
         tries = 1 + sum(block.block == number for block, _ in rejected)
-        block, samples = attempt(target, manifest, experiment, number, tries, progress, name)
+        attempt = Attempt(experiment, progress, f"{name}: block {number} of {manifest.blocks}", number, tries)
+        order = plan.order(experiment.variants, manifest.seed, number, experiment.windows.trials)
+        # Of a variant that failed before it was alone there is nothing yet.
+        alone = {phase.variant for block in accepted for phase in block.single}
+        block, samples = attempt.measure(target, order, with_single=not alone.issuperset(experiment.variants))
         # Ctrl-C must not cost a block that is measured.
         with processes.uninterrupted():
             results.append_block(folder, block)
@@ -74,92 +93,168 @@ def measure(
         reasons = checks.reasons(block, experiment)
         if reasons:
             rejected.append((block, reasons))
-            # Whatever disturbed the block may last a moment; give it a growing one.
+            # The disturbance may last a moment: each rejection waits longer than the one before.
             wait(min(2.0 * len(rejected), 10.0))
         else:
-            accepted += 1
-        progress.block_done(name, block, reasons, accepted, manifest.blocks)
+            accepted.append(block)
+        failures = [] if reasons else checks.failures(block, experiment)
+        progress.block_done(name, block, reasons, failures, len(accepted), manifest.blocks)
 
 
-def attempt(
-    target: Target,
-    manifest: Manifest,
-    experiment: Experiment,
-    number: int,
-    attempt: int,
-    progress: Progress,
-    name: str,
-) -> tuple[Block, BlockSeries]:
-    title = f"{name}: block {number} of {manifest.blocks}" + (f", attempt {attempt}" if attempt > 1 else "")
-    order = plan.order(experiment.variants, manifest.seed, number, experiment.windows.trials)
-    block = Block(block=number, attempt=attempt, order=order)
-    samples: BlockSeries = {}
-    try:
-        progress.step(f"{title}: starting {' and '.join(experiment.variants)}")
-        started = target.start(experiment, number, attempt)
-    except BlockFault as fault:
-        block.faults.append(str(fault))
+def blocks_left(run: Run) -> int:
+    """How many blocks the run still needs."""
+    accepted = [block for block in run.blocks if not checks.reasons(block, run.experiment)]
+    return 0 if verdict.is_complete(run, accepted) else max(0, run.manifest.blocks - len(accepted))
+
+
+class Attempt:
+    """One attempt at one block. A variant that breaks leaves it, and the others are measured further: its failure is a
+    result, and so are their figures. A variant without a steady state gets no trials."""
+
+    def __init__(self, experiment: Experiment, progress: Progress, name: str, number: int, attempt: int) -> None:
+        self._experiment = experiment
+        self._progress = progress
+        self._title = name + (f", attempt {attempt}" if attempt > 1 else "")
+        self._block = Block(block=number, attempt=attempt, order=[])
+        #: The variants that take part.
+        self._variants: list[str] = []
+
+    def measure(self, target: Target, order: Sequence[str], with_single: bool) -> tuple[Block, BlockSeries]:
+        """The block and its samples for the charts."""
+        block, experiment = self._block, self._experiment
+        block.order = list(order)
+        samples: BlockSeries = {}
+        try:
+            self._step(f"starting {' and '.join(experiment.variants)}")
+            started = target.start(experiment, block.block, block.attempt)
+        except BlockFault as fault:
+            block.faults.append(str(fault))
+            return block, samples
+        block.instances, block.failures = started.instances, list(started.failures)
+        for failure in block.failures:
+            self._say(failure)
+        self._variants = [instance.variant for instance in block.instances]
+        try:
+            self._warm_up(started)
+            self._measure_trials(started, order, experiment.windows.single_user_phase if with_single else None)
+            # Of the first block that counts, what is beside its trials comes here, where checks.reasons(block) are
+            # none: the phases of light load, then the diagnosis.
+            if block.trials:
+                samples = started.series(block.trials[0].begin, block.trials[-1].drained)
+        except BlockFault as fault:
+            block.faults.append(str(fault))
+        try:
+            block.instances = started.check_instances()
+        except BlockFault as fault:
+            block.faults.append(str(fault))
         return block, samples
-    block.instances = started.instances
-    try:
-        level = _warm_up(started, experiment, block, progress, title)
-        if level:
-            progress.step(f"{title}: measuring in the order {', '.join(order)}")
-            single = experiment.windows.single_user_phase if number == 1 else None
-            for document in _trials(started, experiment, order, single):
-                block.single += document.single
-                block.trials += document.trials
-                block.agreed = block.agreed and document.agreed
-            samples = started.series(block.trials[0].begin, block.trials[-1].drained)
-    except BlockFault as fault:
-        block.faults.append(str(fault))
-    try:
-        block.instances = started.check_instances()
-    except BlockFault as fault:
-        block.faults.append(str(fault))
-    return block, samples
+
+    def _warm_up(self, started: StartedBlock) -> None:
+        """Equal warm-up cycles for all variants, until all have reached their steady state. Those that do not leave."""
+        windows, block = self._experiment.windows, self._block
+        cycles, more = 0, windows.warmup_cycles
+        while self._variants:
+            self._step(f"warm-up, cycle {cycles + 1} of {windows.warmup_cycles} to {windows.max_cycles}")
+            document = self._survived(
+                started, cycles, "the warm-up", partial(started.load, order=[], warmup_cycles=more, single=None)
+            )
+            if document is None:
+                continue
+            cycles += more
+            block.warmup += [
+                trial.model_copy(update={"position": position})
+                for position, trial in enumerate(document.warmup, len(block.warmup) + 1)
+            ]
+            block.agreed = block.agreed and document.agreed
+            # No answer was OK: more of the same does not help, and the checks say why.
+            silent = {trial.variant for trial in document.warmup if not trial.ok}
+            unsteady = {variant for variant in self._variants if not self._is_steady(variant)}
+            for variant in silent | (unsteady if cycles >= windows.max_cycles else set()):
+                self._leave(started, variant)
+            if unsteady.isdisjoint(self._variants):
+                return
+            more = 1
+
+    def _is_steady(self, variant: str) -> bool:
+        cycles = [trial for trial in self._block.warmup if trial.variant == variant]
+        instance = next(i for i in self._block.instances if i.variant == variant)
+        judged = checks.own_load(cycles, self._experiment)
+        return len(judged) >= checks.LEAST_CYCLES and checks.steady_state(judged, cpu_capacity(instance)).reached
+
+    def _measure_trials(self, started: StartedBlock, order: Sequence[str], single: str | None) -> None:
+        """The single-user phases and the trials: by one call of k6, or, where what is unanswered may be given up, by
+        one for each trial."""
+        if self._experiment.windows.wait_for_answers:
+            self._measure_together(started, order, single)
+            return
+        if single:
+            self._measure_together(started, [], single)
+        for position, variant in enumerate(order, 1):
+            # Another one may break meanwhile.
+            while variant in self._variants:
+                self._step(f"measuring {variant}")
+                document = self._survived(
+                    started,
+                    0,
+                    f"trial {position}",
+                    partial(started.trial_without_drain, variant, position),
+                )
+                if document is not None:
+                    self._keep(document)
+                    break
+
+    def _measure_together(self, started: StartedBlock, order: Sequence[str], single: str | None) -> None:
+        while self._variants:
+            left = [variant for variant in order if variant in self._variants]
+            self._step(f"measuring in the order {', '.join(left)}" if left else "measuring a single user")
+            document = self._survived(
+                started,
+                0,
+                "the trials",
+                partial(started.load, order=left, warmup_cycles=0, single=single),
+            )
+            if document is not None:
+                self._keep(document)
+                return
+
+    def _keep(self, document: K6Document) -> None:
+        self._block.single += document.single
+        self._block.trials += document.trials
+        self._block.agreed = self._block.agreed and document.agreed
+
+    def _survived(
+        self, started: StartedBlock, cycles: int, moment: str, call: Callable[[], K6Document]
+    ) -> K6Document | None:
+        """What a call of k6 measured; None where a variant broke, which then leaves the block. ``cycles``: those of the
+        warm-up before the call."""
+        try:
+            return call()
+        except VariantFailed as broken:
+            when = _moment(broken.phase, cycles, len(self._variants)) or moment
+            failure = Failure(variant=broken.variant, reason=broken.reason, moment=when)
+            self._block.failures.append(failure)
+            self._say(failure)
+            self._leave(started, broken.variant)
+            return None
+
+    def _leave(self, started: StartedBlock, variant: str) -> None:
+        self._variants.remove(variant)
+        started.drop(variant)
+
+    def _step(self, text: str) -> None:
+        self._progress.step(f"{self._title}: {text}")
+
+    def _say(self, failure: Failure) -> None:
+        self._progress.say(f"{self._title}: {failure.variant} failed, {failure.moment}: {failure.reason}")
 
 
-def _warm_up(started: StartedBlock, experiment: Experiment, block: Block, progress: Progress, title: str) -> bool:
-    """Equal warm-up cycles for all variants, until all have reached their steady state. False when they do not."""
-    windows = experiment.windows
-    cycles, more = 0, windows.warmup_cycles
-    while True:
-        progress.step(f"{title}: warm-up, cycle {cycles + 1} of {windows.warmup_cycles} to {windows.max_cycles}")
-        document = started.load(order=[], warmup_cycles=more, single=None)
-        cycles += more
-        block.warmup += [
-            _renumbered(trial, position) for position, trial in enumerate(document.warmup, len(block.warmup) + 1)
-        ]
-        block.agreed = block.agreed and document.agreed
-        if all(checks.steady_state(_of(block.warmup, i.variant), cpu_capacity(i)).reached for i in block.instances):
-            return True
-        # No answer was OK: more of the same does not help, and the validity checks say why.
-        if cycles >= windows.max_cycles or not all(trial.ok for trial in document.warmup):
-            return False
-        more = 1
-
-
-def _trials(
-    started: StartedBlock, experiment: Experiment, order: Sequence[str], single: str | None
-) -> Iterator[K6Document]:
-    """The single-user phases and the trials: by one call of k6, or, where what is unanswered may be given up, by one
-    for each trial."""
-    if experiment.windows.wait_for_answers:
-        yield started.load(order=order, warmup_cycles=0, single=single)
-        return
-    if single:
-        yield started.load(order=[], warmup_cycles=0, single=single)
-    for position, variant in enumerate(order, 1):
-        yield started.trial_without_drain(variant, position)
-
-
-def _renumbered(trial: Trial, position: int) -> Trial:
-    return trial.model_copy(update={"position": position})
-
-
-def _of(trials: Sequence[Trial], variant: str) -> list[Trial]:
-    return [trial for trial in trials if trial.variant == variant]
+def _moment(phase: str | None, cycles: int, variants: int) -> str | None:
+    """In words the phase that k6's tag names, after so many warm-up cycles of so many variants; None without one."""
+    if not phase:
+        return None
+    if phase.startswith("w"):
+        return f"warm-up cycle {cycles + math.ceil(int(phase[1:]) / variants)}"
+    return "the single-user phase" if phase.startswith("s") else f"trial {phase}"
 
 
 def manifest_of(planned: plan.PlannedRun, facts: Facts, **fields: Any) -> Manifest:

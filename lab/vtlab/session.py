@@ -17,7 +17,7 @@ from pathlib import Path
 from rich.console import Console
 
 from vtlab import __version__, results, runner, services
-from vtlab.analysis import asserts, checks, statistics, verdict
+from vtlab.analysis import asserts, statistics, verdict
 from vtlab.errors import BadInput, BlockFault, Interrupted, InvalidRun, LabError, PrerequisiteMissing
 from vtlab.host import machine, processes, tools
 from vtlab.model import publication
@@ -302,8 +302,7 @@ def resolve(names: Sequence[str]) -> list[Experiment]:
 def _remaining_block_seconds(run_folder: Path) -> list[float | None]:
     """The estimated length of each block that the run lacks."""
     run = results.read(run_folder)
-    done = sum(not checks.reasons(block, run.experiment) for block in run.blocks)
-    return [block_seconds(run_folder / results.PLAN, run.experiment)] * max(0, run.manifest.blocks - done)
+    return [block_seconds(run_folder / results.PLAN, run.experiment)] * runner.blocks_left(run)
 
 
 def block_seconds(plan_file: Path, experiment: Experiment) -> float | None:

@@ -66,10 +66,17 @@ def refuse_unknown(demands: Sequence[Demand], experiments: Sequence[Experiment])
 
 
 def check(demands: Sequence[Demand], verdicts: Sequence[Verdict]) -> None:
-    """AssertionFailed unless every demand holds in every verdict; BadInput for a metric that was not measured."""
+    """AssertionFailed unless every demand holds in every verdict; BadInput for a metric that was not measured. Of a
+    variant that failed in any block nothing holds."""
     failed = []
     for demand in demands:
         for verdict in verdicts:
+            broken = [_failed(verdict, name) for name in (demand.over, demand.of)]
+            if any(broken):
+                failed.append(
+                    f"{verdict.experiment}: '{demand.text}' does not hold: {' and '.join(filter(None, broken))}"
+                )
+                continue
             comparisons = [
                 c for c in verdict.comparisons if (c.metric, c.of, c.over) == (demand.metric, demand.of, demand.over)
             ]
@@ -87,6 +94,14 @@ def check(demands: Sequence[Demand], verdicts: Sequence[Verdict]) -> None:
                 failed.append(f"{verdict.experiment}: '{demand.text}' does not hold: {_interval(comparisons[0])}")
     if failed:
         raise AssertionFailed("; ".join(failed), "an assertion holds when the whole interval lies on its side")
+
+
+def _failed(verdict: Verdict, variant: str) -> str:
+    """That the variant failed, in how many blocks, and why first; empty where it did not."""
+    result = verdict.variants.get(variant)
+    if result is None or not result.failed_blocks:
+        return ""
+    return f"{variant} failed in {result.failed_blocks} of {verdict.n} blocks: {result.failures[0].reason}"
 
 
 def _interval(comparison: Comparison) -> str:

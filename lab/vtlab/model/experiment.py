@@ -14,7 +14,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from vtlab.errors import BadInput
 from vtlab.model import units, variant
 
-
 #: Share of the answers that may be errors, by default.
 MAX_ERRORS = 0.001
 

@@ -14,17 +14,17 @@ from pathlib import Path
 
 from vtlab import results, services
 from vtlab.catalogue import rules
-from vtlab.errors import BlockFault, LabError, PrerequisiteMissing
-from vtlab.host import cgroup, machine, processes, tools
+from vtlab.errors import BlockFault, LabError, PrerequisiteMissing, VariantFailed
+from vtlab.host import cgroup, machine, ports, processes, tools
 from vtlab.host.processes import Ledger, Process
-from vtlab.host.server import await_ready
 from vtlab.host.tools import Java, Tool
+from vtlab.model import units
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Instance, K6Document, ServerFigure, Trial
+from vtlab.model.records import Failure, Instance, K6Document, ServerFigure, Trial
 from vtlab.model.run import BlockSeries
 from vtlab.services import companions
 from vtlab.services.companions import CompanionServices
-from vtlab.services.process import Launch, VariantProcess, spawn
+from vtlab.services.process import READY_WITHIN, Launch, VariantProcess, spawn
 from vtlab.targets import k6, verification
 from vtlab.targets.annotation import annotate, fill_gaps, fill_series_gaps
 from vtlab.targets.local.prometheus_server import PrometheusServer
@@ -34,6 +34,8 @@ from vtlab.targets.prometheus import Prometheus
 KEPT = "prometheus"
 #: Seconds until a variant that is ready must have been scraped.
 _SCRAPED_WITHIN = 30.0
+#: Characters of the end of a log in the reason of a failure.
+_LOG_SHOWN = 400
 #: Below this many free bytes a fault is the disk's.
 _LITTLE = 8 * 1024**2
 
@@ -64,9 +66,10 @@ class LocalTarget:
 
     def start(self, experiment: Experiment, block: int, attempt: int) -> LocalBlock:
         """Fresh processes of all variants, ready, limits verified, scraped at least once; what they need runs beside
-        them.
+        them. Those that do not start are among the block's failures.
 
-        BlockFault when one does not start; PrerequisiteMissing when a limit does not hold, or a need cannot be met.
+        BlockFault when something else does not start; PrerequisiteMissing when a limit does not hold, or a need cannot
+        be met.
         """
         with _disk(self.root):
             self._stop_variants()
@@ -85,13 +88,41 @@ class LocalTarget:
             spawn(launch, self._running)
             addresses = self._addresses()
             self.prometheus.scrape(addresses, service.metrics)
-            await_ready([variant.server for variant in self._running])
+            failures = self._await_ready()
             if self._addresses() != addresses:
                 self.prometheus.scrape(self._addresses(), service.metrics)
             self._ports = {variant.variant: variant.server.ports for variant in self._running}
+            instances = []
             with Prometheus(self.prometheus.url) as client:
-                instances = [self._verified(client, variant) for variant in self._running]
-            return LocalBlock(self, experiment, block, attempt, list(self._running), instances)
+                for variant in self._running:
+                    if any(failure.variant == variant.variant for failure in failures):
+                        continue
+                    try:
+                        instances.append(self._verified(client, variant))
+                    except VariantFailed as failure:
+                        failures.append(_at_start(failure.variant, failure.reason))
+            return LocalBlock(self, experiment, block, attempt, list(self._running), instances, failures)
+
+    def _await_ready(self) -> list[Failure]:
+        """Waits until every variant is ready or has failed to start; how those failed. BlockFault for one that found no
+        free port."""
+        waiting, failures = list(self._running), []
+        while waiting:
+            for variant in list(waiting):
+                try:
+                    if variant.server.ready():
+                        waiting.remove(variant)
+                except BlockFault:
+                    if ports.taken(variant.process.last_lines(40)):
+                        raise
+                    waiting.remove(variant)
+                    how = variant.end() or f"it was not ready after {READY_WITHIN:.0f} s"
+                    log = variant.process.last_lines()[-_LOG_SHOWN:]
+                    failures.append(_at_start(variant.variant, f"{how}: {log}" if log else how))
+                    variant.process.stop(1)
+            if waiting:
+                time.sleep(0.05)
+        return failures
 
     def _java_of(self, experiment: Experiment, variant: str) -> Java:
         major = experiment.properties_of(variant).java
@@ -102,13 +133,16 @@ class LocalTarget:
 
     def _verified(self, client: Prometheus, variant: VariantProcess) -> Instance:
         """What is known of a variant that is ready; PrerequisiteMissing where that is not the limit that it was
-        given."""
+        given, VariantFailed where it has ended meanwhile."""
         name, experiment, meters = variant.variant, variant.launch.experiment, variant.launch.service.meters
-        scraped_at = client.await_scrape(name, round(time.time() * 1000), within=_SCRAPED_WITHIN)
         try:
+            scraped_at = client.await_scrape(name, round(time.time() * 1000), within=_SCRAPED_WITHIN)
             enforced = cgroup.limit_of(variant.process.pid)
-        except OSError as error:
-            raise BlockFault(f"{name}: it ended as soon as it was ready: {error}") from error
+        except (BlockFault, OSError) as error:
+            how = variant.end()
+            if how is not None:
+                raise VariantFailed(name, how, log=variant.process.last_lines(3)) from error
+            raise error if isinstance(error, BlockFault) else BlockFault(f"{name}: {error}") from error
         figures = verification.read(client, name, scraped_at)
         if self.cpu_limited:
             verification.refuse_other_limits(name, experiment, meters, figures, cgroup.NO_LIMIT, enforced)
@@ -189,6 +223,10 @@ def local_target(
             end.close()
 
 
+def _at_start(variant: str, reason: str) -> Failure:
+    return Failure(variant=variant, reason=reason, moment="while it started")
+
+
 class LocalBlock:
     """One attempt at one block: its variants run, and k6 loads them. They stay until the target's next start, or its
     end: a block that is measured is stored first."""
@@ -201,15 +239,17 @@ class LocalBlock:
         attempt: int,
         variants: Sequence[VariantProcess],
         instances: Sequence[Instance],
+        failures: Sequence[Failure] = (),
     ) -> None:
         self.experiment = experiment
         self.number = number
         self.attempt = attempt
         self.variants = variants
         self.instances = list(instances)
+        self.failures = list(failures)
         self._target = target
-        #: As they were when their part in the block was over.
-        self._retired: dict[str, Instance] = {}
+        #: As they were when their part in the block was over; None where they had none.
+        self._retired: dict[str, Instance | None] = {failure.variant: None for failure in failures}
         #: The last phase in the block of each variant that still runs.
         self._before: dict[str, Trial] = {}
         #: Of each call of k6.
@@ -217,11 +257,11 @@ class LocalBlock:
 
     def renumbered(self, experiment: Experiment, number: int, attempt: int) -> LocalBlock:
         """Another block, with the variants of this one as they run."""
-        return LocalBlock(self._target, experiment, number, attempt, self.variants, self.instances)
+        return LocalBlock(self._target, experiment, number, attempt, self.variants, self.instances, self.failures)
 
     def load(self, *, order: Sequence[str], warmup_cycles: int, single: str | None) -> K6Document:
-        """Runs k6 once. BlockFault when k6 fails, or, stopping k6 at once, when a variant, what they need or
-        Prometheus dies.
+        """Runs k6 once. BlockFault when k6 fails, or, stopping k6 at once, when what the variants need or Prometheus
+        dies; VariantFailed when a variant does.
 
         Fills ``server`` and ``machine`` of every record.
         """
@@ -230,13 +270,17 @@ class LocalBlock:
     def trial_without_drain(self, variant: str, position: int) -> K6Document:
         """Runs k6 once; it gives up what is unanswered when the window ends, and the variant ends with it."""
         document = self._load([variant], 0, None, position, wait_for_answers=False)
+        self.drop(variant)
+        with Prometheus(self._target.prometheus.url) as client:
+            client.await_gone(variant, within=30)
+        return document
+
+    def drop(self, variant: str) -> None:
+        """Ends a variant: its part in the block is over."""
         instance = next(instance for instance in self.instances if instance.variant == variant)
         self._retired[variant] = self._checked(instance)
         self._process_of(variant).process.stop(0)
-        with Prometheus(self._target.prometheus.url) as client:
-            client.await_gone(variant, within=30)
-        del self._before[variant]
-        return document
+        self._before.pop(variant, None)
 
     def check_instances(self) -> list[Instance]:
         """Whether the processes are those that started."""
@@ -272,7 +316,7 @@ class LocalBlock:
             call = k6.Call(
                 script=target.repository / "k6" / "block.ts",
                 experiment=target.folder / results.PLAN,
-                targets={variant.variant: variant.url for variant in self.variants},
+                targets={v.variant: v.url for v in self.variants if v.variant not in self._retired},
                 order=order,
                 warmup_cycles=warmup_cycles,
                 single=single,
@@ -302,7 +346,8 @@ class LocalBlock:
             if generator.returncode() not in k6.DONE:
                 raise BlockFault(f"k6 ended with {generator.exit_description()}: {log or 'its log is empty'}")
             document = k6.read_document(call.document, log)
-            annotate(document, client, sampler.window, self._before)
+            longest = units.milliseconds(self.experiment.max_response)
+            annotate(document, client, sampler.window, self._before, longest)
             for trial in (*document.warmup, *document.single, *document.trials):
                 variant = self._process_of(trial.variant)
                 usage = self._usage(trial.variant, trial.start, trial.end)
@@ -310,17 +355,23 @@ class LocalBlock:
             return document
 
     def _watch(self, generator: Process) -> None:
-        """Returns when k6 has ended; BlockFault as soon as something that it needs has."""
+        """Returns when k6 has ended; VariantFailed as soon as a variant has, BlockFault for what else it needs."""
+        began = round(1000 * time.time())
         while generator.exit_description() is None:
             for variant in self.variants:
-                how = None if variant.variant in self._retired else variant.server.exit_description()
+                how = None if variant.variant in self._retired else variant.end()
                 if how is not None:
-                    log = variant.process.last_lines(3)
-                    raise BlockFault(f"{how} while k6 loaded it" + (f" ({log})" if log else ""))
+                    phase = self._last_phase(variant.variant, began)
+                    raise VariantFailed(variant.variant, how, phase, variant.process.last_lines(3))
             how = self._target.companions.exit_description() or self._target.prometheus.exit_description()
             if how is not None:
                 raise BlockFault(f"{how} while k6 loaded the variants")
             time.sleep(0.1)
+
+    def _last_phase(self, variant: str, since_ms: int) -> str | None:
+        with contextlib.suppress(BlockFault), Prometheus(self._target.prometheus.url) as client:
+            return client.last_phase(variant, since_ms)
+        return None
 
     def _checked(self, instance: Instance) -> Instance:
         variant = self._process_of(instance.variant)
