@@ -422,6 +422,15 @@ def analysed(run: Run) -> Analysis:
     return analysis
 
 
+def changed(analysis: Analysis, comparison: dict[str, Any] | None = None, /, **variants: dict[str, Any]) -> Analysis:
+    """The analysis with other fields of its primary comparison and of its variants' results."""
+    v = analysis.verdict
+    first, *others = v.comparisons
+    results = {name: result.model_copy(update=variants.get(name, {})) for name, result in v.variants.items()}
+    comparisons = [first.model_copy(update=comparison or {}), *others]
+    return replace(analysis, verdict=v.model_copy(update={"comparisons": comparisons, "variants": results}))
+
+
 def run(
     exp: Experiment | None = None,
     behaviour: dict[str, Service] | None = None,

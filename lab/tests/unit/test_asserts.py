@@ -71,4 +71,4 @@ def test_of_a_variant_that_failed_no_assertion_holds(failing: tuple[int, ...]) -
 def test_what_no_run_could_answer_is_refused_before_measuring(text: str, message: str) -> None:
     with pytest.raises(BadInput, match=message):
         asserts.refuse_unknown([asserts.parse(text)], [builders.experiment()])
-    asserts.refuse_unknown([asserts.parse("latency_p99(virtual/platform) < 1")], [builders.experiment()])
+    asserts.refuse_unknown([asserts.parse("latency_p99(virtual/platform) < 1")], [builders.arrivals()])

@@ -69,7 +69,8 @@ def test_a_run_end_to_end() -> None:
     assert first.p_t is not None
     assert first.p_t == first.p_holm
     assert first.p_sign_flip == 1 / 64
-    assert [c.metric for c in others] == list(verdict.METRICS)[1:]
+    assert others == [], "under closed load, at throughputs that are not alike"
+    others = builders.analysed(builders.run(builders.cpu())).verdict.comparisons[1:]
     assert all(c.verdict is None and c.p_t is None and c.low is not None for c in others)
     platform, virtual = v.variants["platform"], v.variants["virtual"]
     assert platform.bottleneck.resource == "tomcat-threads"

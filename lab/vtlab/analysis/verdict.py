@@ -18,8 +18,8 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from vtlab.analysis import checks, laws, statistics
-from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.analysis import checks, comparable, laws, statistics
+from vtlab.model.experiment import Experiment
 from vtlab.model.records import (
     Block,
     Bottleneck,
@@ -34,10 +34,10 @@ from vtlab.model.run import Analysis, Run
 from vtlab.planning.plan import FULL_RUN
 
 PERCENTILES = ("p50", "p90", "p95", "p99", "p99_9")
-#: Blocks in which a variant must have failed, at least and all of the first so many, for the run to end.
-ENDING = 3
 #: What a figure is counted in: bytes of a page of memory, seconds of a recorded time.
 PAGE, MICROSECOND = 4096, 1e-6
+#: Blocks in which a variant must have failed, at least and all of the first so many, for the run to end.
+ENDING = 3
 
 Better = Literal["higher", "lower"]
 
@@ -337,7 +337,7 @@ def _adjusted(primary: Comparison, p: float | None, family: int) -> Comparison:
         verdict, level = "inconclusive", level / family
     needed = None
     # Without a p value there was no test: a variant failed.
-    if verdict == "inconclusive" and primary.p_t is not None and primary.ratio and not primary.overloaded:
+    if verdict == "inconclusive" and primary.ratio and primary.p_t is not None and not primary.overloaded:
         n = len(primary.log_ratios)
         needed = statistics.blocks_needed(n, math.log(primary.ratio), primary.sd, level=level)
     return primary.model_copy(update={"p_holm": p, "verdict": verdict, "blocks_needed": needed})
@@ -357,7 +357,7 @@ def _analysis(run: Run, accepted: list[Block], rejected: list[Rejection], compar
         # A full run that failing ended is no quick look.
         quick=(run.manifest.blocks if is_valid else n) < FULL_RUN,
         limits=experiment.limits,
-        comparisons=[_bounded_by_load(c, variants, experiment) for c in comparisons],
+        comparisons=comparable.kept([_bounded_by_load(c, variants) for c in comparisons], variants, experiment),
         variants=variants,
         rejected=rejected,
         environment=_environment(run, accepted or run.blocks),
@@ -365,15 +365,15 @@ def _analysis(run: Run, accepted: list[Block], rejected: list[Rejection], compar
     return Analysis(run, accepted, rejected, verdict, checks.results(accepted or run.blocks, experiment))
 
 
-def _bounded_by_load(comparison: Comparison, variants: dict[str, VariantResult], experiment: Experiment) -> Comparison:
-    """``comparison``; a lower bound where more users would have raised the throughput of the better variant."""
+def _bounded_by_load(comparison: Comparison, variants: dict[str, VariantResult]) -> Comparison:
+    """``comparison``; a lower bound where more load would have raised the throughput of the better variant alone."""
     ratio = comparison.ratio
-    if comparison.metric != "throughput" or ratio is None or not isinstance(experiment.load, ClosedLoad):
+    if comparison.metric != "throughput" or ratio is None or comparable.alike(ratio, 1):
         return comparison
-    better = variants[comparison.of if ratio > 1 else comparison.over].bottleneck
-    is_inside = abs(math.log(ratio)) <= math.log1p(statistics.MARGIN)
-    is_by_load = better.resource == "load" and not better.together
-    return comparison.model_copy(update={"is_lower_bound": is_by_load and not is_inside})
+    names = (comparison.of, comparison.over) if ratio > 1 else (comparison.over, comparison.of)
+    better, worse = (variants[name] for name in names)
+    is_by_load = comparable.keeps_up(better) and not comparable.keeps_up(worse)
+    return comparison.model_copy(update={"is_lower_bound": is_by_load})
 
 
 def _variant_result(experiment: Experiment, accepted: Sequence[Block], variant: str) -> VariantResult:

@@ -14,6 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from vtlab.errors import BadInput
 from vtlab.model import units, variant
 
+#: Share of the answers that may be errors, by default.
+MAX_ERRORS = 0.001
+
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
@@ -123,7 +126,7 @@ class Experiment(_Strict):
     max_response: Duration = "30s"
     max_errors: Annotated[
         float, Field(ge=0, lt=1, description="share of the answers that may be errors; with more the variant fails")
-    ] = 0.001
+    ] = MAX_ERRORS
     limits: Limits = Limits()
     variants: Annotated[
         list[str], Field(min_length=2, max_length=8, description="each is compared with the first of them")
