@@ -312,7 +312,13 @@ def block(
 
 
 def lightly_loaded(
-    variant: str, exp: Experiment, service: Service, rate: float, error: float = 0.0, begin: int = EPOCH, **server: float
+    variant: str,
+    exp: Experiment,
+    service: Service,
+    rate: float,
+    error: float = 0.0,
+    begin: int = EPOCH,
+    **server: float,
 ) -> Trial:
     """A phase of light load, whose CPU is that share off; idle with a rate of 0."""
     ok = round(6 * rate)

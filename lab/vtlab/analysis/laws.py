@@ -487,8 +487,8 @@ def _fitted(stations: Mapping[str, Station], service: float) -> dict[str, Statio
 
 
 def _limiting(network: Network, possible: Mapping[str, Bound]) -> list[str]:
-    """The resources whose capacity, were there more of it, would raise the modelled throughput most, by per cent; the
-    first is ahead, the others differ from it by less than a tenth.
+    """The resources whose capacity, were there more of it, would raise the modelled throughput most, by per cent, and
+    those that differ from it by less than a tenth; the load last.
 
     Where more of a single one hardly helps, as of one thread that computes all the time on one core, those count of
     which less would harm most.
@@ -506,9 +506,8 @@ def _limiting(network: Network, possible: Mapping[str, Bound]) -> list[str]:
     if max(effects.values(), default=0.0) < STEP:
         effects = {name: effect(name, -1) for name in names}
     most = max(effects.values(), default=0.0)
-    return sorted(
-        (name for name in names if most > 0 and effects[name] >= (1 - STEP) * most), key=lambda name: -effects[name]
-    )
+    limiting = [name for name in names if most > 0 and effects[name] >= (1 - STEP) * most]
+    return sorted(limiting, key=lambda name: (RESOURCES[name].demand == "load", -effects[name]))
 
 
 # --- the explanation ---------------------------------------------------------
@@ -574,15 +573,15 @@ def _inside(m: Measured, possible: Mapping[str, Bound]) -> Bottleneck | None:
         for name, row in RESOURCES.items()
         if row.demand == "hold" and (share := mean_level(m.trials, row.metric("utilization"))) and share >= REACHED
     }
-    found = []
+    innermost = []
     for name, share in full.items():
         bound = possible.get(name)
         if bound and bound.utilisation < REACHED and full.keys().isdisjoint(HOLDS[name]):
             loaded = share * bound.service_demand / bound.utilisation
-            found.append(Inside(pool=name, alone=bound.service_demand, loaded=loaded))
-    if not found:
+            innermost.append(Inside(pool=name, alone=bound.service_demand, loaded=loaded))
+    if not innermost:
         return None
-    inside = max(found, key=lambda each: each.loaded / each.alone)
+    inside = max(innermost, key=lambda pool: pool.loaded / pool.alone)
     place = _held_at(m.diagnosis, inside.pool, possible[inside.pool].capacity)
     if place is None:
         return UNKNOWN.model_copy(update={"inside": inside})
