@@ -420,6 +420,8 @@ def test_overloaded_open_load_is_limited_by_what_is_short() -> None:
     e = laws.explain(m, overloaded=True)
     assert (e.bottleneck.resource, e.bottleneck.bound) == ("tomcat-threads", pytest.approx(100))
     assert e.modelled == pytest.approx(100, rel=0.001)
+    assert e.next is not None
+    assert (e.next.resource, e.next.bound) == ("load", 150)
     assert laws.explain(m).bottleneck.resource == "load"
     slow = measured("platform", (1500, 30, server), exp=builders.arrivals(), cpu=0.0003)
     assert laws.explain(slow, overloaded=True).bottleneck.resource == "unknown"

@@ -409,7 +409,9 @@ def bounds(m: Measured) -> list[Bound]:
     return sorted(smallest_first, key=lambda b: b.bound)
 
 
-def _is_narrow(bound: Bound) -> bool:
+def _is_narrow(m: Measured, bound: Bound) -> bool:
+    if RESOURCES[bound.resource].demand == "load" and not isinstance(m.experiment.load, ClosedLoad):
+        return True  # What arrives is asked for, not estimated.
     if bound.low is None or bound.high is None:
         return False
     return bound.bound - bound.low <= NARROW * bound.bound and bound.high - bound.bound <= NARROW * bound.bound
@@ -419,10 +421,10 @@ def _next(m: Measured, possible: Sequence[Bound], limiting: Sequence[str]) -> Bo
     """What would limit the variant, were there more of what does: the smallest bound that remains. None where that
     cannot be relied on: its interval is wide, or another that is wide, or the CPU's, may be smaller."""
     remaining = [b for b in possible if b.resource not in limiting]
-    if not remaining or not _is_narrow(remaining[0]):
+    if not remaining or not _is_narrow(m, remaining[0]):
         return None
     smallest, *others = remaining
-    least = [b.low for b in others if b.low is not None and not _is_narrow(b)]
+    least = [b.low for b in others if b.low is not None and not _is_narrow(m, b)]
     cpu, limit = _cpu_at_most(m), capacity(m, RESOURCES["cpu"])
     if cpu and limit and "cpu" not in {b.resource for b in possible}:
         least.append((limit - idle_cores(m)) / cpu)
@@ -522,35 +524,39 @@ def explain(m: Measured, overloaded: bool = False) -> Explanation:
     bottleneck. Without a model, for want of single-user phases, the smallest bound is, where it is reached.
     """
     all_bounds, throughput = bounds(m), m.throughput
-    possible = {b.resource: b for b in all_bounds if b.utilisation <= EXCEEDED}
+    not_refuted = [b for b in all_bounds if b.utilisation <= EXCEEDED]
+    possible = {b.resource: b for b in not_refuted}
     if not throughput:
         return Explanation(UNKNOWN, None, all_bounds)
     if not isinstance(m.experiment.load, ClosedLoad):
         (arrivals,) = (b for b in all_bounds if RESOURCES[b.resource].demand == "load")
-        possible.pop(arrivals.resource, None)
         if not overloaded:
-            next_one = _next(m, list(possible.values()), [])
-            most = min(b.bound for b in (arrivals, *possible.values()))
-            return Explanation(_named(arrivals), next_one, all_bounds, most)
-    refuted = {b.resource for b in all_bounds if b.utilisation > EXCEEDED}
-    network = _network(m, possible, "cpu" not in refuted)
-    modelled = network.throughput() if network else None
-    if network is None:
-        limiting = [name for name, b in list(possible.items())[:1] if b.utilisation >= REACHED]
-    elif throughput >= REACHED * network.throughput():
-        limiting = _limiting(network, possible)
+            most = min(b.bound for b in (arrivals, *not_refuted))
+            return Explanation(_named(arrivals), _next(m, not_refuted, [arrivals.resource]), all_bounds, most)
+        possible.pop(arrivals.resource, None)
+    refuted = {b.resource for b in all_bounds} - {b.resource for b in not_refuted}
+    limiting, modelled = _by_model(m, throughput, possible, "cpu" not in refuted)
+    if limiting:
+        bottleneck = _named(possible[limiting[0]]).model_copy(update={"together": limiting[1:]})
+        if "cpu" in limiting and _memory_is_short(m):
+            first, *others = ["memory" if name == "cpu" else name for name in limiting]
+            bottleneck = bottleneck.model_copy(update={"resource": first, "together": others})
     else:
-        limiting = []
-    if not limiting:
         bottleneck = _inside(m, possible) or _at_place(m) or UNKNOWN
-        held = [bottleneck.inside.pool] if bottleneck.inside else []
-        return Explanation(bottleneck, _next(m, list(possible.values()), held), all_bounds, modelled)
-    first, *others = limiting
-    bottleneck = _named(possible[first]).model_copy(update={"together": others})
-    if "cpu" in limiting and _memory_is_short(m):
-        changed = ["memory" if name == "cpu" else name for name in limiting]
-        bottleneck = bottleneck.model_copy(update={"resource": changed[0], "together": changed[1:]})
-    return Explanation(bottleneck, _next(m, list(possible.values()), limiting), all_bounds, modelled)
+        limiting = [bottleneck.inside.pool] if bottleneck.inside else []
+    return Explanation(bottleneck, _next(m, not_refuted, limiting), all_bounds, modelled)
+
+
+def _by_model(
+    m: Measured, throughput: float, possible: Mapping[str, Bound], with_cpu: bool
+) -> tuple[list[str], float | None]:
+    """What limits the variant, nothing where that is not explained; and the modelled throughput, if there is a model."""
+    network = _network(m, possible, with_cpu)
+    if network is None:
+        smallest = list(possible.values())[:1]
+        return [b.resource for b in smallest if b.utilisation >= REACHED], None
+    modelled = network.throughput()
+    return _limiting(network, possible) if throughput >= REACHED * modelled else [], modelled
 
 
 def _memory_is_short(m: Measured) -> bool:
