@@ -1,4 +1,4 @@
-"""One call of vtlab: plans its runs, measures them one after another, reports. Also how it goes on after a stop."""
+"""One call of vtlab: plans its runs, measures them one after another, reports. Also resumes them after a stop."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def root_of(folder: Path) -> Path:
 
 
 def measure_and_report(folder: Path, root: Path, console: Console) -> list[Analysis]:
-    """Measures whatever the runs in ``folder`` lack, then writes the reports. Keeps every finished block.
+    """Measures what the runs in ``folder`` lack, then writes the reports. Keeps every finished block.
 
     AssertionFailed when a verdict is not what the call that began the runs demanded.
     """
@@ -178,7 +178,7 @@ def measure_and_report(folder: Path, root: Path, console: Console) -> list[Analy
         message = f"{error.message}; every finished block is kept in {folder}"
         raise Interrupted(message, f"vtlab resume {folder}") from None
     except LabError as error:
-        error.fix = f"{error.fix}; then go on with: vtlab resume {folder}" if error.fix else f"vtlab resume {folder}"
+        error.fix = f"{error.fix}; then resume with: vtlab resume {folder}" if error.fix else f"vtlab resume {folder}"
         raise
     analyses = report(folder, console)
     if invalid:
@@ -243,7 +243,7 @@ def serve(folder: Path, port: int, console: Console) -> None:
         raise BadInput(
             f"{folder} holds no data of a Prometheus", "name the results directory of a run with --prometheus-port"
         )
-    # Of a run that goes on the data have a server already, and two would break them; so would two of these.
+    # While the run is measured its data have a server already. Two servers would break the data.
     processes.refuse_if_busy(root_of(folder))
     with processes.open_exclusive_ledger(kept) as ledger:
         server = PrometheusServer(
@@ -266,7 +266,7 @@ def _refuse_migrated(run: Run, folder: Path) -> None:
 
 
 def _refuse_other_parts(run: Run) -> None:
-    """BadInput when a run would go on with another JDK, k6, Prometheus, app or chart than it began with."""
+    """BadInput when a run would resume with another JDK, k6, Prometheus, app or chart than it began with."""
     manifest = run.manifest
     if manifest.target == "kubernetes":
         now = _facts_in(ReleaseRef.from_manifest(manifest.cluster), run.experiment).versions

@@ -172,8 +172,8 @@ def test_blocks_needed_by_hand() -> None:
 
 @pytest.mark.parametrize("ratio", [1.0, 1.1])
 def test_blocks_needed_keep_their_promise(ratio: float) -> None:
-    one = simulation.simulate(6, ratio, runs=1000)
-    m = statistics.blocks_needed(2, math.log(ratio), one.sd)
+    simulated = simulation.simulate(6, ratio, runs=1000)
+    m = statistics.blocks_needed(2, math.log(ratio), simulated.sd)
     assert m is not None
     then = simulation.simulate(m, ratio, runs=1000)
     assert 1 - then.inconclusive == pytest.approx(statistics.POWER, abs=0.08)

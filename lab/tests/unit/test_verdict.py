@@ -105,9 +105,9 @@ def test_zero_variance_has_a_zero_width_interval() -> None:
 
 
 def test_one_block_and_none() -> None:
-    one = builders.analysed(by_hand((200.0, 1000.0))).verdict
-    assert (one.n, one.quick, one.valid) == (1, True, True)
-    c = one.comparisons[0]
+    single = builders.analysed(by_hand((200.0, 1000.0))).verdict
+    assert (single.n, single.quick, single.valid) == (1, True, True)
+    c = single.comparisons[0]
     assert (c.ratio, c.low, c.high, c.p_t, c.verdict, c.blocks_needed) == (
         pytest.approx(5),
         None,
@@ -278,15 +278,18 @@ def test_several_variants_are_each_compared_with_the_first() -> None:
 
 def test_a_report_shows_each_comparison_of_several_variants_by_itself() -> None:
     whole = builders.analysed(of_three(rejected={2: "oom"}))
-    one, two = verdict.split_by_comparison(whole)
-    assert [p.run.experiment.variants for p in (one, two)] == [["platform", "virtual"], ["platform", "virtual-small"]]
-    assert {c.of for c in one.verdict.comparisons} == {"virtual"}
-    assert len(one.verdict.comparisons) + len(two.verdict.comparisons) == len(whole.verdict.comparisons)
-    assert set(two.verdict.variants) == {"platform", "virtual-small"}
-    assert (one.verdict.n, one.rejected, one.checks) == (6, whole.rejected, whole.checks)
-    markdown = report.markdown.render([one, two])
+    first, second = verdict.split_by_comparison(whole)
+    assert [p.run.experiment.variants for p in (first, second)] == [
+        ["platform", "virtual"],
+        ["platform", "virtual-small"],
+    ]
+    assert {c.of for c in first.verdict.comparisons} == {"virtual"}
+    assert len(first.verdict.comparisons) + len(second.verdict.comparisons) == len(whole.verdict.comparisons)
+    assert set(second.verdict.variants) == {"platform", "virtual-small"}
+    assert (first.verdict.n, first.rejected, first.checks) == (6, whole.rejected, whole.checks)
+    markdown = report.markdown.render([first, second])
     assert "## blocking, virtual-small under 1 CPU" in markdown
-    assert "1.5 times the throughput" in report.html.render([two])
+    assert "1.5 times the throughput" in report.html.render([second])
     assert verdict.split_by_comparison(builders.analysed(builders.run())) == [builders.analysed(builders.run())]
 
 

@@ -42,7 +42,7 @@ EXACT_FLIPS = 16
 SAMPLED_FLIPS = 99_999
 #: Probability with which ``blocks_needed`` blocks settle a verdict.
 POWER = 0.8
-#: More blocks than this are not advised: nobody measures for days to settle a difference next to the margin.
+#: More blocks than this are not advised: it takes days to settle a difference next to the margin.
 MOST_BLOCKS = 200
 
 

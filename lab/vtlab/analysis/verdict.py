@@ -55,7 +55,7 @@ def analyse_all(runs: Sequence[Run]) -> list[Analysis]:
     Their primary p values are adjusted together (Holm): ``faster`` and ``slower`` need, besides the
     interval, an adjusted p of at most 1 - confidence, else the verdict is ``inconclusive``. Equivalence is
     not a rejection of "ratio 1" and an overload no test, so neither is touched. A run that lacks blocks, for
-    whatever reason, is ``inconclusive`` and does not count for the others.
+    any reason, is ``inconclusive`` and does not count for the others.
     """
     judged = [_judge(run) for run in runs]
     complete = [len(accepted) == run.manifest.blocks for run, (accepted, _, _) in zip(runs, judged, strict=True)]
