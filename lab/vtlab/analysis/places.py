@@ -18,6 +18,7 @@ virtual threads. (Before JDK 24 a virtual thread that is blocked holds its carri
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import re
@@ -63,11 +64,11 @@ class Frame:
     def starts(self, prefixes: str | tuple[str, ...]) -> bool:
         return self.name.startswith(prefixes)
 
-    @property
+    @functools.cached_property
     def of_jdk(self) -> bool:
         return self.starts(libraries.JDK)
 
-    @property
+    @functools.cached_property
     def of_service(self) -> bool:
         if self.of_jdk or any(part in self.name for part in libraries.GENERATED):
             return False
@@ -206,6 +207,7 @@ def _thread(thread: dict[str, Any], states: dict[int, tuple[str, str]]) -> Threa
     return Thread(str(thread["name"]), stack, state)
 
 
+@functools.lru_cache(maxsize=20_000)
 def _frame(line: str) -> Frame:
     match = _FRAME.match(line)
     if match is None:
@@ -216,7 +218,7 @@ def _frame(line: str) -> Frame:
 
 
 def _activity(thread: Thread) -> tuple[Activity, str]:
-    called = _before(thread.stack, lambda frame: frame.of_service)
+    called = _before(thread.stack, lambda frame: frame.of_service or frame.starts(libraries.REQUEST))
     jdk = _before(thread.stack, lambda frame: not frame.of_jdk)
     pool, inside, remote = (
         _innermost(called, table) for table in (libraries.POOLS, libraries.EMBEDDED, libraries.REMOTE)
