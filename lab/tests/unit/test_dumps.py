@@ -112,6 +112,19 @@ def test_dumps_outside_of_the_window_do_not_count(jcmd: Callable[[str], Path], f
         assert taken.diagnosis(0, int(1000 * time.time()) - 1_000_000) is None
 
 
+def test_of_a_long_ramp_up_half_of_the_dumps_go(
+    jcmd: Callable[[str], Path], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dumps, "MOST", 4)
+    noted = jcmd(WRITES % document(state="WAITING"))
+    with dumps.Dumps(variant(), folder) as taken:
+        until(lambda: noted.is_file() and noted.read_text(encoding="utf-8").count("dump_to_file") > 9)
+        diagnosis = taken.diagnosis(0, int(1000 * time.time()) + 1)
+        assert diagnosis is not None
+        assert 2 <= diagnosis.dumps < 4
+        assert len(list(folder.glob("*/*.json"))) == diagnosis.dumps
+
+
 @pytest.mark.parametrize("script", ["exit 1", "true", WRITES % "no dump", "exec sleep 60"])
 def test_dumps_that_do_not_come_are_no_diagnosis(
     jcmd: Callable[[str], Path], folder: Path, monkeypatch: pytest.MonkeyPatch, script: str

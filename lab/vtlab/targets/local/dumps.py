@@ -7,6 +7,7 @@ Whatever goes wrong here, a diagnosis that does not come is none: it fails neith
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import random
 import shutil
@@ -26,7 +27,7 @@ from vtlab.model import units
 from vtlab.model.records import Diagnosis, Trial
 from vtlab.services.process import VariantProcess
 
-#: Dumps that a window is to have, and the most that one trial takes, its ramp-up included.
+#: Dumps that a window is to have, and the most that are kept of one trial, its ramp-up included.
 WANTED = 20
 MOST = 60
 #: Of the CPU that a variant may use, the most that dumps may take.
@@ -96,26 +97,34 @@ class Dumps:
     def _run(self) -> None:
         with contextlib.suppress(OSError, LabError):
             command = jcmd_of(self._pid)
-            failures, printing = 0, True
-            while command and failures < FAILURES and len(self._taken) < MOST:
+            failures, printing, numbers = 0, True, itertools.count()
+            while command and failures < FAILURES:
                 if self._stop.wait(random.expovariate(1 / self._gap)):
                     return
-                cost = _worker_seconds(self._pid)
-                began = time.monotonic()
-                dump = take(command, self._pid, self._folder / f"{len(self._taken)}-{failures}.json", printing)
+                cost, began = _worker_seconds(self._pid), time.monotonic()
+                dump = take(command, self._pid, self._folder / f"{next(numbers)}.json", printing)
                 if dump is None:
                     failures += 1
                     continue
                 failures = 0
-                self._taken.append(dump)
                 # Where the dump has the threads' states, the other command has nothing to add.
                 if printing:
                     with dump.file.open(encoding="utf-8", errors="replace") as file:
                         printing = '"state":' not in file.read(50_000)
+                self._keep(dump)
                 elapsed = time.monotonic() - began
                 cost = _worker_seconds(self._pid) - cost
                 if self._stop.wait(pause(cost if cost > 0 else elapsed, self._cores) - elapsed):
                     return
+
+    def _keep(self, dump: Dump) -> None:
+        """Where there are too many, half of them go, evenly: nobody knows yet where the window will be."""
+        self._taken.append(dump)
+        if len(self._taken) >= MOST:
+            for superfluous in self._taken[::2]:
+                superfluous.file.unlink()
+            del self._taken[::2]
+            self._gap *= 2
 
     def _end(self) -> None:
         self._stop.set()
