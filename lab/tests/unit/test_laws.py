@@ -309,7 +309,9 @@ def test_a_pool_that_is_full_far_below_its_bound_has_something_slow_inside() -> 
         ([threads_at("database", 9.8), threads_at("db-pool", 190)], "database", None),
         ([threads_at("lock", 9.1, "Lock at Cache:7"), threads_at("database", 1)], "Lock at Cache:7", "Lock at Cache:7"),
         ([threads_at("wait", 9.1, "Thread.sleep at Retry:9")], "Thread.sleep at Retry:9", "Thread.sleep at Retry:9"),
-        ([threads_at("wait", 90, "Thread.sleep at Retry:9")], "unknown", None),  # more than can hold a connection
+        # Of 90 that do not wait for a connection 10 hold one: any of them.
+        ([threads_at("wait", 50, "Thread.sleep at Retry:9"), threads_at("wait", 40, "Thread.sleep at Retry:5")],
+         "unknown", None),
         ([threads_at("database", 1), threads_at("db-pool", 190)], "unknown", None),
     ],
 )  # fmt: skip
@@ -329,7 +331,8 @@ def test_what_holders_do_is_named_by_evidence_alone(places: list[Place], named: 
     ],
 )
 def test_the_cpu_and_the_carriers_lengthen_every_hold(server: dict[str, float], named: str) -> None:
-    bottleneck = laws.explain(slow_inside([threads_at("database", 9.8)], **server)).bottleneck
+    places = [threads_at("db-pool", 190), threads_at("database", 9.8)]
+    bottleneck = laws.explain(slow_inside(places, **server)).bottleneck
     assert (bottleneck.resource, bottleneck.inside) == (named, None)
 
 

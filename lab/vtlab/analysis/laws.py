@@ -31,6 +31,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+from vtlab.analysis import places
 from vtlab.analysis.mva import Network, Station
 from vtlab.analysis.statistics import CONFIDENCE
 from vtlab.catalogue.resources import EXCEEDED, HOLDS, REACHED, RESOURCES, Resource
@@ -44,7 +45,6 @@ from vtlab.model.records import (
     Diagnosis,
     Inside,
     Instance,
-    Place,
     ServerFigure,
     Trial,
 )
@@ -61,12 +61,10 @@ PINNED = 0.1
 COLLECTING = 0.1
 #: Share of the heap in use after a full collection that leaves no room.
 FULL_HEAP = 0.9
-#: What a waiting place must account for to be named, and what a pool's holders at a place must be of its size.
-MOST_OF = 0.5
-#: Waits for a unit of a pool.
-_POOLS: tuple[Activity, ...] = ("db-pool", "client-pool", "executor")
-#: What is behind a pool.
-_BEHIND: Mapping[str, Activity] = {"db-pool": "database", "client-pool": "downstream"}
+#: What stands behind a pool and is named so, not by the line of code that waits for it.
+_BEHIND: tuple[Activity, ...] = ("database", "downstream")
+#: What is named by the line of code that does it. The rest are waits for a pool.
+_IN_CODE: tuple[Activity, ...] = ("lock", "wait", "computation")
 
 UNKNOWN = Bottleneck(resource="unknown", utilisation=None, bound=None)
 
@@ -183,8 +181,9 @@ def mean_level(trials: Sequence[Trial], name: ServerFigure) -> float | None:
 
 
 def _per_request(trials: Sequence[Trial], name: ServerFigure) -> float | None:
-    """A mean per request over several windows."""
-    return ratio((_times(t.server.get(name), t.ok), t.ok) for t in trials if t.ok)
+    """A mean per request over those windows that have it: a short one may lie between two scrapes."""
+    known = [(value, t.ok) for t in trials if (value := t.server.get(name)) is not None and value >= 0]
+    return ratio((value * ok, ok) for value, ok in known)
 
 
 def _times(level: float | None, weight: float) -> float | None:
@@ -341,8 +340,15 @@ def slope(points: Sequence[tuple[float, float]]) -> Demand | None:
 
 def _hold(m: Measured, resource: Resource) -> Demand | None:
     """Seconds that a request holds a pool's units when nobody waits for them, by the pool's own timer."""
-    held = _estimate(m, lambda block: block.single, lambda trials: _per_request(trials, resource.hold))
-    off_by = _per_request(m.single, resource.hold_error) if resource.hold_error else None
+    timed = any(t.server.get(resource.hold) is not None for t in m.single)
+
+    def alone(block: Phases) -> list[Trial]:
+        """Light load, where no phase of a single user was long enough."""
+        return block.single if timed else block.light
+
+    held = _estimate(m, alone, lambda trials: _per_request(trials, resource.hold))
+    error = resource.hold_error
+    off_by = _per_request([t for block in m.blocks for t in alone(block)], error) if error else None
     if held is None or held.low is None or held.high is None or not off_by:
         return held
     return Demand(held.seconds, max(0.0, held.low - off_by), held.high + off_by)
@@ -550,7 +556,7 @@ def explain(m: Measured, overloaded: bool = False) -> Explanation:
 def _by_model(
     m: Measured, throughput: float, possible: Mapping[str, Bound], with_cpu: bool
 ) -> tuple[list[str], float | None]:
-    """What limits the variant, nothing where that is not explained; and the modelled throughput, if there is a model."""
+    """What limits the variant, nothing where that is not explained; and the modelled throughput, where it is known."""
     network = _network(m, possible, with_cpu)
     if network is None:
         smallest = list(possible.values())[:1]
@@ -588,41 +594,31 @@ def _inside(m: Measured, possible: Mapping[str, Bound]) -> Bottleneck | None:
     if not innermost:
         return None
     inside = max(innermost, key=lambda pool: pool.loaded / pool.alone)
-    place = _held_at(m.diagnosis, inside.pool, possible[inside.pool].capacity)
-    if place is None:
-        return UNKNOWN.model_copy(update={"inside": inside})
-    where = None if place.activity in _BEHIND.values() else place.place
-    inside = inside.model_copy(update={"activity": place.activity, "place": where})
-    return UNKNOWN.model_copy(update={"resource": where or place.activity, "inside": inside})
-
-
-def _held_at(diagnosis: Diagnosis | None, pool: str, size: float) -> Place | None:
-    """Where the holders of a full pool stand: what is behind it, if most of them wait for that; else the place that has
-    most threads, if these are most of the holders and not more than there can be."""
-    places = [p for p in (diagnosis.places if diagnosis else []) if p.activity not in _POOLS]
-    behind = [p for p in places if p.activity == _BEHIND.get(pool)]
-    if behind and math.fsum(p.threads for p in behind) >= MOST_OF * size:
-        return behind[0]
-    likely = [p for p in places if MOST_OF * size <= p.threads <= EXCEEDED * size]
-    return max(likely, key=lambda p: p.threads, default=None)
+    bound = possible[inside.pool]
+    held = full[inside.pool] * bound.capacity
+    cause = (
+        places.cause(m.diagnosis, inside.pool, held=held, alone=bound.utilisation * bound.capacity)
+        if m.diagnosis
+        else None
+    )
+    if cause:
+        place = None if cause.activity in _BEHIND else cause.place
+        inside = inside.model_copy(update={"activity": cause.activity, "place": place})
+    return UNKNOWN.model_copy(update={"resource": _name(cause), "inside": inside})
 
 
 def _at_place(m: Measured) -> Bottleneck | None:
-    """The place where requests spend what they take longer than alone, by thread dumps and Little's law; None where no
-    place has most of it, or they only wait for a pool of which nothing else is known."""
-    diagnosis, throughput, load = m.diagnosis, m.throughput, m.experiment.load
-    alone, service = round_alone(m.single), service_alone(m.single)
-    if not (diagnosis and throughput and alone and service and isinstance(load, ClosedLoad)):
+    """The place where requests spend what they take longer than alone, by thread dumps; None where no place has most of
+    it, or they only wait for a pool of which nothing else is known."""
+    alone = (service_alone(m.single) or 0.0) * (m.throughput or 0.0)
+    # With no more requests than if each took as long as alone, nothing inside the service keeps them.
+    if not m.diagnosis or not alone or m.diagnosis.threads <= EXCEEDED * alone:
         return None
-    longer = load.users / throughput - think_time(m.experiment) - alone
+    return UNKNOWN.model_copy(update={"resource": _name(places.cause(m.diagnosis, alone=alone))})
 
-    def waited(place: Place) -> float:
-        """Seconds per request more than alone, at least: for a lock nobody waits who is alone."""
-        seconds = place.threads / throughput
-        return seconds if place.activity in (*_POOLS, "lock") else seconds - service
 
-    worst = max(diagnosis.places, key=waited, default=None)
-    if longer <= 0 or worst is None or waited(worst) < MOST_OF * longer or worst.activity in _POOLS:
-        return None
-    resource = worst.activity if worst.activity in _BEHIND.values() else worst.place
-    return UNKNOWN.model_copy(update={"resource": resource})
+def _name(cause: places.Cause | None) -> str:
+    """What a bottleneck is called that thread dumps show."""
+    if cause and cause.activity in _BEHIND:
+        return cause.activity
+    return cause.place if cause and cause.place and cause.activity in _IN_CODE else UNKNOWN.resource
