@@ -525,6 +525,20 @@ def test_hikari_counts_whole_milliseconds() -> None:
     assert (coarse.low, coarse.high) == (pytest.approx(4000), pytest.approx(10 / 0.0015))
 
 
+def test_a_phase_between_two_scrapes_has_no_timers() -> None:
+    m = measured("virtual", (300, 30, {"capacity_db-pool": 10.0}), alone=0.01, held={"hold_db_pool": 0.002}, cpu=0.0003)
+    first, *others = m.single
+    first.server.update({"hold_db_pool": None, "service_time": None})
+    assert bound_of(m, "db-pool").bound == pytest.approx(5000)
+    assert laws.service_alone(m.single) == pytest.approx(0.01, rel=0.002)
+    for trial in others:
+        trial.server["hold_db_pool"] = None
+    assert "db-pool" not in names(laws.explain(m))
+    for trial in m.light:
+        trial.server["hold_db_pool"] = 0.0025 if trial.ok else None
+    assert bound_of(m, "db-pool").bound == pytest.approx(4000), "light load says it, too"
+
+
 # --- next --------------------------------------------------------------------
 
 
