@@ -235,6 +235,15 @@ def test_two_pools_of_which_more_of_one_alone_does_not_help() -> None:
     assert e.next.resource == "load"
 
 
+def test_one_thread_with_one_connection() -> None:
+    # More of the one alone does not help, and less of it cannot be.
+    server = {"capacity_tomcat-threads": 1.0, "capacity_db-pool": 1.0, "cpu_cores": 0.01}
+    e = laws.explain(
+        measured("platform", (74, 30, server), exp=users(20), alone=0.4, held={"hold_db_pool": 0.399}, cpu=0.001)
+    )
+    assert {e.bottleneck.resource, *e.bottleneck.together} == {"tomcat-threads", "db-pool"}
+
+
 @pytest.mark.parametrize(("cores", "limiting"), [(0.97, ["cpu", "load"]), (0.1, ["load"])])
 def test_a_single_user_shares_the_blame_with_what_the_user_fills(cores: float, limiting: list[str]) -> None:
     # One user alone always comes to X = 1 / R; in one case the request is CPU from its beginning to its end.
@@ -475,6 +484,7 @@ def test_a_slope_is_least_squares_with_its_t_interval() -> None:
         [(50, 0.01), (50, 0.02), (50, 0.03)],
         [(0, 0.01), (0, 0.05), (100, 0.04), (100, 0.08)],  # wide
         [(0, 0.05), (0, 0.05), (100, 0.01), (100, 0.01)],
+        [(0, 0.0), (0, 0.0), (100, 0.0)],
     ],
 )
 def test_a_slope_that_says_little_is_none(points: list[tuple[float, float]]) -> None:
@@ -626,6 +636,12 @@ def test_littles_law_never_puts_closed_load_above_its_users_bound(
     bound = bound_of(m, "load")
     assert bound.bound == pytest.approx(users_ / (response + think), rel=2e-3)
     assert bound.utilisation <= 1 + 2e-3
+
+
+def test_twenty_thousand_users_are_explained() -> None:
+    server = {"cpu_cores": 0.6, "capacity_tomcat-threads": 200.0, "capacity_db-pool": 50.0}
+    e = laws.explain(measured("platform", (5990, 30, server), exp=users(20_000), held={"hold_db_pool": 0.1}, cpu=0.003))
+    assert (e.bottleneck.resource, e.modelled) == ("tomcat-threads", pytest.approx(200, rel=0.03))
 
 
 def test_the_words_of_demands_are_those_of_the_catalogue() -> None:

@@ -153,6 +153,6 @@ def test_threads_limit_what_is_inside_as_if_the_inside_stood_alone() -> None:
     assert busy.throughput() == pytest.approx(inside)
 
 
-def test_nobody_is_served_without_threads_or_users() -> None:
-    network = Network(0.0, 1.0, {}, {"threads": 1}, {"load": 1})
-    assert network.scaled("threads", 0).throughput() == network.scaled("load", 0).throughput() == 0
+def test_nobody_is_served_without_capacity() -> None:
+    network = Network(0.0, 1.0, {"pool": Station(1.0, 1.0)}, {"threads": 1}, {"load": 1})
+    assert [network.scaled(name, 0).throughput() for name in ("pool", "threads", "load")] == [0, 0, 0]

@@ -310,7 +310,8 @@ def cpu_demand(m: Measured) -> Demand | None:
     used = mean_level(m.trials, "cpu_cores")
     if used is not None and limit is not None and used >= BUSY * limit:
         return _estimate(m, lambda block: block.trials, lambda trials: _cpu_consumed(trials, idle_cores(m)))
-    return slope([(t.ok / t.window, cores) for t in m.light if (cores := t.server.get("cpu_cores")) is not None])
+    light = [(t, t.server.get("cpu_cores")) for t in m.light if t.window > 0]
+    return slope([(t.ok / t.window, cores) for t, cores in light if cores is not None])
 
 
 def _cpu_consumed(trials: Sequence[Trial], idle: float) -> float | None:
@@ -335,7 +336,7 @@ def slope(points: Sequence[tuple[float, float]]) -> Demand | None:
     fitted = stats.linregress(rates, cores)
     half = _quantile(len(points) - 2) * float(fitted.stderr)
     seconds = float(fitted.slope)
-    return Demand(seconds, seconds - half, seconds + half) if 0 <= half <= NARROW * seconds else None
+    return Demand(seconds, seconds - half, seconds + half) if seconds > 0 and half <= NARROW * seconds else None
 
 
 def _hold(m: Measured, resource: Resource) -> Demand | None:

@@ -60,7 +60,7 @@ class Network:
         """Requests per second."""
         users = min(self.outer_limits.values())
         limit = min(self.inner_limits.values(), default=users)
-        if min(users, limit) <= 0:
+        if min([users, limit, *(station.most for station in self.stations.values())]) <= 0:
             return 0.0
         if limit >= users:
             return float(throughputs(users, self.outside + self.inside, self.stations.values())[-1])
