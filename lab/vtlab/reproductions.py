@@ -156,7 +156,7 @@ def _row(analysis: Analysis, published: Publication, variant: str) -> Row:
     blocks = [float(np.mean([t.throughput for t in block.trials if t.variant == variant])) for block in counted]
     experiment = analysis.run.experiment
     limiting = RESOURCES.get(result.bottleneck.resource)
-    under_load = ("cpu", "in use", *(["load"] if is_single_user(experiment) else []))
+    under_load = ("cpu", "pinned", *(["load"] if is_single_user(experiment) else []))
     comes_from_throughput = limiting is not None and limiting.demand in under_load
     comparable = published.is_published_size(experiment)
     of = analysis.run.manifest.machine

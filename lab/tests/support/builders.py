@@ -294,16 +294,49 @@ def block(
     ]
     single = [phase("single", v, i, 5.0, 1) for i, v in enumerate(turns, 1)]
     trials = [phase("measure", v, i, None, None) for i, v in enumerate(order, 1)]
+    light = [
+        lightly_loaded(v, exp, behaviour[v], rate, error, now)
+        for v in turns
+        for rate, error in ((0, 0.0), (20, 0.01), (40, 0.01), (40, -0.01), (20, -0.01), (0, 0.0))
+        if number == 1
+    ]
     values: dict[str, Any] = {
         "block": number,
         "attempt": attempt,
         "order": order,
         "warmup": warmup,
         "single": single,
+        "light": light,
         "trials": trials,
         "instances": [instance(v, block=number, exp=exp) for v in exp.variants],
     }
     return Block.model_validate({**values, **changes})
+
+
+def lightly_loaded(
+    variant: str,
+    exp: Experiment,
+    service: Service,
+    rate: float,
+    error: float = 0.0,
+    begin: int = EPOCH,
+    **server: float,
+) -> Trial:
+    """A phase of light load, whose CPU is that share off; idle with a rate of 0."""
+    ok = round(6 * rate)
+    return trial(
+        variant,
+        exp=exp,
+        service=service,
+        phase="light",
+        begin=begin,
+        window=6.0,
+        rate=float(rate),
+        ok=ok,
+        throughput=ok / 6,
+        latency=latency(ok, service.wait + service.cpu),
+        server={"cpu_cores": rate * service.cpu * (1 + error), "server_throughput": float(rate), **server},
+    )
 
 
 def spoiled(good: Block, how: str) -> Block:

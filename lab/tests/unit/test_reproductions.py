@@ -167,7 +167,7 @@ def test_the_bound_of_a_single_user_is_not_expected() -> None:
     assert reproductions.rows([replace(a, run=replace(a.run, experiment=lone))])[1].expected is None
 
 
-@pytest.mark.parametrize("resource", ["cpu", "carriers", "db-pool"])
+@pytest.mark.parametrize("resource", ["cpu", "carriers"])
 def test_a_bound_that_comes_from_the_measurement_is_not_expected(resource: str) -> None:
     a = builders.analysed(builders.run(builders.experiment(expected=None), publication=published()))
     held = a.verdict.variants["platform"]

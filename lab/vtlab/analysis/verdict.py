@@ -20,16 +20,7 @@ import numpy as np
 
 from vtlab.analysis import checks, comparable, laws, statistics
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import (
-    Block,
-    Bottleneck,
-    Comparison,
-    Failure,
-    Rejection,
-    Trial,
-    VariantResult,
-    Verdict,
-)
+from vtlab.model.records import Block, Comparison, Failure, Rejection, Trial, VariantResult, Verdict
 from vtlab.model.run import Analysis, Run
 from vtlab.planning.plan import FULL_RUN
 
@@ -418,11 +409,7 @@ def _summarise_variant(m: laws.Measured) -> VariantResult:
     latency["max"] = max((t.latency.max for t in m.trials if t.latency.max is not None), default=None)
     service = _weighted(METRICS["service_time"], m.trials)
     mean = latency["mean"]
-    explained = (
-        laws.explain(m)
-        if m.trials
-        else laws.Explanation(Bottleneck(resource="unknown", utilisation=None, bound=None), None, [])
-    )
+    explained = laws.explain(m, overloaded=any(checks.overloaded(t, m.experiment) for t in m.trials))
     expected = m.experiment.expected.get(m.variant)
     resident = [t.server.get("resident") for t in m.trials]
     known = [r for r in resident if r is not None]
@@ -440,6 +427,7 @@ def _summarise_variant(m: laws.Measured) -> VariantResult:
         next=explained.next,
         bounds=explained.bounds,
         pinned=_pinned(m),
+        modelled=explained.modelled,
         expected=expected,
         fidelity=throughput / expected if expected and m.trials else None,
     )

@@ -112,7 +112,7 @@ def dashboard() -> dict[str, Any]:
                     Line(queries.metric("virtual_queued"), "{{variant}} without a carrier"),
                     Line(queries.metric("executor_queued"), "{{variant}} in executors", dashed=True),
                     Line(queries.metric("db_pool_pending"), "{{variant}} for the database", dashed=True),
-                    Line(queries.metric("downstream_pending"), "{{variant}} for the downstream", dashed=True),
+                    Line(queries.metric("client_pool_pending"), "{{variant}} for the downstream", dashed=True),
                 ],
             ),
         ],

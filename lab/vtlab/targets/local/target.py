@@ -20,13 +20,14 @@ from vtlab.host.processes import Ledger, Process
 from vtlab.host.tools import Java, Tool
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Failure, Instance, K6Document, ServerFigure, Trial
+from vtlab.model.records import Diagnosis, Failure, Instance, K6Document, ServerFigure, Trial
 from vtlab.model.run import BlockSeries
 from vtlab.services import companions
 from vtlab.services.companions import CompanionServices
 from vtlab.services.process import READY_WITHIN, Launch, VariantProcess, spawn
 from vtlab.targets import k6, verification
 from vtlab.targets.annotation import annotate, fill_gaps, fill_series_gaps
+from vtlab.targets.local import dumps
 from vtlab.targets.local.prometheus_server import PrometheusServer
 from vtlab.targets.prometheus import Prometheus
 
@@ -281,6 +282,12 @@ class LocalBlock:
         self._retired[variant] = self._checked(instance)
         self._process_of(variant).process.stop(0)
         self._before.pop(variant, None)
+
+    def diagnose(self, variants: Sequence[str]) -> dict[str, Diagnosis]:
+        """Runs one more trial of each of these variants, which does not count, with thread dumps in it. Without a
+        variant of which none came, or which has ended."""
+        running = [self._process_of(name) for name in variants if name not in self._retired]
+        return dumps.diagnose(running, self._target.folder, lambda name: self._load([name], 0, None).trials[0])
 
     def check_instances(self) -> list[Instance]:
         """Whether the processes are those that started."""
