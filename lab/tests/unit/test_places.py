@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -348,6 +350,62 @@ def test_means_over_dumps_the_most_first() -> None:
         ],
     )
     assert places.diagnose([]) is None
+
+
+RECORDED = Path(__file__).parent / "recorded" / "dumps"
+
+
+def recorded(jvm: str, workload: str) -> Diagnosis:
+    """What a recorded dump shows (``recorded/README.md``)."""
+    path = RECORDED / f"{jvm}-{workload}"
+    text, printed = (
+        gzip.decompress(file.read_bytes()).decode() if file.exists() else ""
+        for file in (Path(f"{path}.json.gz"), Path(f"{path}.txt.gz"))
+    )
+    result = places.diagnose([places.read(text, printed)])
+    assert result is not None
+    return result
+
+
+@pytest.mark.parametrize("jvm", ["21-platform", "21-virtual", "25-platform", "25-virtual"])
+@pytest.mark.parametrize(
+    ("workload", "pool", "activity", "place"),
+    [
+        # 8 users and 3 of each: of 8 in flight 3 hold, and 5 wait for the pool.
+        ("query", "db-pool", "database", "Connector/J at Shop:96"),
+        ("hold", "db-pool", "lock", "Semaphore at Shop:101"),
+        ("tasks", "executor", "wait", "Thread.sleep at Shop:123"),
+        ("permit", None, "lock", "Semaphore at Shop:101"),
+        ("monitor", None, "lock", "monitor at Shop:118"),
+        ("http-client", "wait", "downstream", "java.net.http.HttpClient at Shop:83"),
+        ("url-connection", "wait", "downstream", "HttpURLConnection at Shop:85"),
+        ("compute", None, "computation", "Shop:131"),
+    ],
+)
+def test_recorded_dumps_name_what_was_made_scarce(
+    jvm: str, workload: str, pool: str | None, activity: str, place: str
+) -> None:
+    if (jvm, workload) == ("21-virtual", "monitor"):
+        # The one that sleeps holds the only carrier.
+        activity, place = "wait", "a carrier"
+    cause = places.cause(recorded(jvm, workload), pool)
+    assert cause is not None
+    assert cause.activity == activity
+    assert cause.place in (place, f"{places.UNTOLD} at {place}")
+    assert jvm.startswith("21") or cause.place == place, "the states are known"
+
+
+@pytest.mark.parametrize("jvm", ["21-platform", "21-virtual", "25-platform", "25-virtual"])
+def test_recorded_waits_for_connections_to_a_downstream(jvm: str) -> None:
+    found = recorded(jvm, "apache")
+    standing = {(place.activity, place.place): place.threads for place in found.places}
+    # The service calls itself.
+    assert standing == {
+        ("client-pool", "Apache HttpClient at Shop:82"): 5,
+        ("downstream", "Apache HttpClient at Shop:82"): 3,
+        ("wait", "Thread.sleep at Shop:76"): 3,
+    }
+    assert places.cause(found, "client-pool", held=3) == Cause("downstream", "Apache HttpClient at Shop:82", 1.0)
 
 
 KINDS = [
