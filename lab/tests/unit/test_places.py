@@ -308,8 +308,8 @@ Full thread dump OpenJDK 64-Bit Server VM (21.0.8+9-LTS mixed mode, sharing):
 def test_before_jdk_25_the_other_command_tells_the_states() -> None:
     digest = "java.base/sun.security.provider.SHA2.implCompress0(Unknown Source)"
     blocked, running = thread(SERVICE, *TOMCAT), thread(digest, SERVICE, *TOMCAT, tid="8")
-    found = diagnosis(blocked, running, printed=PRINTED)
-    assert {place.place for place in found.places} == {"monitor at OrderService:42", "OrderService:42"}
+    shown = diagnosis(blocked, running, printed=PRINTED)
+    assert {place.place for place in shown.places} == {"monitor at OrderService:42", "OrderService:42"}
     # It has moved on between the two.
     elsewhere = thread("app//shop.Other.go(Other.java:1)", *TOMCAT)
     assert diagnosis(elsewhere, printed=PRINTED).places[0].place == "computation or a monitor at Other:1"
@@ -397,15 +397,15 @@ def test_recorded_dumps_name_what_was_made_scarce(
 
 @pytest.mark.parametrize("jvm", ["21-platform", "21-virtual", "25-platform", "25-virtual"])
 def test_recorded_waits_for_connections_to_a_downstream(jvm: str) -> None:
-    found = recorded(jvm, "apache")
-    standing = {(place.activity, place.place): place.threads for place in found.places}
+    shown = recorded(jvm, "apache")
+    standing = {(place.activity, place.place): place.threads for place in shown.places}
     # The service calls itself.
     assert standing == {
         ("client-pool", "Apache HttpClient at Shop:82"): 5,
         ("downstream", "Apache HttpClient at Shop:82"): 3,
         ("wait", "Thread.sleep at Shop:76"): 3,
     }
-    assert places.cause(found, "client-pool", held=3) == Cause("downstream", "Apache HttpClient at Shop:82", 1.0)
+    assert places.cause(shown, "client-pool", held=3) == Cause("downstream", "Apache HttpClient at Shop:82", 1.0)
 
 
 KINDS = [
@@ -433,11 +433,11 @@ def test_counts_add_up(taken: list[list[int]]) -> None:
 
 def standing(**threads: float) -> Diagnosis:
     """``lock_A``: 5 threads at the lock A; activities with ``_`` for ``-``."""
-    found = []
+    shown = []
     for name, count in threads.items():
         activity, _, place = name.rpartition("_")
-        found.append(Place.model_validate({"activity": activity.replace("_", "-"), "place": place, "threads": count}))
-    return Diagnosis(dumps=1, threads=sum(threads.values()), places=found)
+        shown.append(Place.model_validate({"activity": activity.replace("_", "-"), "place": place, "threads": count}))
+    return Diagnosis(dumps=1, threads=sum(threads.values()), places=shown)
 
 
 def test_what_most_holders_do_is_the_cause() -> None:
@@ -490,10 +490,10 @@ def test_a_cause_has_half_of_the_excess_whoever_of_the_others_holds(threads: lis
         if not (role == "idle" and activity == "database") and not (role == "alone" and activity in places.QUEUES)
     ]
     counts = Counter((activity, place) for activity, place, _ in threads)
-    found = [Place(activity=activity, place=place, threads=count) for (activity, place), count in counts.items()]
+    shown = [Place(activity=activity, place=place, threads=count) for (activity, place), count in counts.items()]
     roles = Counter(role for _, _, role in threads)
     cause = places.cause(
-        Diagnosis(dumps=1, threads=len(threads), places=found),
+        Diagnosis(dumps=1, threads=len(threads), places=shown),
         "db-pool",
         held=roles["alone"] + roles["excess"],
         alone=roles["alone"],
