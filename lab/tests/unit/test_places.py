@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -306,8 +308,8 @@ Full thread dump OpenJDK 64-Bit Server VM (21.0.8+9-LTS mixed mode, sharing):
 def test_before_jdk_25_the_other_command_tells_the_states() -> None:
     digest = "java.base/sun.security.provider.SHA2.implCompress0(Unknown Source)"
     blocked, running = thread(SERVICE, *TOMCAT), thread(digest, SERVICE, *TOMCAT, tid="8")
-    found = diagnosis(blocked, running, printed=PRINTED)
-    assert {place.place for place in found.places} == {"monitor at OrderService:42", "OrderService:42"}
+    shown = diagnosis(blocked, running, printed=PRINTED)
+    assert {place.place for place in shown.places} == {"monitor at OrderService:42", "OrderService:42"}
     # It has moved on between the two.
     elsewhere = thread("app//shop.Other.go(Other.java:1)", *TOMCAT)
     assert diagnosis(elsewhere, printed=PRINTED).places[0].place == "computation or a monitor at Other:1"
@@ -350,6 +352,62 @@ def test_means_over_dumps_the_most_first() -> None:
     assert places.diagnose([]) is None
 
 
+RECORDED = Path(__file__).parent / "recorded" / "dumps"
+
+
+def recorded(jvm: str, workload: str) -> Diagnosis:
+    """What a recorded dump shows (``recorded/README.md``)."""
+    path = RECORDED / f"{jvm}-{workload}"
+    text, printed = (
+        gzip.decompress(file.read_bytes()).decode() if file.exists() else ""
+        for file in (Path(f"{path}.json.gz"), Path(f"{path}.txt.gz"))
+    )
+    result = places.diagnose([places.read(text, printed)])
+    assert result is not None
+    return result
+
+
+@pytest.mark.parametrize("jvm", ["21-platform", "21-virtual", "25-platform", "25-virtual"])
+@pytest.mark.parametrize(
+    ("workload", "pool", "activity", "place"),
+    [
+        # 8 users and 3 of each: of 8 in flight 3 hold, and 5 wait for the pool.
+        ("query", "db-pool", "database", "Connector/J at Shop:96"),
+        ("hold", "db-pool", "lock", "Semaphore at Shop:101"),
+        ("tasks", "executor", "wait", "Thread.sleep at Shop:123"),
+        ("permit", None, "lock", "Semaphore at Shop:101"),
+        ("monitor", None, "lock", "monitor at Shop:118"),
+        ("http-client", "wait", "downstream", "java.net.http.HttpClient at Shop:83"),
+        ("url-connection", "wait", "downstream", "HttpURLConnection at Shop:85"),
+        ("compute", None, "computation", "Shop:131"),
+    ],
+)
+def test_recorded_dumps_name_what_was_made_scarce(
+    jvm: str, workload: str, pool: str | None, activity: str, place: str
+) -> None:
+    if (jvm, workload) == ("21-virtual", "monitor"):
+        # The one that sleeps holds the only carrier.
+        activity, place = "wait", "a carrier"
+    cause = places.cause(recorded(jvm, workload), pool)
+    assert cause is not None
+    assert cause.activity == activity
+    assert cause.place in (place, f"{places.UNTOLD} at {place}")
+    assert jvm.startswith("21") or cause.place == place, "the states are known"
+
+
+@pytest.mark.parametrize("jvm", ["21-platform", "21-virtual", "25-platform", "25-virtual"])
+def test_recorded_waits_for_connections_to_a_downstream(jvm: str) -> None:
+    shown = recorded(jvm, "apache")
+    standing = {(place.activity, place.place): place.threads for place in shown.places}
+    # The service calls itself.
+    assert standing == {
+        ("client-pool", "Apache HttpClient at Shop:82"): 5,
+        ("downstream", "Apache HttpClient at Shop:82"): 3,
+        ("wait", "Thread.sleep at Shop:76"): 3,
+    }
+    assert places.cause(shown, "client-pool", held=3) == Cause("downstream", "Apache HttpClient at Shop:82", 1.0)
+
+
 KINDS = [
     thread(*SLEEP, SERVICE, *TOMCAT),
     thread(*PARK, HIKARI, SERVICE, *TOMCAT, state="WAITING"),
@@ -375,11 +433,11 @@ def test_counts_add_up(taken: list[list[int]]) -> None:
 
 def standing(**threads: float) -> Diagnosis:
     """``lock_A``: 5 threads at the lock A; activities with ``_`` for ``-``."""
-    found = []
+    shown = []
     for name, count in threads.items():
         activity, _, place = name.rpartition("_")
-        found.append(Place.model_validate({"activity": activity.replace("_", "-"), "place": place, "threads": count}))
-    return Diagnosis(dumps=1, threads=sum(threads.values()), places=found)
+        shown.append(Place.model_validate({"activity": activity.replace("_", "-"), "place": place, "threads": count}))
+    return Diagnosis(dumps=1, threads=sum(threads.values()), places=shown)
 
 
 def test_what_most_holders_do_is_the_cause() -> None:
@@ -432,10 +490,10 @@ def test_a_cause_has_half_of_the_excess_whoever_of_the_others_holds(threads: lis
         if not (role == "idle" and activity == "database") and not (role == "alone" and activity in places.QUEUES)
     ]
     counts = Counter((activity, place) for activity, place, _ in threads)
-    found = [Place(activity=activity, place=place, threads=count) for (activity, place), count in counts.items()]
+    shown = [Place(activity=activity, place=place, threads=count) for (activity, place), count in counts.items()]
     roles = Counter(role for _, _, role in threads)
     cause = places.cause(
-        Diagnosis(dumps=1, threads=len(threads), places=found),
+        Diagnosis(dumps=1, threads=len(threads), places=shown),
         "db-pool",
         held=roles["alone"] + roles["excess"],
         alone=roles["alone"],

@@ -256,7 +256,7 @@ def _lock(thread: Thread, jdk: Sequence[Frame]) -> str | None:
 
 
 def _entry(jdk: Sequence[Frame]) -> str:
-    """What of the libraries.JDK the rest has called to wait."""
+    """What of the JDK the rest has called to wait."""
     if any(frame.name.startswith("java.lang.Thread.sleep") for frame in jdk):
         return "Thread.sleep"
     if not jdk:
