@@ -28,7 +28,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from vtlab.catalogue.resources import HOLDS, REACHED, RESOURCES, Resource
-from vtlab.model import units
 from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.model.records import Block, Bottleneck, Bound, Instance, ServerFigure, Trial
 
@@ -145,7 +144,7 @@ def _round(m: Measured) -> float | None:
     """Seconds of one round of a user: R_min, and under closed load its think time."""
     shortest = shortest_response(m)
     load = m.experiment.load
-    think = units.seconds(load.think_time) if isinstance(load, ClosedLoad) else 0.0
+    think = load.mean_think_time if isinstance(load, ClosedLoad) else 0.0
     return None if shortest is None else shortest + think
 
 
