@@ -66,7 +66,7 @@ def _share(part: float | None, whole: float | None) -> float | None:
 
 def annotate(document: K6Document, client: Prometheus, machine: Window, before: dict[str, Trial]) -> None:
     """Fills ``server``, ``pinned`` and ``machine`` of every record. ``before`` as of ``fill_in_flight_before``."""
-    for trial in (*document.warmup, *document.single, *document.trials):
+    for trial in document.phases:
         trial.server = client.window(trial.variant, trial.start, trial.end)
         trial.pinned = client.pinned(trial.variant, trial.start, trial.end)
         trial.machine = machine(trial.start, trial.end)
