@@ -45,11 +45,11 @@ class Group(Cgroup):
 @pytest.fixture
 def proc(tmp_path: Path) -> Path:
     """A /proc with the process 7: 3 s in user mode, 1 s in the kernel, 10 pages resident."""
-    place = tmp_path / "7"
-    place.mkdir()
+    directory = tmp_path / "7"
+    directory.mkdir()
     times = f"{3 * TICK} {TICK}"
-    (place / "stat").write_text(f"7 (a b) c) S 1 2 3 4 5 6 7 8 9 10 {times} 0 0 20", encoding="utf-8")
-    (place / "statm").write_text("100 10 5 1 0 20 0", encoding="ascii")
+    (directory / "stat").write_text(f"7 (a b) c) S 1 2 3 4 5 6 7 8 9 10 {times} 0 0 20", encoding="utf-8")
+    (directory / "statm").write_text("100 10 5 1 0 20 0", encoding="ascii")
     return tmp_path
 
 
@@ -60,17 +60,17 @@ def test_without_a_group_the_process_alone_counts(proc: Path) -> None:
 
 
 def test_the_counters_of_the_group_come_first(proc: Path) -> None:
-    found = usage.read(7, Group(CpuStat(100, 30, 2.5, 4.123)), proc)
-    assert found == ServiceUsage(4.123, 10 * PAGE, 100, 30, 2.5)
-    found = usage.read(7, Group(CpuStat(100, 30, 2.5, None)), proc)
-    assert found == ServiceUsage(4.0, 10 * PAGE, 100, 30, 2.5), "a group that does not count the CPU time"
+    used = usage.read(7, Group(CpuStat(100, 30, 2.5, 4.123)), proc)
+    assert used == ServiceUsage(4.123, 10 * PAGE, 100, 30, 2.5)
+    used = usage.read(7, Group(CpuStat(100, 30, 2.5, None)), proc)
+    assert used == ServiceUsage(4.0, 10 * PAGE, 100, 30, 2.5), "a group that does not count the CPU time"
 
 
 def test_this_process_is_read() -> None:
-    found = usage.read(os.getpid(), None)
-    assert found is not None
-    assert found.cpu > 0
-    assert found.resident > 1024**2
+    used = usage.read(os.getpid(), None)
+    assert used is not None
+    assert used.cpu > 0
+    assert used.resident > 1024**2
 
 
 def sample(at: int, **services: ServiceUsage) -> Sample:
@@ -94,8 +94,8 @@ def test_the_usage_of_a_window() -> None:
 
 
 def test_without_a_quota_nothing_is_throttled() -> None:
-    found = machine.service_difference(SAMPLES, "b", 2000, 9000)
-    assert found == pytest.approx(
+    difference = machine.service_difference(SAMPLES, "b", 2000, 9000)
+    assert difference == pytest.approx(
         {"cpu_cores": 0.1, "resident": 60, "throttled_periods": None, "throttled_seconds": None}
     )
 
