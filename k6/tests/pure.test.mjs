@@ -1,26 +1,10 @@
-// The parts that need no k6, compiled as they are; `k6/metrics` is a stand-in.
+// The parts that need no k6.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { experiment, folder, reassemble } from './k6.mjs';
+import { load } from './compiled.mjs';
+import { experiment, reassemble } from './k6.mjs';
 
-const root = new URL('..', import.meta.url).pathname;
-const out = join(folder, 'compiled');
-execFileSync(process.execPath, [
-  join(root, 'node_modules/typescript/bin/tsc'),
-  ...['-p', root, '--noEmit', 'false', '--outDir', out],
-]);
-const standIn = join(out, 'node_modules/k6');
-mkdirSync(standIn, { recursive: true });
-writeFileSync(join(out, 'package.json'), '{"type":"module"}');
-writeFileSync(join(standIn, 'package.json'), '{"type":"module","exports":{"./metrics":"./metrics.js"}}');
-writeFileSync(
-  join(standIn, 'metrics.js'),
-  'class M { constructor(name) { this.name = name; } }\nexport { M as Counter, M as Gauge, M as Trend };\n',
-);
-const load = (name) => import(join(out, 'lib', `${name}.js`));
 const { parseInput } = await load('input');
 const { arrivalsIn, plan } = await load('plan');
 const { exponential, random } = await load('random');
