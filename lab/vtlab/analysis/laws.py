@@ -35,7 +35,6 @@ from vtlab.analysis import places
 from vtlab.analysis.mva import Network, Station
 from vtlab.analysis.statistics import CONFIDENCE
 from vtlab.catalogue.resources import EXCEEDED, HOLDS, REACHED, RESOURCES, Resource
-from vtlab.model import units
 from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.model.records import (
     Activity,
@@ -285,7 +284,7 @@ def round_alone(trials: Sequence[Trial]) -> float | None:
 def think_time(experiment: Experiment) -> float:
     """Mean seconds that a user thinks between two requests; 0 under open load."""
     load = experiment.load
-    return units.seconds(load.think_time) if isinstance(load, ClosedLoad) else 0.0
+    return load.mean_think_time if isinstance(load, ClosedLoad) else 0.0
 
 
 def _round(m: Measured) -> Demand | None:

@@ -69,7 +69,7 @@ def annotate(
 ) -> None:
     """Fills ``server``, ``pinned`` and ``machine`` of every record. ``before`` and ``longest_ms`` as of
     ``fill_in_flight_before``."""
-    for trial in (*document.warmup, *document.single, *document.trials):
+    for trial in document.phases:
         trial.server = client.window(trial.variant, trial.start, trial.end)
         trial.pinned = client.pinned(trial.variant, trial.start, trial.end)
         trial.machine = machine(trial.start, trial.end)

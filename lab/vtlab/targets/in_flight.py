@@ -21,8 +21,8 @@ def fill_in_flight_before(
     still runs, of the block's earlier calls of k6 as well, and is kept up to date. ``longest_ms`` is the time after
     which a request times out.
     """
-    variants = {*before, *(trial.variant for trial in (*document.warmup, *document.single, *document.trials))}
-    for trial in (*document.warmup, *document.single, *document.trials):
+    variants = {*before, *(trial.variant for trial in document.phases)}
+    for trial in document.phases:
         last = before.get(trial.variant)
         in_flight = client.in_flight(trial.variant, _ended(last), trial.begin)
         if (

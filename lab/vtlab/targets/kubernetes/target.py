@@ -24,8 +24,10 @@ from vtlab.model.experiment import Experiment
 from vtlab.model.records import Failure, Instance, K6Document, Trial
 from vtlab.model.run import BlockSeries
 from vtlab.model.service import Service
+from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
 from vtlab.targets import verification
 from vtlab.targets.annotation import annotate
+from vtlab.targets.k6 import phase_variables
 from vtlab.targets.kubernetes import job, objects, pods, release, watch
 from vtlab.targets.kubernetes.cluster import Cluster, Json, ReleaseRef
 from vtlab.targets.kubernetes.forward import Forward
@@ -178,17 +180,26 @@ class KubernetesBlock:
         self._before: dict[str, Trial] = {}
         self._loads = 0
 
-    def load(self, *, order: Sequence[str], warmup_cycles: int, single: str | None) -> K6Document:
+    def load(
+        self,
+        *,
+        order: Sequence[str],
+        warmup_cycles: int,
+        single: str | None,
+        own_cycles: int = 0,
+        light: LightLoad | None = None,
+        pace: Pace = AS_PLANNED,
+    ) -> K6Document:
         """Runs k6 once, as a Job. BlockFault when k6 fails, or, deleting the Job at once, when a pod does;
         VariantFailed when the service in it does.
 
         Fills ``server`` and ``machine`` of every record.
         """
-        return self._load({"ORDER": ",".join(order), "WARMUP_CYCLES": str(warmup_cycles), "SINGLE": single or "0s"})
+        return self._load(phase_variables(order, warmup_cycles, single, own_cycles=own_cycles, light=light, pace=pace))
 
-    def trial_without_drain(self, variant: str, position: int) -> K6Document:
+    def trial_without_drain(self, variant: str, position: int, pace: Pace = AS_PLANNED) -> K6Document:
         """Runs k6 once, as a Job, and waits for every answer: vtlab may replace pods, not end one."""
-        return self._load({"ORDER": variant, "WARMUP_CYCLES": "0", "SINGLE": "0s", "POSITION": str(position)})
+        return self._load(phase_variables([variant], 0, None, position=position, pace=pace))
 
     def drop(self, variant: str) -> None:
         """The variant gets no more load; its pod stays, as vtlab may replace pods, not end one."""
@@ -214,16 +225,15 @@ class KubernetesBlock:
         """The charts' samples of all variants, every second."""
         return {name: self._target.client.charted(name, begin_ms, end_ms) for name in self._pods}
 
-    def _load(self, phases: Mapping[str, str]) -> K6Document:
+    def _load(self, variables: Mapping[str, str]) -> K6Document:
         target, ref = self._target, self._target.cluster.release
         self._loads += 1
         name = f"{target.objects.name}-{self._number}-{self._attempt}-{self._loads}"
         urls = {name: f"http://{ref.deployment(name)}:{self._service.port}" for name in self._loaded}
         env = {
             "TARGETS": json.dumps(urls),
-            **phases,
-            # Also where the experiment gives up: vtlab may replace pods, not end one.
-            "WAIT_FOR_ANSWERS": "true",
+            # Every answer is waited for, also where the experiment gives up: vtlab may replace pods, not end one.
+            **variables,
             "RUN_ID": target.run_id,
             "BLOCK": str(self._number),
             "DOCUMENT": "stdout",
@@ -238,9 +248,9 @@ class KubernetesBlock:
             self._before,
             units.milliseconds(self._experiment.max_response),
         )
-        records = (*document.warmup, *document.single, *document.trials)
+        phases = document.phases
         nodes = {str(pod["spec"].get("nodeName", "")) for pod in (k6, *self._pods.values())}
-        refuse_pressure(target.client, nodes, records[0].begin, records[-1].drained)
+        refuse_pressure(target.client, nodes, phases[0].begin, phases[-1].drained)
         return document
 
     def _run(self, name: str, env: Mapping[str, str]) -> tuple[Json, str]:

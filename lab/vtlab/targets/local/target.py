@@ -8,7 +8,7 @@ import math
 import os
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,11 +22,13 @@ from vtlab.model import units
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Diagnosis, Failure, Instance, K6Document, ServerFigure, Trial
 from vtlab.model.run import BlockSeries
+from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
 from vtlab.services import companions
 from vtlab.services.companions import CompanionServices
 from vtlab.services.process import READY_WITHIN, Launch, VariantProcess, spawn
 from vtlab.targets import k6, verification
 from vtlab.targets.annotation import annotate, fill_gaps, fill_series_gaps
+from vtlab.targets.k6 import phase_variables
 from vtlab.targets.local import dumps
 from vtlab.targets.local.prometheus_server import PrometheusServer
 from vtlab.targets.prometheus import Prometheus
@@ -260,17 +262,26 @@ class LocalBlock:
         """Another block, with the variants of this one as they run."""
         return LocalBlock(self._target, experiment, number, attempt, self.variants, self.instances, self.failures)
 
-    def load(self, *, order: Sequence[str], warmup_cycles: int, single: str | None) -> K6Document:
+    def load(
+        self,
+        *,
+        order: Sequence[str],
+        warmup_cycles: int,
+        single: str | None,
+        own_cycles: int = 0,
+        light: LightLoad | None = None,
+        pace: Pace = AS_PLANNED,
+    ) -> K6Document:
         """Runs k6 once. BlockFault when k6 fails, or, stopping k6 at once, when what the variants need or Prometheus
         dies; VariantFailed when a variant does.
 
         Fills ``server`` and ``machine`` of every record.
         """
-        return self._load(order, warmup_cycles, single)
+        return self._load(phase_variables(order, warmup_cycles, single, own_cycles=own_cycles, light=light, pace=pace))
 
-    def trial_without_drain(self, variant: str, position: int) -> K6Document:
+    def trial_without_drain(self, variant: str, position: int, pace: Pace = AS_PLANNED) -> K6Document:
         """Runs k6 once; it gives up what is unanswered when the window ends, and the variant ends with it."""
-        document = self._load([variant], 0, None, position, wait_for_answers=False)
+        document = self._load(phase_variables([variant], 0, None, position, wait_for_answers=False, pace=pace))
         self.drop(variant)
         with Prometheus(self._target.prometheus.url) as client:
             client.await_gone(variant, within=30)
@@ -287,7 +298,7 @@ class LocalBlock:
         """Runs one more trial of each of these variants, which does not count, with thread dumps in it. Without a
         variant of which none came, or which has ended."""
         running = [self._process_of(name) for name in variants if name not in self._retired]
-        return dumps.diagnose(running, self._target.folder, lambda name: self._load([name], 0, None).trials[0])
+        return dumps.diagnose(running, self._target.folder, lambda name: self._load(phase_variables([name], 0, None)).trials[0])
 
     def check_instances(self) -> list[Instance]:
         """Whether the processes are those that started."""
@@ -307,14 +318,7 @@ class LocalBlock:
         windows = (sampler.service_window(variant, start_ms, end_ms) for sampler in self._samplers)
         return next((window for window in windows if window["cpu_cores"] is not None), {})
 
-    def _load(
-        self,
-        order: Sequence[str],
-        warmup_cycles: int,
-        single: str | None,
-        position: int = 1,
-        wait_for_answers: bool = True,
-    ) -> K6Document:
+    def _load(self, variables: Mapping[str, str]) -> K6Document:
         target = self._target
         with _disk(target.root), Prometheus(target.prometheus.url) as client:
             name = f"{self.number}-{self.attempt}-{len(self._samplers) + 1}"
@@ -324,14 +328,10 @@ class LocalBlock:
                 script=target.repository / "k6" / "block.ts",
                 experiment=target.folder / results.PLAN,
                 targets={v.variant: v.url for v in self.variants if v.variant not in self._retired},
-                order=order,
-                warmup_cycles=warmup_cycles,
-                single=single,
+                variables=variables,
                 run_id=target.run_id,
                 block=self.number,
                 document=work / f"{name}.json",
-                position=position,
-                wait_for_answers=wait_for_answers,
             )
             call.document.unlink(missing_ok=True)
             generator = target.ledger.start(
@@ -355,7 +355,7 @@ class LocalBlock:
             document = k6.read_document(call.document, log)
             longest = units.milliseconds(self.experiment.max_response)
             annotate(document, client, sampler.window, self._before, longest)
-            for trial in (*document.warmup, *document.single, *document.trials):
+            for trial in document.phases:
                 variant = self._process_of(trial.variant)
                 usage = self._usage(trial.variant, trial.start, trial.end)
                 fill_gaps(trial, usage, variant.limits(), variant.launch.service.meters)
