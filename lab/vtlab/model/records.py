@@ -111,6 +111,11 @@ class K6Document(Record):
     light: list[Trial] = []
     trials: list[Trial]
 
+    @property
+    def phases(self) -> tuple[Trial, ...]:
+        """Everything that was measured, in this order."""
+        return (*self.warmup, *self.single, *self.trials, *self.light)
+
 
 class Instance(Record):
     """One JVM (or pod) of one block, and what it says of itself."""

@@ -18,8 +18,8 @@ def fill_in_flight_before(document: K6Document, client: Prometheus, before: dict
     counts, too: it takes the machine's time. ``before`` holds the last phase of each variant that still runs, of the
     block's earlier calls of k6 as well, and is kept up to date.
     """
-    variants = {*before, *(trial.variant for trial in (*document.warmup, *document.single, *document.trials))}
-    for trial in (*document.warmup, *document.single, *document.trials):
+    variants = {*before, *(trial.variant for trial in document.phases)}
+    for trial in document.phases:
         last = before.get(trial.variant)
         in_flight = client.in_flight(trial.variant, _ended(last), trial.begin)
         if in_flight is None and last is not None and last.started == last.completed and not _unanswered(last):

@@ -224,7 +224,7 @@ class KubernetesBlock:
             lambda start, end: difference(samples, start, reaching(samples, end, _UNSEEN)),
             self._before,
         )
-        records = (*document.warmup, *document.single, *document.trials)
+        records = document.phases
         nodes = {str(pod["spec"].get("nodeName", "")) for pod in (k6, *self._pods.values())}
         refuse_pressure(target.client, nodes, records[0].begin, records[-1].drained)
         return document

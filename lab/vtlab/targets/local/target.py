@@ -290,7 +290,7 @@ class LocalBlock:
                 environment=tools.clean_environment(**k6.environment(target.prometheus.remote_write, work)),
                 folder=work,
             )
-            usages = {variant.variant: variant.usage for variant in self.variants}
+            usages = {variant.variant: variant.usage() for variant in self.variants}
             sampler = machine.Sampler(generator.pid, services=usages)
             self._samplers.append(sampler)
             with sampler:
@@ -303,7 +303,7 @@ class LocalBlock:
                 raise BlockFault(f"k6 ended with {generator.exit_description()}: {log or 'its log is empty'}")
             document = k6.read_document(call.document, log)
             annotate(document, client, sampler.window, self._before)
-            for trial in (*document.warmup, *document.single, *document.trials):
+            for trial in document.phases:
                 variant = self._process_of(trial.variant)
                 usage = self._usage(trial.variant, trial.start, trial.end)
                 fill_gaps(trial, usage, variant.limits(), variant.launch.service.meters)
