@@ -151,6 +151,7 @@ def service(cpu: float) -> Iterator[Sampler]:
 
 def figures_after(sampler: Sampler, seconds: float) -> dict[ServerFigure, float | None]:
     """The figures of the next seconds."""
+    until(lambda: sampler._samples)
     begin = sampler._samples[-1].at
     end = begin + round(1000 * seconds)
     until(lambda: sampler._samples[-1].at > end)
