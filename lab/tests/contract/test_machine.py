@@ -160,7 +160,7 @@ def figures_after(sampler: Sampler, seconds: float) -> dict[ServerFigure, float 
 
 @needs_root
 def test_a_service_whose_cores_others_take_waits_for_them() -> None:
-    """A service with ready threads stands without a core for far more than 1 % of the time while others keep the cores."""
+    """A service stands ready without a core for far more than 1 % of the time while others keep the cores."""
     with service(cpu=CORES / 2) as sampler, started(["/bin/sh", "-c", OTHERS, "sh", str(8 * CORES)]):
         figures = figures_after(sampler, 3)
     assert figures["core_wait"] is not None
