@@ -30,7 +30,7 @@ LAB = f"virtual-threads-lab:{VERSIONS['LAB_VERSION']}"
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """Enough of a checkout for e2e/up, with a PATH of its own in bin/."""
+    """Enough of a checkout for e2e/up; its PATH is bin/."""
     for name in ("e2e/up", "helm/Chart.yaml", "helm/kube-prometheus-stack.version"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(REPOSITORY / name, tmp_path / name)
@@ -204,7 +204,7 @@ def test_without_the_lab(checkout: Path) -> None:
 
 @pytest.mark.parametrize("name", ["monitoring", "lab"])
 @pytest.mark.parametrize("target", ["kind", "current"])
-def test_a_namespace_of_somebody_else_is_left_alone(checkout: Path, target: str, name: str) -> None:
+def test_a_namespace_of_another_user_is_left_alone(checkout: Path, target: str, name: str) -> None:
     stand_ins(checkout, f'case "$*" in *"get namespace "*) [ "${{*##* }}" = {name} ] ;; esac')
     done = up(checkout, target, IMAGE=IMAGE)
     assert done.returncode == 3, done.stderr
@@ -224,7 +224,7 @@ def test_a_namespace_in_a_cluster_that_was_stopped(checkout: Path) -> None:
     assert not [call for call in calls(checkout) if call.startswith("helm") or " create namespace " in call]
 
 
-def test_an_embedded_cluster_with_a_lab_of_somebody_else(checkout: Path) -> None:
+def test_an_embedded_cluster_with_a_lab_of_another_user(checkout: Path) -> None:
     stand_in(checkout, "kubectl")
     stand_in(checkout, "cluster", folder="e2e/cluster")
     done = up(checkout, "embedded")

@@ -20,7 +20,7 @@ def render() -> Callable[..., Rendered]:
         done = template(chart, tuple(map(str, arguments)))
         assert done.returncode == 0, done.stderr
         # By libyaml, as there are thousands of objects: in Python alone this takes longer than Helm.
-        return Rendered(tuple(each for each in yaml.load_all(done.stdout, Loader=yaml.CSafeLoader) if each))
+        return Rendered(tuple(document for document in yaml.load_all(done.stdout, Loader=yaml.CSafeLoader) if document))
 
     return rendered
 

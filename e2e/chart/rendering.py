@@ -29,9 +29,9 @@ def helm_program() -> str:
         REPOSITORY / ".tools/bin/helm",
         Path.home() / ".cache/lab-cluster/bin/helm",
     ]
-    for place in places:
-        if place and os.access(place, os.X_OK):
-            return str(place)
+    for path in places:
+        if path and os.access(path, os.X_OK):
+            return str(path)
     pytest.fail(
         "helm is missing: put it on PATH (https://helm.sh/docs/intro/install/), set HELM, "
         "or build it with e2e/cluster/cluster deps",
@@ -55,37 +55,37 @@ class Rendered:
     objects: tuple[Json, ...]
 
     def of(self, kind: str) -> list[Json]:
-        return [each for each in self.objects if each["kind"] == kind]
+        return [item for item in self.objects if item["kind"] == kind]
 
     def one(self, kind: str, name: str, namespace: str = NAMESPACE) -> Json:
-        (found,) = (
-            each
-            for each in self.of(kind)
-            if each["metadata"]["name"] == name and each["metadata"]["namespace"] == namespace
+        (match,) = (
+            item
+            for item in self.of(kind)
+            if item["metadata"]["name"] == name and item["metadata"]["namespace"] == namespace
         )
-        return found
+        return match
 
     def names(self, kind: str) -> list[str]:
-        return sorted(each["metadata"]["name"] for each in self.of(kind))
+        return sorted(item["metadata"]["name"] for item in self.of(kind))
 
     def experiments(self) -> list[str]:
         """The names of the CronJobs that are experiments."""
         return sorted(
-            each["metadata"]["name"] for each in self.of("CronJob") if "experiment" in each["metadata"]["labels"]
+            item["metadata"]["name"] for item in self.of("CronJob") if "experiment" in item["metadata"]["labels"]
         )
 
     def variants(self) -> list[str]:
         """The names of the Deployments and Services that are variants."""
-        return [each["metadata"]["name"] for each in self.of("Deployment") if "variant" in each["metadata"]["labels"]]
+        return [item["metadata"]["name"] for item in self.of("Deployment") if "variant" in item["metadata"]["labels"]]
 
     def pods(self) -> dict[str, Json]:
         """The pod, or template of one, of everything that makes pods: labels and spec."""
         makers = (*self.of("Deployment"), *self.of("StatefulSet"))
-        templates = {each["metadata"]["name"]: each["spec"]["template"] for each in makers}
-        for each in self.of("CronJob"):
-            templates[f"cronjob {each['metadata']['name']}"] = each["spec"]["jobTemplate"]["spec"]["template"]
-        for each in self.of("Pod"):
-            templates[f"pod {each['metadata']['name']}"] = each
+        templates = {item["metadata"]["name"]: item["spec"]["template"] for item in makers}
+        for item in self.of("CronJob"):
+            templates[f"cronjob {item['metadata']['name']}"] = item["spec"]["jobTemplate"]["spec"]["template"]
+        for item in self.of("Pod"):
+            templates[f"pod {item['metadata']['name']}"] = item
         return templates
 
 
@@ -104,7 +104,7 @@ def template(chart: Path, arguments: tuple[str, ...]) -> subprocess.CompletedPro
 
 
 def env(container: Json) -> dict[str, Any]:
-    return {each["name"]: each.get("value", each.get("valueFrom")) for each in container["env"]}
+    return {variable["name"]: variable.get("value", variable.get("valueFrom")) for variable in container["env"]}
 
 
 def containers(template: Json) -> list[Json]:

@@ -18,9 +18,9 @@ MEBIBYTE = 1024 * 1024
 
 def dashboards(rendered: Rendered) -> list[Json]:
     return [
-        each
-        for each in rendered.of("ConfigMap")
-        if each["metadata"]["labels"].get("app.kubernetes.io/component") == "dashboard"
+        config_map
+        for config_map in rendered.of("ConfigMap")
+        if config_map["metadata"]["labels"].get("app.kubernetes.io/component") == "dashboard"
     ]
 
 
@@ -38,9 +38,11 @@ def test_one_config_map_for_each_dashboard(default: Rendered) -> None:
 
 
 def test_no_two_dashboards_are_one_to_grafana(default: Rendered) -> None:
-    drawn = [json.loads(data) for each in dashboards(default) for data in each["data"].values()]
+    drawn = [json.loads(data) for config_map in dashboards(default) for data in config_map["data"].values()]
 
-    assert len({each["uid"] for each in drawn}) == len({each["title"] for each in drawn}) == len(drawn)
+    assert (
+        len({dashboard["uid"] for dashboard in drawn}) == len({dashboard["title"] for dashboard in drawn}) == len(drawn)
+    )
 
 
 def test_they_are_what_the_grafana_of_our_monitoring_looks_for(default: Rendered) -> None:
@@ -49,10 +51,10 @@ def test_they_are_what_the_grafana_of_our_monitoring_looks_for(default: Rendered
 
     assert sidecar["searchNamespace"] == "ALL"
     assert sidecar["provider"]["foldersFromFilesStructure"] is True
-    for each in dashboards(default):
-        assert each["metadata"]["namespace"] == "lab"
-        assert each["metadata"]["labels"][sidecar["label"]] == sidecar["labelValue"]
-        assert each["metadata"]["annotations"] == {sidecar["folderAnnotation"]: "Virtual Threads Lab"}
+    for config_map in dashboards(default):
+        assert config_map["metadata"]["namespace"] == "lab"
+        assert config_map["metadata"]["labels"][sidecar["label"]] == sidecar["labelValue"]
+        assert config_map["metadata"]["annotations"] == {sidecar["folderAnnotation"]: "Virtual Threads Lab"}
 
 
 def test_another_sidecar(render: Render) -> None:
@@ -60,16 +62,16 @@ def test_another_sidecar(render: Render) -> None:
     rendered = render("--set-json", f"monitoring.dashboards={json.dumps({**values, 'namespace': 'obs'})}")
 
     assert len(dashboards(rendered)) == len(FILES)
-    for each in dashboards(rendered):
-        assert each["metadata"]["namespace"] == "obs"
-        assert each["metadata"]["labels"]["dashboards/load"] == "yes"
-        assert "grafana_dashboard" not in each["metadata"]["labels"]
-        assert each["metadata"]["annotations"] == {"to": 'A "lab": 1'}
+    for config_map in dashboards(rendered):
+        assert config_map["metadata"]["namespace"] == "obs"
+        assert config_map["metadata"]["labels"]["dashboards/load"] == "yes"
+        assert "grafana_dashboard" not in config_map["metadata"]["labels"]
+        assert config_map["metadata"]["annotations"] == {"to": 'A "lab": 1'}
 
 
 def test_without_a_folder(render: Render) -> None:
-    for each in dashboards(render("--set", "monitoring.dashboards.folderAnnotation=")):
-        assert "annotations" not in each["metadata"]
+    for config_map in dashboards(render("--set", "monitoring.dashboards.folderAnnotation=")):
+        assert "annotations" not in config_map["metadata"]
 
 
 @pytest.mark.parametrize("switch", ["monitoring.enabled", "monitoring.dashboards.enabled"])

@@ -104,10 +104,10 @@ Refusal = Callable[..., str]
     ],
 )
 def test_refused_with_the_place_and_the_reason(refusal: Refusal, values: str, message: str) -> None:
-    said = refusal("--set", values)
+    error = refusal("--set", values)
 
-    assert message in said
-    assert "nil pointer" not in said
+    assert message in error
+    assert "nil pointer" not in error
 
 
 def test_no_variant_at_all(refusal: Refusal) -> None:

@@ -39,9 +39,11 @@ def test_every_variant_is_scraped_and_nothing_else(render: Render, any_values: P
     rendered = render("-f", any_values)
     for monitor in rendered.of("ServiceMonitor"):
         selector = monitor["spec"]["selector"]["matchLabels"]
-        scraped = [each for each in rendered.of("Service") if selector.items() <= each["metadata"]["labels"].items()]
+        scraped = [
+            service for service in rendered.of("Service") if selector.items() <= service["metadata"]["labels"].items()
+        ]
 
-        assert [each["metadata"]["name"] for each in scraped] == rendered.variants()
+        assert [service["metadata"]["name"] for service in scraped] == rendered.variants()
         pods = rendered.pods()
         for name in rendered.variants():
             assert f"lab-{pods[name]['metadata']['labels']['variant']}" == name
@@ -50,8 +52,8 @@ def test_every_variant_is_scraped_and_nothing_else(render: Render, any_values: P
 def test_without_monitoring_nothing_of_the_operator(render: Render) -> None:
     rendered = render("-f", CHART / "ci/no-monitoring-values.yaml")
 
-    assert not [each for each in rendered.objects if "monitoring.coreos.com" in each["apiVersion"]]
-    assert {each["metadata"]["namespace"] for each in rendered.objects} == {"lab"}
+    assert not [item for item in rendered.objects if "monitoring.coreos.com" in item["apiVersion"]]
+    assert {item["metadata"]["namespace"] for item in rendered.objects} == {"lab"}
     (k6,) = containers(rendered.one("CronJob", "lab-blocking")["spec"]["jobTemplate"]["spec"]["template"])
     assert "-o" not in k6["command"]
     assert not [name for name in env(k6) if "PROMETHEUS" in name]
@@ -81,7 +83,7 @@ def test_the_rules_are_those_of_the_lab(default: Rendered) -> None:
 def test_the_rules_alone_can_be_left_out(render: Render, default: Rendered) -> None:
     rendered = render("--set", "monitoring.rules.enabled=false")
 
-    assert [each for each in default.objects if each["kind"] != "PrometheusRule"] == list(rendered.objects)
+    assert [item for item in default.objects if item["kind"] != "PrometheusRule"] == list(rendered.objects)
 
 
 @pytest.mark.parametrize("content", [None, "", "{}", '{"groups": []}'])

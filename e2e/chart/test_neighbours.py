@@ -106,13 +106,13 @@ def test_the_database_writes_to_volumes_alone(render: Render) -> None:
 
 def test_its_password_is_random_and_in_no_other_object(render: Render) -> None:
     # Other values, or the second rendering would be the first.
-    one, other = (render(*DATABASE, "--set", f"terminationGracePeriodSeconds={seconds}") for seconds in (70, 71))
+    first, second = (render(*DATABASE, "--set", f"terminationGracePeriodSeconds={seconds}") for seconds in (70, 71))
 
-    passwords = [each.one("Secret", "lab-database")["data"]["password"] for each in (one, other)]
+    passwords = [rendered.one("Secret", "lab-database")["data"]["password"] for rendered in (first, second)]
     plain = [base64.b64decode(password).decode() for password in passwords]
     assert plain[0] != plain[1]
     assert all(len(password) == 32 and password.isalnum() for password in plain)
-    assert not [each["kind"] for each in one.objects if plain[0] in str(each)]
+    assert not [item["kind"] for item in first.objects if plain[0] in str(item)]
 
 
 @pytest.fixture
@@ -128,11 +128,11 @@ def cluster(tmp_path: Path) -> Iterator[Path]:
 
     class Api(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            found = answers.get(urlsplit(self.path).path)
-            self.send_response(200 if found else 404)
+            answer = answers.get(urlsplit(self.path).path)
+            self.send_response(200 if answer else 404)
             self.send_header("Content-Type", "application/json")
             self.end_headers()
-            self.wfile.write(json.dumps(found or missing).encode())
+            self.wfile.write(json.dumps(answer or missing).encode())
 
         def log_message(self, format: str, *args: object) -> None:
             pass

@@ -39,11 +39,11 @@ class Flow(NamedTuple):
 
 def peers(rendered: Rendered, monitoring: str) -> list[Peer]:
     """Every pod of the release, and those around it that it could talk to."""
-    own = [Peer(name, NAMESPACE, template["metadata"]["labels"]) for name, template in rendered.pods().items()]
+    release = [Peer(name, NAMESPACE, template["metadata"]["labels"]) for name, template in rendered.pods().items()]
     # Another release in the same namespace has its own k6, tests, variants and database.
-    foreign = [Peer(f"foreign {peer.name}", NAMESPACE, {**peer.labels, **OTHER}) for peer in own]
+    foreign = [Peer(f"foreign {peer.name}", NAMESPACE, {**peer.labels, **OTHER}) for peer in release]
     return [
-        *own,
+        *release,
         *foreign,
         Peer("dns", *DNS),
         Peer("prometheus", monitoring, PROMETHEUS_LABELS),
@@ -53,7 +53,7 @@ def peers(rendered: Rendered, monitoring: str) -> list[Peer]:
         Peer(
             "k6 elsewhere",
             "elsewhere",
-            next(p.labels for p in own if p.name.startswith("cronjob")),
+            next(p.labels for p in release if p.name.startswith("cronjob")),
         ),
         Peer("world", "", {}),
     ]
@@ -66,7 +66,7 @@ def needed(rendered: Rendered, monitoring: str) -> set[Flow]:
     """From what the objects say of themselves."""
     flows = set()
     pods = rendered.pods()
-    service = {each["metadata"]["name"]: each["spec"]["selector"] for each in rendered.of("Service")}
+    service = {item["metadata"]["name"]: item["spec"]["selector"] for item in rendered.of("Service")}
 
     def behind(url: str) -> tuple[str, int]:
         """The pod behind the URL of a Service, and its port."""
@@ -74,13 +74,13 @@ def needed(rendered: Rendered, monitoring: str) -> set[Flow]:
         host = str(parts.hostname)
         (name,) = (n for n, t in pods.items() if service[host].items() <= t["metadata"]["labels"].items())
         (port,) = (
-            each["targetPort"] for each in rendered.one("Service", host)["spec"]["ports"] if each["port"] == parts.port
+            port["targetPort"] for port in rendered.one("Service", host)["spec"]["ports"] if port["port"] == parts.port
         )
         return name, port_number(pods[name], port)
 
     for name, template in pods.items():
         if template["metadata"]["labels"]["app.kubernetes.io/component"] in ("database", "downstream"):
-            # They ask nobody.
+            # They open no connection.
             continue
         flows |= {Flow(name, "dns", 53, "UDP"), Flow(name, "dns", 53, "TCP")}
         (container,) = containers(template)
@@ -94,19 +94,19 @@ def needed(rendered: Rendered, monitoring: str) -> set[Flow]:
             flows.add(Flow(name, "prometheus", urlsplit(url).port or 443))
     for monitor in rendered.of("ServiceMonitor"):
         selector = monitor["spec"]["selector"]["matchLabels"]
-        for each in rendered.of("Service"):
-            if selector.items() <= each["metadata"]["labels"].items():
+        for scraped in rendered.of("Service"):
+            if selector.items() <= scraped["metadata"]["labels"].items():
                 for endpoint in monitor["spec"]["endpoints"]:
-                    (port,) = (p for p in each["spec"]["ports"] if p["name"] == endpoint["port"])
-                    name, number = behind(f"http://{each['metadata']['name']}:{port['port']}")
+                    (port,) = (p for p in scraped["spec"]["ports"] if p["name"] == endpoint["port"])
+                    name, number = behind(f"http://{scraped['metadata']['name']}:{port['port']}")
                     flows.add(Flow("prometheus", name, number))
     return flows
 
 
 def neighbours(variables: Json) -> list[str]:
     """The URLs of the database and of the downstream service that a variant has."""
-    found = (variables.get(name) for name in ("SPRING_DATASOURCE_URL", "LAB_DOWNSTREAM_URL"))
-    return [url.removeprefix("jdbc:") for url in found if url]
+    urls = (variables.get(name) for name in ("SPRING_DATASOURCE_URL", "LAB_DOWNSTREAM_URL"))
+    return [url.removeprefix("jdbc:") for url in urls if url]
 
 
 def port_number(template: Json, name: str) -> int:
@@ -162,7 +162,7 @@ def permits(rendered: Rendered, at: Peer, other: Peer, direction: str, port: int
     key = "from" if direction == "Ingress" else "to"
     return any(
         # Without peers a rule is for every address.
-        key not in rule or any(matches(each, other, policy) for each in rule[key])
+        key not in rule or any(matches(peer, other, policy) for peer in rule[key])
         for policy, rule in rules
         if {"port": port, "protocol": protocol} in rule["ports"]
     )
@@ -170,10 +170,10 @@ def permits(rendered: Rendered, at: Peer, other: Peer, direction: str, port: int
 
 def allowed(rendered: Rendered, everyone: list[Peer]) -> Iterator[Flow]:
     """Every flow with a pod of the release at one of its ends."""
-    own = rendered.pods().keys()
+    release = rendered.pods().keys()
     for source in everyone:
         for target in everyone:
-            if source is target or not {source.name, target.name} & own:
+            if source is target or not {source.name, target.name} & release:
                 continue
             for port, protocol in PORTS:
                 if permits(rendered, source, target, "Egress", port, protocol) and permits(
@@ -190,7 +190,7 @@ PORTS = [
 
 
 def scrapers(rendered: Rendered, everyone: list[Peer], monitoring: str) -> set[Flow]:
-    """The whole namespace of the monitoring may scrape, whatever Prometheus is called there."""
+    """The whole namespace of the monitoring may scrape: the name of its Prometheus is not known."""
     anything = Peer("anything of the monitoring", monitoring, {})
     everyone.append(anything)
     return {
@@ -234,8 +234,8 @@ def test_a_database_and_a_downstream_service_are_needed_where_they_are_on(render
     """The same for these."""
     rendered = render("-f", CHART / "ci/reproductions-values.yaml")
     assert len(rendered.variants()) == 7
-    found = needed(rendered, "monitoring")
-    assert {flow for flow in found if flow.target in ("lab-database", "lab-downstream")} == {
+    flows = needed(rendered, "monitoring")
+    assert {flow for flow in flows if flow.target in ("lab-database", "lab-downstream")} == {
         Flow(variant, *target)
         for variant in rendered.variants()
         for target in (("lab-database", 3306), ("lab-downstream", 8080))
@@ -245,11 +245,13 @@ def test_a_database_and_a_downstream_service_are_needed_where_they_are_on(render
 @pytest.mark.parametrize(("component", "port"), [("database", 3306), ("downstream", 8080)])
 def test_only_variants_of_the_release_reach_what_is_switched_on(render: Render, component: str, port: int) -> None:
     rendered = render("--set", f"{component}.enabled=true")
-    own = f"lab-{component}"
+    companion = f"lab-{component}"
 
-    flows = {flow for flow in allowed(rendered, peers(rendered, "monitoring")) if own in (flow.source, flow.target)}
+    flows = {
+        flow for flow in allowed(rendered, peers(rendered, "monitoring")) if companion in (flow.source, flow.target)
+    }
 
-    assert flows == {Flow(variant, own, port) for variant in ("lab-platform", "lab-virtual")}
+    assert flows == {Flow(variant, companion, port) for variant in ("lab-platform", "lab-virtual")}
 
 
 def test_without_a_port_a_url_has_that_of_its_scheme(render: Render) -> None:

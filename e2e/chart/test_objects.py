@@ -1,4 +1,4 @@
-"""What holds for every object, pod and container that the chart renders, whatever its values."""
+"""What holds for every object, pod and container that the chart renders, with any values."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def test_lint_is_silent(any_values: Path) -> None:
 
 
 def test_every_object_belongs_to_the_release(render: Render, any_values: Path) -> None:
-    for each in render("-f", any_values).objects:
-        labels = each["metadata"]["labels"]
-        assert each["metadata"]["name"].startswith("lab-")
-        assert each["metadata"]["namespace"] in ("lab", "monitoring")
+    for item in render("-f", any_values).objects:
+        labels = item["metadata"]["labels"]
+        assert item["metadata"]["name"].startswith("lab-")
+        assert item["metadata"]["namespace"] in ("lab", "monitoring")
         assert labels["app.kubernetes.io/name"] == "virtual-threads-lab"
         assert labels["app.kubernetes.io/instance"] == "lab"
         assert labels["app.kubernetes.io/managed-by"] == "Helm"
@@ -77,13 +77,13 @@ def test_selectors_find_their_pods_and_no_others(render: Render, any_values: Pat
     rendered = render("-f", any_values)
     labels = {name: template["metadata"]["labels"] for name, template in rendered.pods().items()}
 
-    def found(selector: Json) -> list[str]:
+    def selected(selector: Json) -> list[str]:
         return [name for name, has in labels.items() if selector.items() <= has.items()]
 
     for maker in (*rendered.of("Deployment"), *rendered.of("StatefulSet")):
-        assert found(maker["spec"]["selector"]["matchLabels"]) == [maker["metadata"]["name"]]
+        assert selected(maker["spec"]["selector"]["matchLabels"]) == [maker["metadata"]["name"]]
     for service in rendered.of("Service"):
-        assert found(service["spec"]["selector"]) == [service["metadata"]["name"]]
+        assert selected(service["spec"]["selector"]) == [service["metadata"]["name"]]
         for label in ("variant", "app.kubernetes.io/component"):
             assert service["metadata"]["labels"].get(label) == service["spec"]["selector"].get(label)
 
@@ -103,11 +103,11 @@ def test_selectors_find_their_pods_and_no_others(render: Render, any_values: Pat
     ],
 )
 def test_reserved_cpu_fits_two_cpus(render: Render, values: str, pods: set[str], most: int) -> None:
-    found = render("-f", CHART / f"ci/{values}-values.yaml").pods()
-    jobs = [name for name in found if name.startswith("cronjob")]
-    running = [name for name in found if name not in jobs] + jobs[:1]
+    templates = render("-f", CHART / f"ci/{values}-values.yaml").pods()
+    jobs = [name for name in templates if name.startswith("cronjob")]
+    running = [name for name in templates if name not in jobs] + jobs[:1]
 
-    total = sum(millicores(c["resources"]["requests"]["cpu"]) for name in running for c in containers(found[name]))
+    total = sum(millicores(c["resources"]["requests"]["cpu"]) for name in running for c in containers(templates[name]))
 
     assert {*running} == pods | {"pod lab-test", jobs[0]}
     assert total <= most

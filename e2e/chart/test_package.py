@@ -42,38 +42,38 @@ def notes(chart_copy: Path) -> Callable[..., str]:
 
 
 def test_notes_name_this_release(notes: Callable[..., str], any_values: Path) -> None:
-    said = notes("-f", any_values)
+    text = notes("-f", any_values)
 
     first = "db-no-sleep" if any_values.name.startswith("reproductions") else "blocking"
-    assert f"kubectl -n elsewhere create job --from=cronjob/mine-{first} {first}-1" in said
-    assert f"kubectl -n elsewhere logs -f job/{first}-1" in said
-    assert "helm test mine -n elsewhere" in said
+    assert f"kubectl -n elsewhere create job --from=cronjob/mine-{first} {first}-1" in text
+    assert f"kubectl -n elsewhere logs -f job/{first}-1" in text
+    assert "helm test mine -n elsewhere" in text
     if "no-monitoring" in any_values.name:
-        assert "Monitoring is off" in said
+        assert "Monitoring is off" in text
     else:
-        assert "kubectl -n monitoring port-forward svc/monitoring-grafana 3000:80" in said
-        assert "get secret grafana-admin" in said
+        assert "kubectl -n monitoring port-forward svc/monitoring-grafana 3000:80" in text
+        assert "get secret grafana-admin" in text
         for dashboard in (REPOSITORY / "grafana-dashboards").glob("*.json"):
-            assert f"\n  {json.loads(dashboard.read_text())['title']}\n" in said
-        assert f".venv/bin/vtlab doctor {WHERE}" in said
-        assert f".venv/bin/vtlab run blocking {WHERE}" in said
+            assert f"\n  {json.loads(dashboard.read_text())['title']}\n" in text
+        assert f".venv/bin/vtlab doctor {WHERE}" in text
+        assert f".venv/bin/vtlab run blocking {WHERE}" in text
 
 
 def test_notes_name_the_experiments_for_blocks_by_hand(notes: Callable[..., str]) -> None:
     assert "Experiments: blocking, blocking-100ms, blocking-5s, blocking-open, cpu, mixed\n" in notes()
-    said = notes("--set-json", 'experiments=["cpu","mixed"]')
-    assert "Experiments: cpu, mixed\n" in said
-    assert "kubectl -n elsewhere create job --from=cronjob/mine-cpu cpu-1" in said
+    text = notes("--set-json", 'experiments=["cpu","mixed"]')
+    assert "Experiments: cpu, mixed\n" in text
+    assert "kubectl -n elsewhere create job --from=cronjob/mine-cpu cpu-1" in text
     assert "create job" not in notes("--set-json", "experiments=[]")
 
 
 def test_notes_say_where_the_services_beside_the_variants_are(notes: Callable[..., str]) -> None:
-    said = notes("-f", CHART / "ci/reproductions-values.yaml")
-    assert "Database:    MariaDB in the pod mine-database-0; its password is in the Secret mine-database\n" in said
-    assert "Downstream:  the Deployment mine-downstream\n" in said
-    said = notes("-f", CHART / "ci/own-services-values.yaml")
-    assert "Database:    jdbc:mysql://mysql.data:3307/lab?sslMode=REQUIRED; its password is in the " in said
-    assert "Downstream:  https://slow.example.com\n" in said
+    text = notes("-f", CHART / "ci/reproductions-values.yaml")
+    assert "Database:    MariaDB in the pod mine-database-0; its password is in the Secret mine-database\n" in text
+    assert "Downstream:  the Deployment mine-downstream\n" in text
+    text = notes("-f", CHART / "ci/own-services-values.yaml")
+    assert "Database:    jdbc:mysql://mysql.data:3307/lab?sslMode=REQUIRED; its password is in the " in text
+    assert "Downstream:  https://slow.example.com\n" in text
     assert "Database:" not in notes()
 
 

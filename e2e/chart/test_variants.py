@@ -20,7 +20,7 @@ Render = Callable[..., Rendered]
 
 def test_variants_differ_in_one_variable(default: Rendered) -> None:
     platform, virtual = (default.one("Deployment", f"lab-{variant}") for variant in ("platform", "virtual"))
-    (left,), (right,) = (containers(each["spec"]["template"]) for each in (platform, virtual))
+    (left,), (right,) = (containers(deployment["spec"]["template"]) for deployment in (platform, virtual))
 
     assert env(left).items() ^ env(right).items() == {
         ("SPRING_THREADS_VIRTUAL_ENABLED", "false"),

@@ -72,7 +72,7 @@ def helm(*words: str | Path, timeout: float = 400) -> str:
 
 def answer(variant: str, path: str) -> Any:
     """What a variant answers to a GET, as JSON; fails the test where that is an error. By a port-forward: network
-    policies that are enforced may let nobody else in."""
+    policies that are enforced may admit no other client."""
     words = ("kubectl", "-n", NAMESPACE, "port-forward", f"service/lab-{variant}", ":8080")
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as forward:
         try:
@@ -155,7 +155,7 @@ def rollback(revision: str = "") -> None:
 
 def fresh_namespace() -> None:
     """An empty namespace in which Pod Security `restricted` is enforced. Fails where one is there that neither e2e/up
-    nor a test made: it may be somebody's."""
+    nor a test made: it may be another user's."""
     made = f"made {NAMESPACE}\n"
     if made in UP.read_text(encoding="utf-8"):
         run("kubectl", "delete", "namespace", NAMESPACE, "--ignore-not-found", timeout=200)

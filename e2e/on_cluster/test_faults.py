@@ -14,7 +14,8 @@ import pytest
 
 from e2e.on_cluster import lab, runs
 from e2e.on_cluster.proxy import Proxy
-from e2e.on_cluster.runs import TINY, Running, measuring
+from tests.support import lab_call
+from tests.support.lab_call import TINY, measuring
 
 pytestmark = pytest.mark.cluster_all
 
@@ -50,7 +51,7 @@ def running_pod(selector: str, **env: str) -> str:
 def test_a_killed_pod_and_an_evicted_k6_cost_a_block_each(tmp_path: Path) -> None:
     """A killed pod of a variant and an evicted pod of k6 are named, cost a block each, and the run continues."""
     root = tmp_path / "results"
-    with Running(tmp_path, *runs.measure(TINY, root)) as run:
+    with runs.Running(tmp_path, *runs.measure(TINY, root)) as run:
         first = run.until(measuring(1))
         at_once = ("--grace-period=0", "--force", "--wait=false")
         lab.kubectl("delete", "pod", running_pod("variant=virtual"), *at_once)
@@ -64,8 +65,8 @@ def test_a_killed_pod_and_an_evicted_k6_cost_a_block_each(tmp_path: Path) -> Non
         path = f"/api/v1/namespaces/{lab.NAMESPACE}/pods/{pod}/eviction"
         lab.run("kubectl", "create", "--raw", path, "-f", "-", given=json.dumps(eviction))
         assert run.exit_code() == 0, run.text()
-    results = runs.only(root)
-    faults = [" ".join(block["faults"]) for block in runs.blocks(results)]
+    results = lab_call.only(root)
+    faults = [" ".join(block["faults"]) for block in lab_call.blocks(results)]
     (killed,) = [number for number, text in enumerate(faults) if "virtual: its pod lab-virtual-" in text]
     (evicted,) = [number for number, text in enumerate(faults) if "k6: its pod" in text and "was evicted" in text]
     assert killed < evicted
@@ -85,18 +86,18 @@ def test_a_restarted_prometheus_and_an_absent_api_server_lose_no_block(tmp_path:
         kubeconfig = tmp_path / "kubeconfig"
         kubeconfig.write_text(json.dumps(admin), encoding="utf-8")
         kubeconfig.chmod(0o600)
-        with Running(tmp_path, *runs.measure(TINY, root, blocks=2), env={"KUBECONFIG": str(kubeconfig)}) as run:
+        with runs.Running(tmp_path, *runs.measure(TINY, root, blocks=2), env={"KUBECONFIG": str(kubeconfig)}) as run:
             run.until(measuring(1))
             proxy.cut()
             time.sleep(10)
             proxy.restore()
             run.until(measuring(2))
-            before = runs.blocks(runs.only(root))
+            before = lab_call.blocks(lab_call.only(root))
             prometheus = ("-l", "app.kubernetes.io/name=prometheus")
             lab.run("kubectl", "-n", "monitoring", "delete", "pod", *prometheus, "--wait=false")
             assert run.exit_code() == 0, run.text()
-    results = runs.only(root)
-    blocks = runs.blocks(results)
+    results = lab_call.only(root)
+    blocks = lab_call.blocks(results)
     assert blocks[: len(before)] == before
     document = runs.verdict(results)
     assert (document["valid"], document["n"]) == (True, 2)
@@ -123,7 +124,7 @@ def test_an_image_that_is_not_there_ends_the_run(tmp_path: Path) -> None:
     try:
         lab.until("the kubelet cannot pull", refused)
         before = refused()
-        with Running(tmp_path, *runs.measure(TINY, tmp_path / "results")) as run:
+        with runs.Running(tmp_path, *runs.measure(TINY, tmp_path / "results")) as run:
             lab.until("the same for vtlab's fresh pods", lambda: refused() - before or run.process.poll() is not None)
             known = time.monotonic()
             assert run.exit_code() == 3, run.text()
@@ -145,25 +146,25 @@ def test_a_variant_killed_for_lack_of_memory_makes_the_run_invalid(tmp_path: Pat
         done = runs.vtlab(*runs.measure(path, tmp_path / "results", max_rejected=2))
         assert done.returncode == 4, done.stdout + done.stderr
         assert "OOMKilled" in done.stdout + done.stderr
-        results = runs.only(tmp_path / "results")
+        results = lab_call.only(tmp_path / "results")
         assert runs.verdict(results)["valid"] is False
         assert "OOMKilled" in runs.faults(results)
     finally:
         lab.rollback()
 
 
-def test_the_jobs_of_an_ended_vtlab_are_removed_and_resume_goes_on(tmp_path: Path) -> None:
+def test_the_jobs_of_an_ended_vtlab_are_removed_and_resume_finishes_the_run(tmp_path: Path) -> None:
     """A killed vtlab leaves a Job that the next one removes, an interrupted one deletes its Job itself, and `vtlab
     resume` measures on fresh pods."""
     root = tmp_path / "results"
-    with Running(tmp_path, *runs.measure(TINY, root)) as run:
+    with runs.Running(tmp_path, *runs.measure(TINY, root)) as run:
         run.until("block 1 of 1: warm-up")
         running_pod(K6)
         run.process.kill()
         run.process.wait(60)
     left = set(runs.left_by_vtlab())
-    assert any(name.startswith("job") for name in left), "nobody was there to delete it"
-    with Running(tmp_path, "resume", runs.only(root)) as run:
+    assert any(name.startswith("job") for name in left), "a killed vtlab cannot delete its Job"
+    with runs.Running(tmp_path, "resume", lab_call.only(root)) as run:
         run.until(measuring(1))
         assert left.isdisjoint(runs.left_by_vtlab())
         running_pod(K6)
@@ -171,9 +172,11 @@ def test_the_jobs_of_an_ended_vtlab_are_removed_and_resume_goes_on(tmp_path: Pat
         assert "vtlab resume" in run.text()
     lab.until("no Job of vtlab's", lambda: not runs.left_by_vtlab(), within=300)
     loaded = {pod["metadata"]["uid"] for pod in lab.get("pods", "-l", VARIANTS)["items"]}
-    done = runs.vtlab("resume", runs.only(root))
+    done = runs.vtlab("resume", lab_call.only(root))
     assert done.returncode == 0, done.stdout + done.stderr
-    assert runs.verdict(runs.only(root))["n"] == 1
-    measured = {instance["identity"] for block in runs.blocks(runs.only(root)) for instance in block["instances"]}
+    assert runs.verdict(lab_call.only(root))["n"] == 1
+    measured = {
+        instance["identity"] for block in lab_call.blocks(lab_call.only(root)) for instance in block["instances"]
+    }
     assert measured
     assert loaded.isdisjoint(measured), "fresh pods, not those loaded before"

@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from e2e.on_cluster import dashboards, lab, runs
+from tests.support import lab_call
 from vtlab.catalogue.dashboards import substitute
 from vtlab.targets.kubernetes.cluster import RIGHTS
 
@@ -29,7 +30,7 @@ class Clock:
 
 @pytest.fixture(scope="module")
 def limited(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The environment of somebody who has no rights but what is bound to the service account `runner`."""
+    """The environment of a user who has no rights but what is bound to the service account `runner`."""
     lab.kubectl("create", "serviceaccount", "runner")
     kubeconfig = tmp_path_factory.mktemp("rights") / "kubeconfig"
     admin: Any = json.loads(lab.run("kubectl", "config", "view", "--raw", "--minify", "--flatten", "-o", "json"))
@@ -148,7 +149,7 @@ def evaluated(groups: list[dict[str, Any]]) -> set[str]:
     return {group["name"] for group in groups if all(rule["health"] != "unknown" for rule in group["rules"])}
 
 
-#: What somebody chooses at the top of a dashboard.
+#: What a user chooses at the top of a dashboard.
 CHOSEN: substitute.Values = {
     "namespace": lab.NAMESPACE,
     "experiment": "blocking",
@@ -191,7 +192,9 @@ def test_every_query_of_a_dashboard_has_data_of_the_block_by_hand(name: str, blo
     variants: dict[str, set[str]] = {}
     for query in substitute.expanded(dashboards.read(name), CHOSEN, end - begin):
         results = lab.query_range(query.promql, end if query.instant else begin, end, step=1)
-        series = [each["metric"] for each in results if any(math.isfinite(float(value)) for _, value in each["values"])]
+        series = [
+            entry["metric"] for entry in results if any(math.isfinite(float(value)) for _, value in entry["values"])
+        ]
         if not series:
             empty.add((query.panel, query.ref))
         if query.ref != dashboards.BANDS:
@@ -266,14 +269,14 @@ def test_vtlab_measures_with_the_rights_of_the_charts_roles(limited: dict[str, s
     begun, begun_at = time.monotonic(), time.time()
     done = runs.vtlab(*runs.measure(short, root), env=limited)
     assert done.returncode == 0, done.stdout + done.stderr
-    results = runs.only(root)
+    results = lab_call.only(root)
     document = runs.verdict(results)
     assert (document["valid"], document["n"]) == (True, 1)
     assert runs.bottlenecks(document) == {"platform": "tomcat-threads", "virtual": "load"}
     assert document["environment"]["target"] == "kubernetes"
     instances = document["environment"]["instances"]
     assert {name: instance["cpu_limit"] for name, instance in instances.items()} == dict.fromkeys(VARIANTS, 1)
-    blocks = runs.blocks(results)
+    blocks = lab_call.blocks(results)
     identities = {instance["identity"] for block in blocks for instance in block["instances"]}
     assert len(identities - before) == 2 * len(blocks), "fresh pods in every block"
     assert (results / "report.html").is_file()
@@ -371,7 +374,7 @@ def test_publication_002_comes_out_and_is_explained(tmp_path: Path) -> None:
     begun = time.monotonic()
     done = runs.vtlab(*runs.measure(short, tmp_path / "results"))
     assert done.returncode == 0, done.stdout + done.stderr
-    document = runs.verdict(runs.only(tmp_path / "results"))
+    document = runs.verdict(lab_call.only(tmp_path / "results"))
     assert document["comparisons"][0]["ratio"] < 1
     assert runs.bottlenecks(document) == {"platform-jdk21": "db-pool", "virtual-jdk21": "carriers"}
     assert all(instance["java"].startswith("21.") for instance in document["environment"]["instances"].values())

@@ -8,8 +8,8 @@ vtlab knows these names. */}}
 {{- fail "database.url is set: set database.existingSecret, too, a Secret with the key `password`" }}
 {{- end }}
 {{- /* In the clear, as vtlab's on one machine: encrypting would be part of what is measured. */}}
-{{- $own := printf "jdbc:mysql://%s:3306/%s?sslMode=DISABLED" (include "lab.name" (list $ "database")) .name }}
-{{- $_ := set $given "SPRING_DATASOURCE_URL" (.url | default $own) }}
+{{- $bundled := printf "jdbc:mysql://%s:3306/%s?sslMode=DISABLED" (include "lab.name" (list $ "database")) .name }}
+{{- $_ := set $given "SPRING_DATASOURCE_URL" (.url | default $bundled) }}
 {{- $_ := set $given "SPRING_DATASOURCE_USERNAME" .username }}
 {{- $secret := dict "name" (include "lab.databaseSecret" $) "key" "password" }}
 {{- $_ := set $given "SPRING_DATASOURCE_PASSWORD" (dict "secretKeyRef" $secret) }}
@@ -17,8 +17,8 @@ vtlab knows these names. */}}
 {{- end }}
 {{- with .Values.downstream }}
 {{- if .enabled }}
-{{- $own := printf "http://%s:8080" (include "lab.name" (list $ "downstream")) }}
-{{- $_ := set $given "LAB_DOWNSTREAM_URL" (.url | default $own) }}
+{{- $bundled := printf "http://%s:8080" (include "lab.name" (list $ "downstream")) }}
+{{- $_ := set $given "LAB_DOWNSTREAM_URL" (.url | default $bundled) }}
 {{- end }}
 {{- end }}
 {{- toJson $given }}

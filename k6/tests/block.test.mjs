@@ -51,7 +51,7 @@ test('a closed block: counts, percentiles, tags and the document on stdout', asy
   }
 
   function percentilesAreTheServers({ variant, start, end, latency }, server) {
-    const own = server.endedIn(start, end).map(({ arrived, ended }) => (ended - arrived) / 1000);
+    const responses = server.endedIn(start, end).map(({ arrived, ended }) => (ended - arrived) / 1000);
     // A busy machine delays what the client sees, most in the tail; it never shortens it.
     for (const [key, p, slack] of [
       ['p50', 0.5, 0.15],
@@ -63,7 +63,7 @@ test('a closed block: counts, percentiles, tags and the document on stdout', asy
         assert.equal(latency.p99, null);
         continue;
       }
-      const least = percentile(own, p);
+      const least = percentile(responses, p);
       assert.ok(latency[key] > 0.98 * least, `${variant} ${key}: ${latency[key]}, the server's ${least}`);
       assert.ok(latency[key] < (1 + slack) * least, `${variant} ${key}: ${latency[key]}, the server's ${least}`);
     }
@@ -149,7 +149,7 @@ test('a closed block: counts, percentiles, tags and the document on stdout', asy
         return point.data.value;
       };
       assert.equal(value('trial_window_start'), record.start, String(i));
-      // A single user's window ends with its last answer, which nobody knows before.
+      // A single user's window ends with its last answer, whose time is not known before.
       if (record.phase !== 'single') assert.equal(value('trial_window_end'), record.end);
       assert.equal(value('trial_users'), record.users);
       assert.equal(value('trial_think_time'), 0);
@@ -164,14 +164,14 @@ test('a closed block: counts, percentiles, tags and the document on stdout', asy
       );
     }
     for (const { position, latency } of document.trials) {
-      const own = points
+      const responses = points
         .filter(({ metric, data }) => metric === 'trial_latency' && data.tags.trial === String(position))
         .filter(({ data }) => data.tags.phase === 'measure')
         .map(({ data }) => data.value / 1000);
-      assert.equal(own.length, latency.count);
+      assert.equal(responses.length, latency.count);
       for (const [key, p] of Object.entries({ p50: 0.5, p95: 0.95, p99: 0.99 })) {
         if (latency[key] === null) continue;
-        assert.ok(Math.abs(latency[key] - percentile(own, p)) < 2e-6, key);
+        assert.ok(Math.abs(latency[key] - percentile(responses, p)) < 2e-6, key);
       }
     }
   });
@@ -186,8 +186,8 @@ test('a trial that leaves a backlog changes nothing in the next', async () => {
       for (const record of result.document.trials) {
         littlesLaw(record, 0);
         // A late timer makes the server slower, and both see it.
-        const own = result.servers[record.variant].endedIn(record.start, record.end);
-        const mean = sum(own, ({ arrived, ended }) => (ended - arrived) / 1000) / own.length;
+        const responses = result.servers[record.variant].endedIn(record.start, record.end);
+        const mean = sum(responses, ({ arrived, ended }) => (ended - arrived) / 1000) / responses.length;
         near(record.latency.mean, mean, 0.02, 'the server’s own response time');
         assert.ok(record.latency.mean > 0.98 * 1.25, `by the laws 1.25 s: ${record.latency.mean}`);
       }
@@ -245,9 +245,9 @@ test('latency holds the time to connect, once', async () => {
     (result) => {
       sound(result);
       const [trial] = result.document.trials;
-      const own = result.servers.connecting.endedIn(trial.start, trial.end);
+      const answers = result.servers.connecting.endedIn(trial.start, trial.end);
       const server = percentile(
-        own.map(({ arrived, ended }) => (ended - arrived) / 1000),
+        answers.map(({ arrived, ended }) => (ended - arrived) / 1000),
         0.5,
       );
       assert.ok(trial.latency.p50 > 0.29, `p50 ${trial.latency.p50}`);

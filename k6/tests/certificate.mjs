@@ -6,10 +6,10 @@ export function certificate() {
   const ecdsaWithSha256 = der(0x30, Buffer.from('06082a8648ce3d040302', 'hex'));
   const times = ['200101000000Z', '491231235959Z'].map((time) => der(0x17, Buffer.from(time)));
   const serial = der(0x02, Buffer.from([1]));
-  const nobody = der(0x30);
+  const emptyName = der(0x30);
   const body = der(
     0x30,
-    ...[serial, ecdsaWithSha256, nobody, der(0x30, ...times), nobody],
+    ...[serial, ecdsaWithSha256, emptyName, der(0x30, ...times), emptyName],
     publicKey.export({ type: 'spki', format: 'der' }),
   );
   const signature = der(0x03, Buffer.from([0]), sign('sha256', body, privateKey));

@@ -1,4 +1,4 @@
-// What must hold of every block, whatever it measured, and the one way to measure again where the machine stalled.
+// What must hold of every block of every workload, and the one way to measure again where the machine stalled.
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 
@@ -17,13 +17,13 @@ export function sound(result, servers = result.servers) {
   assert.equal(document.version, 1);
   assert.equal(document.agreed, true, 'users disagreed');
   for (const [variant, server] of Object.entries(servers)) {
-    const own = records.filter((record) => record.variant === variant);
+    const ofVariant = records.filter((record) => record.variant === variant);
     assert.equal(
-      sum(own, (record) => record.started),
+      sum(ofVariant, (record) => record.started),
       server.log.length,
       `${variant}: started, and seen by the server`,
     );
-    for (const record of own) {
+    for (const record of ofVariant) {
       const seen = server.log.filter(({ arrived }) => arrived >= record.begin && arrived < record.drained + 100);
       assert.equal(record.started, record.completed);
       assert.equal(record.completed, seen.length, `${variant} ${record.phase} ${record.position}`);

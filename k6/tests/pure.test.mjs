@@ -75,7 +75,7 @@ test('many users get longer to wake', () => {
   assert.deepEqual([10, 100, 101, 500, 501, 1000, 2000].map(grid), [250, 250, 500, 500, 1000, 1000, 2000]);
 });
 
-test('a variant may have a window of its own, which MEASURE replaces, too', () => {
+test('a variant may have its own window, which MEASURE replaces, too', () => {
   const change = { windows: { measure: 5000, measure_by_variant: { virtual: 20_000 } } };
   const lengths = (env) =>
     plan(input(change, { ORDER: 'platform,virtual', WARMUP_CYCLES: '0', ...env })).phases.map(
@@ -139,7 +139,7 @@ test('a round that rounds to nothing still lets users begin', () => {
   assert.deepEqual([platform.rampUp, platform.start], [5, 6]);
 });
 
-test('a trial in a call of its own is paced and numbered as in its block, and may give up what is unanswered', () => {
+test('a trial in a separate call is paced and numbered as in its block, and may give up what is unanswered', () => {
   const load = { model: 'closed', users: 10, round: { platform: 2000 } };
   const phases = (env, windows) => plan(input({ load, windows }, { WARMUP_CYCLES: '1', SINGLE: '2s', ...env })).phases;
   const [alone] = phases({ ORDER: 'virtual', POSITION: '2' }).slice(-1);

@@ -36,8 +36,8 @@ export async function stub(behave, connecting) {
     inFlightAt: (time) => log.filter((entry) => entry.arrived < time && entry.ended > time).length,
     /** Milliseconds of the longest answer to what arrived then, with its connection. */
     longest: (from, to) => {
-      const own = log.filter(({ arrived }) => arrived >= from && arrived <= to);
-      return (connecting ?? 0) + Math.max(0, ...own.map(({ arrived, ended }) => ended - arrived));
+      const answers = log.filter(({ arrived }) => arrived >= from && arrived <= to);
+      return (connecting ?? 0) + Math.max(0, ...answers.map(({ arrived, ended }) => ended - arrived));
     },
     endedIn: (start, end) => log.filter((entry) => entry.ended >= start && entry.ended < end),
     close: () => {

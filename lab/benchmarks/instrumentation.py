@@ -64,10 +64,10 @@ def block(number: int, folder: Path, ledger: Ledger) -> dict[str, list[float]]:
     small = experiment.load(str(Path(__file__).with_suffix(".json")), session.EXPERIMENTS)
     running: dict[str, VariantProcess] = {}
     for name, settings in SETTINGS.items():
-        one = small.model_copy(update={"variants": ["platform"], "settings": settings})
+        platform_only = small.model_copy(update={"variants": ["platform"], "settings": settings})
         launch = Launch(
             sample.service(session.REPOSITORY),
-            one,
+            platform_only,
             {"platform": tools.find_java()},
             ledger,
             folder,
@@ -85,7 +85,7 @@ def block(number: int, folder: Path, ledger: Ledger) -> dict[str, list[float]]:
         call = k6.Call(
             script=session.REPOSITORY / "k6" / "block.ts",
             experiment=planned,
-            targets={name: each.url for name, each in running.items()},
+            targets={name: variant.url for name, variant in running.items()},
             order=order,
             warmup_cycles=cycles,
             single=None,
@@ -102,10 +102,10 @@ def block(number: int, folder: Path, ledger: Ledger) -> dict[str, list[float]]:
                 time.sleep(0.1)
         if generator.returncode() not in k6.DONE:
             raise SystemExit(f"block {number}: k6 ended with {generator.exit_description()}: {generator.last_lines()}")
-        found = k6.read_document(call.document, generator.last_lines())
-        if not found.agreed:
+        document = k6.read_document(call.document, generator.last_lines())
+        if not document.agreed:
             raise SystemExit(f"block {number}: the load generator stalled: its users disagreed about a phase's begin")
-        return found, sampler
+        return document, sampler
 
     cycles: list[Trial] = []
     more = small.windows.warmup_cycles
@@ -115,10 +115,10 @@ def block(number: int, folder: Path, ledger: Ledger) -> dict[str, list[float]]:
         cycles += load([], more)[0].warmup
         more = 1
     document, sampler = load(plan.order([ON, OFF], seed=1, block=number), 0)
-    for each in running.values():
-        each.process.stop(3)
-        if each.cgroup:
-            each.cgroup.remove()
+    for variant in running.values():
+        variant.process.stop(3)
+        if variant.cgroup:
+            variant.cgroup.remove()
     rates: dict[str, list[float]] = {ON: [], OFF: []}
     for trial in document.trials:
         if any(trial.failed.values()) or trial.started != trial.completed:
@@ -144,15 +144,15 @@ def main() -> None:
     """Measures, and prints every block and the interval."""
     blocks = int(sys.argv[1]) if len(sys.argv) > 1 else plan.FULL_RUN
     logs = []
-    with tempfile.TemporaryDirectory() as place, Ledger(Path(place)) as ledger:
+    with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder)) as ledger:
         for number in range(1, blocks + 1):
-            rates = block(number, Path(place), ledger)
+            rates = block(number, Path(folder), ledger)
             logs.append(float(statistics.log_ratio(np.array(rates[ON]), np.array(rates[OFF]))))
-            shown = ", ".join(f"{name} {np.mean(each):,.0f}/s" for name, each in rates.items())
+            shown = ", ".join(f"{name} {np.mean(throughputs):,.0f}/s" for name, throughputs in rates.items())
             print(f"block {number}: {shown}, ratio {np.exp(logs[-1]):.3f}", flush=True)
-    found = statistics.estimate(logs)
-    width = "no interval" if found.low is None else f"95 % interval {found.low:.3f} to {found.high:.3f}"
-    print(f"metrics on / off: {found.ratio:.3f}, {width}, n = {found.n}")
+    estimate = statistics.estimate(logs)
+    width = "no interval" if estimate.low is None else f"95 % interval {estimate.low:.3f} to {estimate.high:.3f}"
+    print(f"metrics on / off: {estimate.ratio:.3f}, {width}, n = {estimate.n}")
     print(", ".join(f"{key} {value}" for key, value in machine.describe().items()))
 
 

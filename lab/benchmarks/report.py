@@ -25,9 +25,9 @@ VTLAB = Path(sys.executable).parent / "vtlab"
 def main() -> int:
     """Measures, and prints."""
     blocks = int(sys.argv[1]) if len(sys.argv) > 1 else 100
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as temporary:
         run = builders.run(blocks=blocks)
-        folder = results.create(Path(place) / "run", run.manifest)
+        folder = results.create(Path(temporary) / "run", run.manifest)
         for block in run.blocks:
             results.append_block(folder, block)
             results.append_series(folder, block, run.series[block.block, block.attempt])

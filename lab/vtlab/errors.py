@@ -47,5 +47,5 @@ class Interrupted(LabError):
 class BlockFault(Exception):
     """Something broke in the middle of a block, which therefore does not count and is measured again.
 
-    Not a LabError: the command goes on with the next attempt.
+    Not a LabError: the command continues with the next attempt.
     """

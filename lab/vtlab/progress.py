@@ -16,7 +16,7 @@ class Progress:
     """Progress over all blocks of a call. Use as a context manager."""
 
     def __init__(self, console: Console, seconds: Sequence[float | None]) -> None:
-        """``seconds``: the estimated length of every block still to come, in order; None where nobody knows."""
+        """``seconds``: the estimated length of every block still to come, in order; None where it is unknown."""
         self._console = console
         self._left = list(seconds)
         self._began = time.monotonic()
@@ -42,7 +42,7 @@ class Progress:
         self._console.print(f"{now}  {text}", highlight=False, markup=False, soft_wrap=True)
 
     def step(self, text: str) -> None:
-        """What runs now: the status line on a terminal, a line of its own elsewhere."""
+        """What runs now: the status line on a terminal, a separate line elsewhere."""
         if self._status:
             self._status.update(text + self._end())
         else:

@@ -1,4 +1,4 @@
-"""The results directory, written so that whatever happens next loses no finished block.
+"""The results directory, written so that no crash, signal or full disk loses a finished block.
 
     manifest.json    once, before the first block
     trials.jsonl     a line per block attempt
@@ -43,10 +43,10 @@ def create(folder: Path, manifest: Manifest) -> Path:
     BadInput when one is there already, PrerequisiteMissing when it cannot be written.
     """
     if (folder / MANIFEST).exists():
-        raise BadInput(f"{folder} holds a run already", f"go on with it (vtlab resume {folder}) or wait a second")
+        raise BadInput(f"{folder} holds a run already", f"resume it (vtlab resume {folder}) or wait a second")
     with _storing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    # Before the manifest, which makes it a run: whatever stops this, a run has all three.
+    # The manifest comes last and makes the folder a run: so a run has both files, even when this is interrupted.
     write_experiment(folder, manifest.experiment)
     write_atomic(folder / MANIFEST, manifest.model_dump_json(indent=2) + "\n")
     return folder

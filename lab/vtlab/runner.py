@@ -1,4 +1,4 @@
-"""Measures the blocks of a run on a target and keeps every one of them, whatever happens next."""
+"""Measures the blocks of a run on a target and keeps every finished block."""
 
 from __future__ import annotations
 

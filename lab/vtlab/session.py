@@ -1,8 +1,9 @@
-"""One call of vtlab: plans its runs, measures them one after another, reports. Also how it goes on after a stop."""
+"""One call of vtlab: plans its runs, measures them one after another, reports. Also resumes them after a stop."""
 
 from __future__ import annotations
 
 import os
+import secrets
 import shlex
 import subprocess
 import sys
@@ -37,6 +38,8 @@ from vtlab.targets.local.target import KEPT, local_target
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 EXPERIMENTS = REPOSITORY / "k6" / "experiments"
+#: A seed is a whole number from 0 to below this.
+SEEDS = 2**31
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ def create_runs(planned: Sequence[plan.PlannedRun], options: Options, label: str
     publications = publication.load()
     facts_of_runs = [_facts_in(cluster, run.experiment) if cluster else _facts(run.experiment) for run in planned]
     now = datetime.now(UTC)
-    seed = options.seed if options.seed is not None else int(now.strftime("%Y%m%d"))
+    seed = options.seed if options.seed is not None else secrets.randbelow(SEEDS)
     folder = options.root / f"{now:%Y%m%dT%H%M%SZ}-{label}"
     for run, facts in zip(planned, facts_of_runs, strict=True):
         run_folder = folder if len(planned) == 1 else folder / run.name
@@ -148,7 +151,7 @@ def root_of(folder: Path) -> Path:
 
 
 def measure_and_report(folder: Path, root: Path, console: Console) -> list[Analysis]:
-    """Measures whatever the runs in ``folder`` lack, then writes the reports. Keeps every finished block.
+    """Measures what the runs in ``folder`` lack, then writes the reports. Keeps every finished block.
 
     AssertionFailed when a verdict is not what the call that began the runs demanded.
     """
@@ -178,7 +181,7 @@ def measure_and_report(folder: Path, root: Path, console: Console) -> list[Analy
         message = f"{error.message}; every finished block is kept in {folder}"
         raise Interrupted(message, f"vtlab resume {folder}") from None
     except LabError as error:
-        error.fix = f"{error.fix}; then go on with: vtlab resume {folder}" if error.fix else f"vtlab resume {folder}"
+        error.fix = f"{error.fix}; then resume with: vtlab resume {folder}" if error.fix else f"vtlab resume {folder}"
         raise
     analyses = report(folder, console)
     if invalid:
@@ -243,7 +246,7 @@ def serve(folder: Path, port: int, console: Console) -> None:
         raise BadInput(
             f"{folder} holds no data of a Prometheus", "name the results directory of a run with --prometheus-port"
         )
-    # Of a run that goes on the data have a server already, and two would break them; so would two of these.
+    # While the run is measured its data have a server already. Two servers would break the data.
     processes.refuse_if_busy(root_of(folder))
     with processes.open_exclusive_ledger(kept) as ledger:
         server = PrometheusServer(
@@ -266,7 +269,7 @@ def _refuse_migrated(run: Run, folder: Path) -> None:
 
 
 def _refuse_other_parts(run: Run) -> None:
-    """BadInput when a run would go on with another JDK, k6, Prometheus, app or chart than it began with."""
+    """BadInput when a run would resume with another JDK, k6, Prometheus, app or chart than it began with."""
     manifest = run.manifest
     if manifest.target == "kubernetes":
         now = _facts_in(ReleaseRef.from_manifest(manifest.cluster), run.experiment).versions

@@ -53,7 +53,7 @@ def test_busy_loops_get_a_tenth_of_a_cpu_and_are_throttled() -> None:
             assert group.oom_kills() == 0
         finally:
             group.remove()
-    assert not any(Path(place).exists() for place in group.entry()["directories"].values())
+    assert not any(Path(directory).exists() for directory in group.entry()["directories"].values())
 
 
 @needs_root
@@ -65,9 +65,9 @@ def test_a_process_beyond_its_memory_is_killed_and_counted() -> None:
         assert done.returncode == -9
         assert group.oom_kills() == 1
         child = subprocess.Popen([*group.prefix, "/bin/sleep", "600"])
-        joined = [Path(place) / "cgroup.procs" for place in group.entry()["directories"].values()]
+        joined = [Path(directory) / "cgroup.procs" for directory in group.entry()["directories"].values()]
         until(lambda: all(str(child.pid) in text(procs).split() for procs in joined))
     finally:
         group.remove()
     assert child.wait(60) == -9, "what still runs in a removed group is ended"
-    assert not any(Path(place).exists() for place in group.entry()["directories"].values())
+    assert not any(Path(directory).exists() for directory in group.entry()["directories"].values())

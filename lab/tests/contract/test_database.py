@@ -102,8 +102,8 @@ class TestOneThatVtlabStarts:
             assert (tmp_path / "database").stat().st_mode & 0o777 == 0o700
             assert len(access.password) >= 24
             secret = access.password.encode()
-            for place in (Path(f"/proc/{pid}/cmdline"), Path(f"/proc/{pid}/environ")):
-                assert secret not in place.read_bytes()
+            for file in (Path(f"/proc/{pid}/cmdline"), Path(f"/proc/{pid}/environ")):
+                assert secret not in file.read_bytes()
             files = [path for path in tmp_path.rglob("*") if path.is_file()]
             assert tmp_path / "logs" / "database.log" in files
             assert ledger.path in files

@@ -98,13 +98,13 @@ def test_the_orphans_of_a_killed_vtlab_are_ended(tmp_path: Path) -> None:
         for entry in map(json.loads, ledger.read_text().splitlines()[:-1])
         if "cgroup" in entry
     ]
-    assert all(Path(place).exists() for group in groups for place in group.values())
+    assert all(Path(directory).exists() for group in groups for directory in group.values())
 
     assert processes.end_orphans(tmp_path) == [f"sleeper (pid {child})", f"other (pid {other})"]
     assert Identity.of(child) is None
     assert Identity.of(other) is None
     assert not ledger.exists()
-    assert not any(Path(place).exists() for group in groups for place in group.values())
+    assert not any(Path(directory).exists() for group in groups for directory in group.values())
     assert processes.end_orphans(tmp_path) == []
 
 

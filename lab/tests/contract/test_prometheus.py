@@ -108,9 +108,9 @@ def now() -> int:
 def test_what_a_run_has_kept_is_served_until_ctrl_c(tmp_path: Path, exposition: str) -> None:
     """vtlab prometheus serves what a run kept until Ctrl-C, and refuses a run that measures and a taken port."""
     run = tmp_path / "results" / "run"
-    with Ledger(tmp_path / "results") as own:
+    with Ledger(tmp_path / "results") as ledger:
         server = PrometheusServer(
-            tools.find_prometheus(session.REPOSITORY), run / "prometheus", own, tmp_path / "prometheus.log"
+            tools.find_prometheus(session.REPOSITORY), run / "prometheus", ledger, tmp_path / "prometheus.log"
         )
         server.scrape({"platform": exposition}, METRICS)
         with Prometheus(server.url) as client:
@@ -153,22 +153,22 @@ def test_values_of_exactly_the_window(tmp_path: Path, ledger: Ledger, exposition
         last = client.measured("platform", newest, client.now())
         assert last is not None
         end = round(last) + 100
-        found = client.window("platform", start, end)
+        figures = client.window("platform", start, end)
 
-        assert set(found) == set(WINDOW_METRICS)
-        assert found["cpu_cores"] == exactly(0.5)
-        assert found["cpu_limit"] == 1.5
-        assert found["throttled_periods"] == exactly(0.25)
-        assert found["server_throughput"] == exactly(10), "without the actuator's own requests"
-        assert found["service_time"] == exactly(0.2)
-        assert found["in_flight"] == 7
+        assert set(figures) == set(WINDOW_METRICS)
+        assert figures["cpu_cores"] == exactly(0.5)
+        assert figures["cpu_limit"] == 1.5
+        assert figures["throttled_periods"] == exactly(0.25)
+        assert figures["server_throughput"] == exactly(10), "without the actuator's own requests"
+        assert figures["service_time"] == exactly(0.2)
+        assert figures["in_flight"] == 7
         assert client.in_flight("platform", 0, before) == 4, "at the last scrape before it"
         assert client.in_flight("platform", before, end) == 7
         scraped = client.measured("platform", "timestamp(up{$server}) * 1000", before)
         assert scraped is not None
         assert client.in_flight("platform", round(scraped) - 1, before) == 4
         assert client.in_flight("platform", round(scraped), before) is None, "no scrape in between"
-        assert found["carriers"] is None, "nobody exposes it"
+        assert figures["carriers"] is None, "no target exposes it"
         assert set(client.window("platform", end, end).values()) == {None}
         assert (
             client.evaluate(metrics.metric("in_flight", "chart", server='variant="platform"'), begin - 60_000) is None
@@ -208,7 +208,7 @@ def during_a_scrape(client: Prometheus) -> int:
         # Prometheus rounds a scrape's time by some milliseconds.
         time.sleep(0.1)
         began = now()
-        # And the scrape goes on for longer than its time may be wrong.
+        # And the scrape takes longer than its time may be wrong.
         time.sleep(0.1)
         Exposition.in_flight = 7
         Exposition.free.set()

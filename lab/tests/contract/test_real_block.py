@@ -1,4 +1,4 @@
-"""One block of the sample application in 10 s windows: whatever reads it has it whole."""
+"""One block of the sample application in 10 s windows: every reader gets all of it."""
 
 from __future__ import annotations
 

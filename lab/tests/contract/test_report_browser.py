@@ -23,12 +23,12 @@ LOW_CONTRAST = """() => {
     const f = c => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
     return 0.2126 * f(r) + 0.7152 * f(g) + 0.0722 * f(b); };
   const behind = e => { for (; e; e = e.parentElement) {
-    const found = rgb(getComputedStyle(e).backgroundColor); if (found[3] === 255) return found; }
+    const background = rgb(getComputedStyle(e).backgroundColor); if (background[3] === 255) return background; }
     return [255, 255, 255, 255]; };
   const low = [];
   for (const e of document.querySelectorAll('body *')) {
-    const own = [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim());
-    if (!own || !e.getClientRects().length) continue;
+    const hasText = [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim());
+    if (!hasText || !e.getClientRects().length) continue;
     const style = getComputedStyle(e), picture = e.namespaceURI.endsWith('svg');
     if (picture && e.tagName !== 'text') continue;
     const a = light(rgb(picture ? style.fill : style.color)), b = light(behind(e));

@@ -206,7 +206,7 @@ def k6_was_stopped(run: RunFolder) -> None:
     assert [document["trials"] for document in documents if document["trials"]] == [], "k6 was not left to its end"
 
 
-def test_whatever_dies_under_load_is_a_fault_with_its_name_and_the_next_block_is_whole(tmp_path: Path) -> None:
+def test_a_process_that_dies_under_load_is_a_fault_with_its_name_and_the_next_block_is_whole(tmp_path: Path) -> None:
     """A service, k6 or Prometheus that is killed under load is named, k6 is stopped, and the next block is whole."""
     # So long that the last trial has some scrapes.
     run = RunFolder(tmp_path, stub(windows={"measure": "4s"}))

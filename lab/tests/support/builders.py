@@ -87,7 +87,7 @@ class Service:
     resident: float = 310 * MIB
     #: p99 over p50 of the client's latency when nothing queues.
     tail: float = 1.05
-    #: Requests per second, where something that nobody measures caps it.
+    #: Requests per second, where something that is not measured caps it.
     most: float = math.inf
 
 
@@ -270,7 +270,7 @@ def block(
     def phase(kind: str, variant: str, position: int, window: float | None, users: int | None) -> Trial:
         nonlocal now
         jitter = math.exp(min(scatter, 0.01) * rng.gauss(0, 1) / 4)
-        found = trial(
+        built = trial(
             variant,
             position,
             exp=exp,
@@ -282,8 +282,8 @@ def block(
             factor=1.0 if kind == "single" else jitter * (factors.get(variant, 1.0) if kind == "measure" else 1.0),
             scatter=scatter * rng.gauss(0, 1) if kind == "measure" else 0.0,
         )
-        now = found.drained + 500
-        return found
+        now = built.drained + 500
+        return built
 
     warmup = [
         phase("warmup", v, len(turns) * cycle + i, load, exp.windows.warmup_users)
@@ -327,31 +327,31 @@ def _first_trial(good: Block, update: dict[str, Any]) -> Block:
 def series(of: Block, exp: Experiment, rng: random.Random) -> BlockSeries:
     """One sample per second from the block's first to its last moment, for every charted metric."""
     phases = [*of.warmup, *of.single, *of.trials]
-    found: BlockSeries = {}
+    series: BlockSeries = {}
     if not phases:
-        return found
+        return series
     begin, end = min(t.begin for t in phases), max(t.drained for t in phases)
     for variant in exp.variants:
-        own = [t for t in phases if t.variant == variant]
+        of_variant = [t for t in phases if t.variant == variant]
         samples: dict[str, list[list[float]]] = {
             name: [] for name in ("cpu_cores", "throttled_periods", "threads", "in_flight", "heap_used", "resident")
         }
         for now in range(begin, end, 1000):
-            active = next((t for t in own if t.begin <= now < t.drained), None)
+            active = next((t for t in of_variant if t.begin <= now < t.drained), None)
             grown = (now - begin) / (end - begin)
 
             def value(name: ServerFigure, idle: float, active: Trial | None = active) -> float:
-                found = active.server.get(name) if active else None
-                return round((idle if found is None else found) * rng.uniform(0.97, 1.03), 6)
+                figure = active.server.get(name) if active else None
+                return round((idle if figure is None else figure) * rng.uniform(0.97, 1.03), 6)
 
             samples["cpu_cores"].append([now, value("cpu_cores", 0.004)])
             samples["throttled_periods"].append([now, min(1.0, value("throttled_periods", 0.0))])
             samples["threads"].append([now, round(value("threads", 34.0))])
             samples["in_flight"].append([now, round(value("in_flight", 0.0))])
             samples["heap_used"].append([now, value("heap_used", 60.0 * MIB)])
-            samples["resident"].append([now, round((0.8 + 0.2 * grown) * (own[0].server["resident"] or 0.0))])
-        found[variant] = samples
-    return found
+            samples["resident"].append([now, round((0.8 + 0.2 * grown) * (of_variant[0].server["resident"] or 0.0))])
+        series[variant] = samples
+    return series
 
 
 def manifest(exp: Experiment, blocks: int = 6, **changes: Any) -> Manifest:

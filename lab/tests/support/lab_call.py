@@ -20,22 +20,24 @@ VTLAB = [sys.executable, "-m", "vtlab"]
 CHECKOUT = {"PYTHONPATH": str(Path(__file__).parents[2])}
 
 
-def vtlab(*arguments: str | Path, timeout: float = 900) -> subprocess.CompletedProcess[str]:
-    """Runs vtlab to its end."""
+def vtlab(
+    *arguments: str | Path, timeout: float = 900, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Runs vtlab to its end, with any exit code; ``env`` comes on top of this process's environment."""
     done = subprocess.run(
         [*VTLAB, *map(str, arguments)],
         capture_output=True,
         text=True,
         timeout=timeout,
         stdin=subprocess.DEVNULL,
-        env=os.environ | CHECKOUT,
+        env=os.environ | CHECKOUT | (env or {}),
     )
     assert "Traceback" not in done.stderr + done.stdout, done.stderr
     return done
 
 
 def measuring(block: int) -> str:
-    """What vtlab says when it begins to measure that block, whichever attempt it is."""
+    """What vtlab prints when it begins to measure that block, whichever attempt it is."""
     return rf"block {block} of \d+(, attempt \d+)?: measuring"
 
 
@@ -60,19 +62,19 @@ class Running:
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
-                env={**os.environ, **CHECKOUT, **(env or {})},
+                env=os.environ | CHECKOUT | (env or {}),
             )
 
     def text(self) -> str:
         return self.log.read_text(encoding="utf-8", errors="replace")
 
-    def until(self, said: str, after: int = 0) -> int:
-        """Waits until vtlab has said so (a regular expression), ``after`` so many characters; where it ends."""
-        pattern = re.compile(said)
-        self.wait_for(lambda: pattern.search(self.text(), after) is not None, f"'{said}'", self.patience)
-        found = pattern.search(self.text(), after)
-        assert found
-        return found.end()
+    def until(self, line: str, after: int = 0) -> int:
+        """Waits until the output has the regular expression ``line``, ``after`` so many characters; the match's end."""
+        pattern = re.compile(line)
+        self.wait_for(lambda: pattern.search(self.text(), after) is not None, f"'{line}'", self.patience)
+        match = pattern.search(self.text(), after)
+        assert match
+        return match.end()
 
     def wait_for(self, done: Callable[[], bool], what: str, timeout: float) -> None:
         end = time.monotonic() + timeout
@@ -84,11 +86,11 @@ class Running:
     def end(self, number: int, timeout: float = 300) -> int:
         """Sends a signal; the exit code."""
         self.process.send_signal(number)
-        return self.ended(timeout)
+        return self.exit_code(timeout)
 
-    def ended(self, timeout: float = 900) -> int:
-        """The exit code, once it has ended by itself."""
-        code = self.process.wait(timeout)
+    def exit_code(self, timeout: float | None = None) -> int:
+        """The exit code, once vtlab has ended by itself: within ``patience``, where no ``timeout`` is given."""
+        code = self.process.wait(timeout or self.patience)
         assert "Traceback" not in self.text(), self.text()
         return code
 
@@ -103,13 +105,13 @@ class Running:
 
 def started(root: Path) -> list[tuple[str, int]]:
     """(role, pid) of everything that the living ledger in ``root`` records."""
-    found = []
+    processes = []
     for ledger in (root / ".processes").glob("*.jsonl"):
         for line in ledger.read_text(encoding="utf-8").splitlines():
             entry = json.loads(line)
             if "pid" in entry and "role" in entry:
-                found.append((entry["role"], entry["pid"]))
-    return found
+                processes.append((entry["role"], entry["pid"]))
+    return processes
 
 
 def alive(pid: int) -> bool:
@@ -122,8 +124,8 @@ def alive(pid: int) -> bool:
 
 
 def leftovers(root: Path) -> list[str]:
-    """Processes whose command line or output names a place in ``root``: a run must leave none."""
-    found = []
+    """Processes whose command line or output names a path in ``root``: a run must leave none."""
+    processes = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit() and int(folder.name) != os.getpid():
             command = output = ""
@@ -133,8 +135,8 @@ def leftovers(root: Path) -> list[str]:
             with contextlib.suppress(OSError):
                 output = str((folder / "fd" / "1").readlink())
             if str(root) in command or output.startswith(str(root)):
-                found.append(f"{folder.name} {command[:120]}")
-    return found
+                processes.append(f"{folder.name} {command[:120]}")
+    return processes
 
 
 def blocks(results: Path) -> list[dict[str, Any]]:
@@ -144,5 +146,5 @@ def blocks(results: Path) -> list[dict[str, Any]]:
 
 def only(root: Path) -> Path:
     """The one results directory in ``root``."""
-    (found,) = [p for p in root.iterdir() if not p.name.startswith(".")]
-    return found
+    (results,) = [path for path in root.iterdir() if not path.name.startswith(".")]
+    return results

@@ -2,7 +2,7 @@
 
     python lab/tests/support/stalling.py COMMAND...
 
-The tests must stand that: a machine in a cloud does it, too. Whatever was stopped by somebody else stays so.
+The tests must stand that: a machine in a cloud does it, too. What another process has stopped stays stopped.
 """
 
 from __future__ import annotations

@@ -42,12 +42,12 @@ def cpu_seconds() -> float:
 def limits() -> tuple[float, int]:
     """Cores and bytes that its control group allows; -1 where there is none."""
     groups = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
-    place = {name: path for _, names, path in groups for name in names.split(",")}
-    if "cpu" in place:
-        cpu, memory = Path(f"/sys/fs/cgroup/cpu{place['cpu']}"), Path(f"/sys/fs/cgroup/memory{place['memory']}")
+    paths = {name: path for _, names, path in groups for name in names.split(",")}
+    if "cpu" in paths:
+        cpu, memory = Path(f"/sys/fs/cgroup/cpu{paths['cpu']}"), Path(f"/sys/fs/cgroup/memory{paths['memory']}")
         quota, period = ((cpu / f"cpu.cfs_{name}_us").read_text() for name in ("quota", "period"))
         return int(quota) / int(period), int((memory / "memory.limit_in_bytes").read_text())
-    group = Path(f"/sys/fs/cgroup{place['']}")
+    group = Path(f"/sys/fs/cgroup{paths['']}")
     quota, period = (group / "cpu.max").read_text().split()
     size = (group / "memory.max").read_text().strip()
     return (-1 if quota == "max" else int(quota) / int(period)), (-1 if size == "max" else int(size))

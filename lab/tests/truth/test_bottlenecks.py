@@ -170,9 +170,9 @@ def limited_by(resource: str, capacity: float, then: str | None = None) -> Judge
         assert explained.next is not None
         larger = [b for b in explained.bounds if b.bound >= explained.bottleneck.bound and b.resource != resource]
         # What is held while it waits for the bottleneck only looks busy.
-        larger = [each for each in larger if resource not in HOLDS.get(each.resource, ())]
+        larger = [bound for bound in larger if resource not in HOLDS.get(bound.resource, ())]
         assert (explained.next.resource, explained.next.bound) == (larger[0].resource, larger[0].bound)
-        planted = [each.resource for each in larger if each.resource != "cpu"]
+        planted = [bound.resource for bound in larger if bound.resource != "cpu"]
         assert then in (None, *planted[:1]), larger
 
     return judge

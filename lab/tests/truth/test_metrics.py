@@ -46,10 +46,10 @@ def test_the_expressions_agree_with_what_k6_counted(measured: Measured, variant:
 def test_the_ratio_is_that_of_the_windows(measured: Measured) -> None:
     """The ratios that the rules record are those of the trials' windows."""
     platform, virtual = (measured.trial(variant) for variant in VARIANTS)
-    at, own = round(1000 * time.time()), f'{{testid="{measured.run_id}"}}'
-    ratio = measured.client.evaluate(f"vtlab:throughput:virtual_over_platform{own}", at)
+    at, of_run = round(1000 * time.time()), f'{{testid="{measured.run_id}"}}'
+    ratio = measured.client.evaluate(f"vtlab:throughput:virtual_over_platform{of_run}", at)
     assert ratio == pytest.approx(virtual.throughput / platform.throughput, rel=0.005)
-    slower = measured.client.evaluate(f"vtlab:latency_p99:virtual_over_platform{own}", at)
+    slower = measured.client.evaluate(f"vtlab:latency_p99:virtual_over_platform{of_run}", at)
     # Of two percentiles from buckets that are 9 % wide.
     assert platform.latency.p99 is not None
     assert virtual.latency.p99 is not None
@@ -68,8 +68,8 @@ def test_dashboards_and_verdict_name_the_same_bottleneck(measured: Measured, var
     # Of the CPU a cold JVM takes less and less: the last 15 s are not the whole window. Nor are they of what is sampled
     # once a second; over the same seconds rules and vtlab are compared above.
     held = {"tomcat-threads", "connections", "load"}
-    bounds = [each for each in explained.bounds if each.resource in held]
-    assert {each.resource for each in bounds} == held - ({"tomcat-threads"} if variant == "virtual" else set())
+    bounds = [bound for bound in explained.bounds if bound.resource in held]
+    assert {bound.resource for bound in bounds} == held - ({"tomcat-threads"} if variant == "virtual" else set())
     for bound in bounds:
         recorded = measured.client.evaluate(
             f'vtlab:utilization:ratio{{variant="{variant}",resource="{bound.resource}"}}', trial.end

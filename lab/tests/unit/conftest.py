@@ -12,7 +12,7 @@ from vtlab.host import tools
 from vtlab.host.tools import Java, Tool
 from vtlab.services import sample
 
-JDK = Java(Path("/jdk/bin/java"), "25.0.1", "somebody")
+JDK = Java(Path("/jdk/bin/java"), "25.0.1", "a vendor")
 
 
 @pytest.fixture(autouse=True)

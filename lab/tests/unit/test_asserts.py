@@ -51,14 +51,14 @@ def test_an_overload_fails_an_assertion_in_words() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("througput(virtual/platform) >= 1", "no metric 'througput'"),
         ("throughput(platform/virtual) >= 1", "does not compare platform with virtual"),
         ("throughput(virtual/reactive) >= 1", "does not compare virtual with reactive"),
     ],
 )
-def test_what_no_run_could_answer_is_refused_before_measuring(text: str, said: str) -> None:
-    with pytest.raises(BadInput, match=said):
+def test_what_no_run_could_answer_is_refused_before_measuring(text: str, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
         asserts.refuse_unknown([asserts.parse(text)], [builders.experiment()])
     asserts.refuse_unknown([asserts.parse("latency_p99(virtual/platform) < 1")], [builders.experiment()])

@@ -26,9 +26,9 @@ def write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def machine(root: Path, mountinfo: str, own: str, uid: int = 0, **more: object) -> Host:
+def machine(root: Path, mountinfo: str, group: str, uid: int = 0, **more: object) -> Host:
     write(root / "proc/self/mountinfo", mountinfo)
-    write(root / "proc/77/cgroup", own)
+    write(root / "proc/77/cgroup", group)
     for line in mountinfo.splitlines():
         (root / line.split()[4].lstrip("/")).mkdir(parents=True, exist_ok=True)
     return Host(root=root, uid=uid, **more)  # type: ignore[arg-type]
@@ -117,15 +117,15 @@ class Commands:
 
     def __init__(self, code: int = 0, out: str = "", err: str = "") -> None:
         self.answer = (code, out, err)
-        self.said: list[list[str]] = []
+        self.calls: list[list[str]] = []
 
     def __call__(self, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-        self.said.append(list(command))
+        self.calls.append(list(command))
         return subprocess.CompletedProcess(list(command), *self.answer)
 
 
-def user(root: Path, commands: Commands, found: str | None = "/usr/bin/systemd-run") -> Host:
-    host = machine(root, V2, "0::/user.slice/vtlab-a.scope\n", 1000, run=commands, which=lambda name: found)
+def user(root: Path, commands: Commands, path: str | None = "/usr/bin/systemd-run") -> Host:
+    host = machine(root, V2, "0::/user.slice/vtlab-a.scope\n", 1000, run=commands, which=lambda name: path)
     write(root / "sys/fs/cgroup/cgroup.controllers", "cpu memory\n")
     return host
 
@@ -135,18 +135,18 @@ def test_without_root_systemd_sets_the_limit(tmp_path: Path) -> None:
     host = user(tmp_path, commands)
     group = Cgroup.create("a", 0.5, 805306368, host)
     limits = "-p CPUQuota=50% -p CPUQuotaPeriodSec=100ms -p MemoryMax=805306368 -p MemorySwapMax=0"
-    assert " ".join(commands.said[0]) == f"systemd-run --user --scope --quiet {limits} true", "tried before it counts"
+    assert " ".join(commands.calls[0]) == f"systemd-run --user --scope --quiet {limits} true", "tried before it counts"
     assert " ".join(group.prefix) == f"systemd-run --user --scope --quiet --unit=vtlab-a.scope {limits} --"
-    place = tmp_path / "sys/fs/cgroup/user.slice/vtlab-a.scope"
-    write(place / "cpu.stat", "usage_usec 1000000\nnr_periods 4\nnr_throttled 1\nthrottled_usec 5\n")
-    write(place / "memory.events", "oom_kill 1\n")
+    directory = tmp_path / "sys/fs/cgroup/user.slice/vtlab-a.scope"
+    write(directory / "cpu.stat", "usage_usec 1000000\nnr_periods 4\nnr_throttled 1\nthrottled_usec 5\n")
+    write(directory / "memory.events", "oom_kill 1\n")
     group.attach(77)
     assert group.cpu_stat() == CpuStat(4, 1, 5e-6, 1.0)
     assert group.oom_kills() == 1
     (tmp_path / "proc/77/cgroup").unlink()
     assert group.oom_kills() == 1, "from systemd, once the process is gone"
     Cgroup.restore(group.entry(), host).remove()
-    assert ["systemctl", "--user", "stop", "vtlab-a.scope"] in commands.said
+    assert ["systemctl", "--user", "stop", "vtlab-a.scope"] in commands.calls
 
 
 def test_doctor_tries_a_limit_before_it_calls_it_ok(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def with_trial(index: int, exp: Experiment = BLOCKING, **update: Any) -> Block:
     return good.model_copy(update={"trials": trials})
 
 
-def said(block: Block, exp: Experiment = BLOCKING) -> str:
+def reasons(block: Block, exp: Experiment = BLOCKING) -> str:
     return "; ".join(checks.reasons(block, exp))
 
 
@@ -94,7 +94,7 @@ def test_checks_of_a_trial(passing: dict[str, Any], failing: dict[str, Any], wor
     assert checks.reasons(with_trial(1, **passing), BLOCKING) == []
     bad = with_trial(1, **failing)
     for word in words:
-        assert word in said(bad)
+        assert word in reasons(bad)
     results = checks.results([builders.block(), bad], BLOCKING)
     assert not all(result.passed for result in results), "the table shows it, too"
 
@@ -103,7 +103,7 @@ def test_a_missing_key_never_passes() -> None:
     server = {k: v for k, v in builders.trial().server.items() if k not in ("in_flight_before", "cpu_cores")}
     good = builders.block()
     bad = good.model_copy(update={"trials": [t.model_copy(update={"server": server}) for t in good.trials]})
-    assert said(bad).count("no measurement") == 8
+    assert reasons(bad).count("no measurement") == 8
 
 
 def test_checks_of_a_block() -> None:
@@ -111,7 +111,7 @@ def test_checks_of_a_block() -> None:
     a, b = good.instances
 
     def bad(**update: Any) -> str:
-        return said(good.model_copy(update=update))
+        return reasons(good.model_copy(update=update))
 
     assert "users disagreed" in bad(agreed=False)
     assert "exit code 137" in bad(faults=["platform: the JVM ended with exit code 137"])
@@ -154,7 +154,7 @@ def test_scatter_around_the_level_is_no_warming_up() -> None:
 
 
 def test_cpu_that_is_not_scarce_may_wobble() -> None:
-    # 0.30 cores fall by a third, which is 10 % of the one core there is, and nobody waits for it ...
+    # 0.30 cores fall by a third, which is 10 % of the one core, and no request waits for it ...
     waiting = cycles((200, 0.30), (200, 0.20), (200, 0.20))
     assert checks.steady_state(waiting, 1.0).reached
     assert checks.steady_state(waiting, 1.0).worst == 0, "the CPU was not judged, so it is not shown as if"
@@ -187,7 +187,7 @@ def test_the_checks_of_the_warm_up() -> None:
     virtual = [t for t in good.warmup if t.variant == "virtual"]
 
     def bad(platform: list[Trial], **update: Any) -> str:
-        return said(good.model_copy(update={"warmup": platform + virtual, **update}))
+        return reasons(good.model_copy(update={"warmup": platform + virtual, **update}))
 
     assert bad(cycles((200, 0.06), (201, 0.06), (200, 0.06))) == ""
     rising = cycles((200, 0.06), (220, 0.06), (230, 0.06))
@@ -205,7 +205,7 @@ def test_the_checks_of_the_warm_up() -> None:
 def test_answers_that_fail_from_the_start_are_named_though_no_trial_ran() -> None:
     good = builders.block()
     failing = [t.model_copy(update={"ok": 0, "throughput": 0.0, "failed": {"status-400": 900}}) for t in good.warmup]
-    assert "900 status-400" in said(good.model_copy(update={"warmup": failing, "trials": []}))
+    assert "900 status-400" in reasons(good.model_copy(update={"warmup": failing, "trials": []}))
 
 
 # Open load
@@ -228,27 +228,27 @@ def test_dropped_arrivals_with_a_healthy_generator_are_a_finding() -> None:
 def test_dropped_arrivals_with_a_saturated_generator_reject() -> None:
     block = overload(machine={"idle_cores": 0.01})
     assert not checks.overloaded(block.trials[1], OPEN)
-    assert "load generator was saturated" in said(block, OPEN)
+    assert "load generator was saturated" in reasons(block, OPEN)
     assert not checks.overloaded(overload(machine={"idle_cores": None, "generator_throttled": None}).trials[1], OPEN)
 
 
 def test_overload_excuses_timeouts_only() -> None:
-    assert "99.2" in said(overload(failed={"status-503": 30}), OPEN)
-    assert "30 timeout" in said(overload(dropped=0), OPEN)
-    assert "lower the rate" in said(overload(dropped=0), OPEN)
+    assert "99.2" in reasons(overload(failed={"status-503": 30}), OPEN)
+    assert "30 timeout" in reasons(overload(dropped=0), OPEN)
+    assert "lower the rate" in reasons(overload(dropped=0), OPEN)
     assert not checks.overloaded(with_trial(1, dropped=500).trials[1], BLOCKING), "closed load drops nothing"
 
 
 def test_a_late_generator_spoils_open_load() -> None:
     # 1 % of the window of 30 s
     assert checks.reasons(with_trial(1, OPEN, late_max=0.3), OPEN) == []
-    assert "stalled for 0.4 s, at most 0.3 s allowed" in said(with_trial(1, OPEN, late_max=0.4), OPEN)
+    assert "stalled for 0.4 s, at most 0.3 s allowed" in reasons(with_trial(1, OPEN, late_max=0.4), OPEN)
     assert not any(r.name == "generator on time" for r in checks.results([builders.block()], BLOCKING))
 
 
 def test_a_p99_needs_a_thousand_answers() -> None:
     short = with_trial(1, OPEN, ok=800, latency=builders.latency(800, 1.0))
-    assert "800 OK answers are too few for a p99, 1,000 needed" in said(short, OPEN)
+    assert "800 OK answers are too few for a p99, 1,000 needed" in reasons(short, OPEN)
 
 
 def test_the_results_name_limit_worst_and_place() -> None:

@@ -44,7 +44,7 @@ JAVA = """
  * Starts with {@code x},
  * and ends. More.
  *
- * @author nobody
+ * @author unknown
  */
 @Tag("context")
 @SpringBootTest

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -9,18 +10,23 @@ import pytest
 from tests.support import golden_files
 from tests.support.cli_call import call
 from tests.support.lab_call import TINY
-from vtlab import cli
+from vtlab import __main__, cli
 from vtlab.errors import Interrupted
 
 pytestmark = pytest.mark.usefixtures("invented_tools")
 
-COMMANDS = ("run", "aa", "reproduce", "resume", "report", "prometheus", "list", "doctor", "jmh")
+COMMANDS = ("run", "aa", "reproduce", "resume", "report", "prometheus", "list", "doctor", "jmh", "simulate")
 
 
 def test_the_help_of_every_command() -> None:
     pages = [call("--help").out, *(call(command, "--help").out for command in COMMANDS)]
     golden_files.check("help.txt", "\n".join(pages))
     assert all(f"\n  {command} " in pages[0] for command in COMMANDS)
+
+
+def test_the_installed_command_is_the_main_function() -> None:
+    (command,) = entry_points(group="console_scripts", name="vtlab")
+    assert command.load() is __main__.main
 
 
 BAD = [
@@ -40,6 +46,8 @@ BAD = [
     ("run", "blocking", "--target", "moon"),
     ("run", "blocking", "--prometheus-port", "0"),
     ("aa", "blocking", "--variant", "green"),
+    ("simulate", "--runs", "0"),
+    ("simulate", "--sd", "0"),
     ("reproduce", "007"),
     ("report", "nothing"),
     ("resume", "nothing"),
@@ -56,8 +64,8 @@ def test_bad_input_is_named_with_its_fix_and_nothing_is_made(tmp_path: Path, mon
     for arguments in BAD:
         done = call(*arguments)
         assert done.out == "", arguments
-        said = done.err.replace(str(tmp_path), ".")
-        lines += [f"$ vtlab {' '.join(arguments)}", f"exit code {done.code}", said]
+        message = done.err.replace(str(tmp_path), ".")
+        lines += [f"$ vtlab {' '.join(arguments)}", f"exit code {done.code}", message]
     golden_files.check("bad-input.txt", "\n".join(lines))
     assert sorted(tmp_path.iterdir()) == before
 
@@ -92,7 +100,7 @@ def test_list_shows_every_experiment() -> None:
 
 
 @pytest.mark.parametrize(
-    ("raised", "code", "said"),
+    ("raised", "code", "message"),
     [
         (Interrupted("stopped by SIGINT", "vtlab resume x"), 130, "stopped by SIGINT\n  fix: vtlab resume x"),
         (OSError(28, "No space left on device", "/disk"), 3, "No space left on device: /disk\n  fix: see that"),
@@ -101,7 +109,7 @@ def test_list_shows_every_experiment() -> None:
     ids=["interrupted", "disk", "defect"],
 )
 def test_every_error_has_its_exit_code(
-    raised: Exception, code: int, said: str, monkeypatch: pytest.MonkeyPatch
+    raised: Exception, code: int, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
         raise raised
@@ -109,7 +117,7 @@ def test_every_error_has_its_exit_code(
     monkeypatch.setattr(cli.session, "report", fail)
     done = call("report", "x")
     assert (done.code, done.out) == (code, "")
-    assert done.err.startswith(f"vtlab: {said}")
+    assert done.err.startswith(f"vtlab: {message}")
 
 
 def test_a_defect_is_raised_where_one_debugs(monkeypatch: pytest.MonkeyPatch) -> None:

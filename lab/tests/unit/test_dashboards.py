@@ -208,7 +208,7 @@ def test_figures_are_of_the_whole_run(panel: dict[str, Any]) -> None:
     if panel["type"] == "timeseries":
         return
     for target in panel["targets"]:
-        # What was asked for belongs to the run, whatever the range.
+        # The load asked for belongs to the run, not to the range.
         assert "$__range" in target["expr"] or panel["title"] == "Load asked for", target["expr"]
 
 
@@ -225,7 +225,7 @@ def test_colours_are_the_variants(panel: dict[str, Any]) -> None:
                 for kind, name, _ in of_series
                 if kind == "byRegexp" and name in colours and re.search(name.strip("/"), variant)
             ]
-            # The last one counts. (Alerts have a colour of their own, whatever they are called.)
+            # The last match counts. (Alerts have their own colour under any name.)
             counts = matching[:-1] if panel["title"] == "Warnings" else matching
             assert counts[-1] == colour, variant
     allowed = {value for name, value in vars(style).items() if isinstance(value, str) and value.startswith("#")}

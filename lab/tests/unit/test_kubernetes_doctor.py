@@ -30,36 +30,36 @@ class Allowing(FakeCluster):
 
 def findings(monkeypatch: pytest.MonkeyPatch, refused: set[tuple[Right, str]]) -> dict[str, Finding]:
     monkeypatch.setattr(doctor, "Cluster", lambda _: Allowing(refused))
-    return {each.name: each for each in doctor.findings(RELEASE, SERVICE, EXPERIMENTS)}
+    return {finding.name: finding for finding in doctor.findings(RELEASE, SERVICE, EXPERIMENTS)}
 
 
 def test_nothing_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = findings(monkeypatch, set())
-    assert list(found) == ["cluster", "rights", "the lab", "experiments", "Prometheus (p:9090)"]
-    assert [each.name for each in found.values() if each.fix] == []
-    assert found["experiments"].state == (
+    by_name = findings(monkeypatch, set())
+    assert list(by_name) == ["cluster", "rights", "the lab", "experiments", "Prometheus (p:9090)"]
+    assert [finding.name for finding in by_name.values() if finding.fix] == []
+    assert by_name["experiments"].state == (
         "the release is set up for blocking, cpu; for any other vtlab run says what to set"
     )
-    assert "namespace m" in found["Prometheus (p:9090)"].state
+    assert "namespace m" in by_name["Prometheus (p:9090)"].state
 
 
 def test_every_missing_right_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     cron_jobs = Right("list", "batch/cronjobs")
-    found = findings(
+    by_name = findings(
         monkeypatch,
-        {(each, "ns") for each in RIGHTS if each != cron_jobs} | {(each, "m") for each in MONITORING_RIGHTS},
+        {(right, "ns") for right in RIGHTS if right != cron_jobs} | {(right, "m") for right in MONITORING_RIGHTS},
     )
     for right in RIGHTS:
-        assert (f"{right}" in found["rights"].state) == (right != cron_jobs)
+        assert (f"{right}" in by_name["rights"].state) == (right != cron_jobs)
     for right in MONITORING_RIGHTS:
-        assert f"{right}" in found["Prometheus (p:9090)"].state
-    assert "Role lab-runner " in found["rights"].fix
-    assert "Role lab-runner-ns " in found["Prometheus (p:9090)"].fix
-    assert "the lab" not in found, "it would only repeat that"
+        assert f"{right}" in by_name["Prometheus (p:9090)"].state
+    assert "Role lab-runner " in by_name["rights"].fix
+    assert "Role lab-runner-ns " in by_name["Prometheus (p:9090)"].fix
+    assert "the lab" not in by_name, "it would only repeat that"
 
 
 def test_prometheus_cannot_be_told_without_the_cron_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = findings(monkeypatch, {(Right("list", "batch/cronjobs"), "ns")})
-    assert list(found) == ["cluster", "rights", "the lab", "Prometheus"]
-    assert "cannot be told without the right to list batch/cronjobs" in found["Prometheus"].state
-    assert "Role lab-runner " in found["Prometheus"].fix
+    by_name = findings(monkeypatch, {(Right("list", "batch/cronjobs"), "ns")})
+    assert list(by_name) == ["cluster", "rights", "the lab", "Prometheus"]
+    assert "cannot be told without the right to list batch/cronjobs" in by_name["Prometheus"].state
+    assert "Role lab-runner " in by_name["Prometheus"].fix

@@ -50,7 +50,7 @@ def test_the_job_is_the_cron_jobs_with_the_runs_own_settings() -> None:
     assert body["spec"]["backoffLimit"] == 0
     spec = body["spec"]["template"]["spec"]
     (k6,) = spec["containers"]
-    env = {each["name"]: each for each in k6["env"]}
+    env = {variable["name"]: variable for variable in k6["env"]}
     assert len(env) == len(k6["env"]), "no name twice"
     assert env["RUN_ID"] == {"name": "RUN_ID", "value": "r"}
     assert env["EXPERIMENT"]["value"] == "/experiment/plan.json"
@@ -105,7 +105,7 @@ def test_the_document_is_put_together_from_its_parts() -> None:
 
 def test_a_document_that_is_not_whole_is_a_fault_with_the_last_words() -> None:
     log = log_of(document().model_dump_json(), 4)
-    cut = "\n".join(each for each in log.splitlines() if "@@vtlab 3/4" not in each)
+    cut = "\n".join(text for text in log.splitlines() if "@@vtlab 3/4" not in text)
     with pytest.raises(BlockFault, match=r"only 3 of 4 parts.*a table"):
         job.document(cut)
     with pytest.raises(BlockFault, match=r"no document.*boom"):
@@ -128,11 +128,11 @@ def test_samples_give_the_generators_figures() -> None:
     )
     samples = job.samples(log)
     assert [sample.at % 100_000 for sample in samples] == [samples[0].at % 100_000, samples[0].at % 100_000 + 2000]
-    found = machine.difference(samples, samples[0].at, samples[1].at)
-    assert found["idle_cores"] == pytest.approx(150 / 200)
-    assert found["generator_throttled"] == pytest.approx(5 / 20)
-    assert found["generator_cpu"] == pytest.approx(1.0), "2 s of CPU in 2 s"
-    assert found["generator_wait"] == pytest.approx(1 / 20)
+    usage = machine.difference(samples, samples[0].at, samples[1].at)
+    assert usage["idle_cores"] == pytest.approx(150 / 200)
+    assert usage["generator_throttled"] == pytest.approx(5 / 20)
+    assert usage["generator_cpu"] == pytest.approx(1.0), "2 s of CPU in 2 s"
+    assert usage["generator_wait"] == pytest.approx(1 / 20)
 
 
 def test_without_a_quota_there_is_no_throttled_share() -> None:
@@ -157,13 +157,13 @@ def test_the_sampler_runs_beside_the_command_and_becomes_it(shell: list[str], tm
         assert running.stdin
         assert running.stdout
         assert running.stderr
-        # The command goes on once there are two samples; the output ends with the sampler.
-        said = [running.stdout.readline() for _ in range(2)]
+        # The command continues once there are two samples; the output ends with the sampler.
+        lines = [running.stdout.readline() for _ in range(2)]
         running.stdin.write("go\n")
         running.stdin.close()
-        said += running.stdout.readlines()
+        lines += running.stdout.readlines()
         assert running.stderr.read() == ""
     assert running.returncode == 7
-    assert "done\n" in said
-    log = "\n".join(line(f"{i:02}.0", text.rstrip()) for i, text in enumerate(said))
-    assert len(job.samples(log)) == len(said) - 1 >= 2, said
+    assert "done\n" in lines
+    log = "\n".join(line(f"{i:02}.0", text.rstrip()) for i, text in enumerate(lines))
+    assert len(job.samples(log)) == len(lines) - 1 >= 2, lines

@@ -29,7 +29,7 @@ OOM = {"terminated": {"reason": "OOMKilled", "exitCode": 137}}
 
 
 @pytest.mark.parametrize(
-    ("found", "said", "hopeless"),
+    ("state", "reason", "hopeless"),
     [
         (pod(container()), None, False),
         (pod(), None, False),
@@ -51,13 +51,13 @@ OOM = {"terminated": {"reason": "OOMKilled", "exitCode": 137}}
         ({"metadata": {"deletionTimestamp": "2026-11-20T00:00:00Z"}}, "was deleted", False),
     ],
 )
-def test_trouble_is_named(found: Json, said: str | None, hopeless: bool) -> None:
-    trouble = pods.trouble(found)
-    if said is None:
+def test_trouble_is_named(state: Json, reason: str | None, hopeless: bool) -> None:
+    trouble = pods.trouble(state)
+    if reason is None:
         assert trouble is None
     else:
         assert trouble is not None
-        assert said in trouble.text
+        assert reason in trouble.text
         assert trouble.hopeless is hopeless
 
 
@@ -69,8 +69,8 @@ def test_only_an_image_that_is_missing_is_blamed_on_the_image() -> None:
 
 
 def test_it_counts_restarts_and_oom_kills() -> None:
-    found = pod(container({"running": {}}, OOM, 1), container(OOM))
-    assert pods.oom_kills(found) == 2
+    killed_pod = pod(container({"running": {}}, OOM, 1), container(OOM))
+    assert pods.oom_kills(killed_pod) == 2
 
 
 def test_ready_needs_the_condition_and_no_deletion() -> None:
@@ -85,15 +85,15 @@ def test_the_exit_code_is_that_of_the_named_container_once_it_has_ended() -> Non
     ended = pod({"name": "k6", "state": {"terminated": {"exitCode": 99}}}, {"name": "other", "state": {"running": {}}})
     assert pods.exit_code(ended, "k6") == 99
     assert pods.exit_code(ended, "other") is None
-    assert pods.exit_code(ended, "nobody") is None
+    assert pods.exit_code(ended, "absent") is None
 
 
 def test_the_start_is_timed_from_the_container_to_readiness() -> None:
-    found = pod(
+    ready_pod = pod(
         container({"running": {"startedAt": "2026-11-20T10:00:00Z"}}),
         conditions=[{"type": "Ready", "status": "True", "lastTransitionTime": "2026-11-20T10:00:07Z"}],
     )
-    assert pods.started_in(found) == 7
+    assert pods.started_in(ready_pod) == 7
     assert pods.started_in(pod()) == 0
 
 

@@ -101,16 +101,16 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
 
 
 def test_facts_are_the_releases(cluster: FakeCluster) -> None:
-    found = release.facts(RELEASE, SERVICE, BLOCKING)
-    assert found.versions["app"] == "virtual-threads-lab:1"
-    assert found.versions["k6"] == "k6:1"
-    assert found.versions["chart"] == "virtual-threads-lab-0.1.0"
-    assert found.jvm_flags == ["-XX:+UseSerialGC", "-Xms384m", "-Xmx384m"]
-    assert found.machine["kubernetes"] == "v1.34.4"
+    facts = release.facts(RELEASE, SERVICE, BLOCKING)
+    assert facts.versions["app"] == "virtual-threads-lab:1"
+    assert facts.versions["k6"] == "k6:1"
+    assert facts.versions["chart"] == "virtual-threads-lab-0.1.0"
+    assert facts.jvm_flags == ["-XX:+UseSerialGC", "-Xms384m", "-Xmx384m"]
+    assert facts.machine["kubernetes"] == "v1.34.4"
 
 
 @pytest.mark.parametrize(
-    ("changed", "said", "fix"),
+    ("changed", "message", "fix"),
     [
         (deployment("true", cpu="500m"), "its CPU limit is 500m, not 1", "limits.cpu=1"),
         (deployment("true", memory="1Gi"), "its memory limit is 1Gi, not 768Mi", "limits.memory=768Mi"),
@@ -122,12 +122,12 @@ def test_facts_are_the_releases(cluster: FakeCluster) -> None:
     ],
 )
 def test_a_deployment_that_is_not_what_the_experiment_says_is_refused(
-    cluster: FakeCluster, changed: dict[str, Any], said: str, fix: str
+    cluster: FakeCluster, changed: dict[str, Any], message: str, fix: str
 ) -> None:
     cluster.deployments["lab-virtual"] = changed
     with pytest.raises(BadInput) as caught:
         release.facts(RELEASE, SERVICE, BLOCKING)
-    assert said in caught.value.message
+    assert message in caught.value.message
     assert f"--set-string {fix}" in caught.value.fix
 
 
@@ -150,8 +150,8 @@ def test_a_setting_of_the_experiment_must_be_in_the_deployment(cluster: FakeClus
 
 
 def test_an_environment_that_the_experiment_does_not_have_is_refused(cluster: FakeCluster) -> None:
-    for each in cluster.deployments.values():
-        each["spec"]["template"]["spec"]["containers"][0]["env"].append(
+    for deployment in cluster.deployments.values():
+        deployment["spec"]["template"]["spec"]["containers"][0]["env"].append(
             {"name": "SERVER_TOMCAT_THREADS_MAX", "value": "9"}
         )
     with pytest.raises(BadInput, match="sets SERVER_TOMCAT_THREADS_MAX=9, which the experiment does not") as caught:
@@ -240,17 +240,17 @@ def test_a_variant_on_another_jdk_than_the_experiments_is_refused() -> None:
 class Pressed:
     """A Prometheus that says what kube-state-metrics says of the nodes."""
 
-    def __init__(self, found: float | None) -> None:
-        self.found, self.asked = found, ""
+    def __init__(self, pressure: float | None) -> None:
+        self.pressure, self.asked = pressure, ""
 
     def evaluate(self, expr: str, at_ms: int | None) -> float | None:
         self.asked = f"{expr} at {at_ms}"
-        return self.found
+        return self.pressure
 
 
 def test_a_node_under_pressure_rejects_the_block() -> None:
-    for found in (None, 0.0):
-        target.refuse_pressure(Pressed(found), {"a", "b"}, 1000, 9000)  # type: ignore[arg-type]
+    for pressure in (None, 0.0):
+        target.refuse_pressure(Pressed(pressure), {"a", "b"}, 1000, 9000)  # type: ignore[arg-type]
     pressed = Pressed(1.0)
     with pytest.raises(BlockFault, match=r"the node a\|b was under pressure"):
         target.refuse_pressure(pressed, {"a", "b"}, 1000, 9000)  # type: ignore[arg-type]
@@ -317,12 +317,12 @@ def enter(folder: Path) -> None:
 def test_a_job_of_a_vtlab_that_is_gone_is_removed_with_its_config_map(cluster: FakeCluster, tmp_path: Path) -> None:
     gone = f"{job._host()}_{os.getpid()}-1"
     cluster.found_jobs = [owned("lab-vtlab-run-a1b2-1-2-3", gone)]
-    own = processes.Identity.of(os.getpid())
-    assert own is not None
+    owner = processes.Identity.of(os.getpid())
+    assert owner is not None
     # One was killed between two Jobs, and one run of this process could not remove its own.
     cluster.found_config_maps = [
         owned("lab-vtlab-run-a1b2", gone),
-        owned("lab-vtlab-old-c3d4", f"{job._host()}_{own.pid}-{own.start}"),
+        owned("lab-vtlab-old-c3d4", f"{job._host()}_{owner.pid}-{owner.start}"),
     ]
     enter(tmp_path)
     assert cluster.deleted == [

@@ -34,9 +34,9 @@ class Clock:
 
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    found = Clock()
-    monkeypatch.setattr(watch, "time", found)
-    return found
+    clock = Clock()
+    monkeypatch.setattr(watch, "time", clock)
+    return clock
 
 
 @pytest.fixture
@@ -49,16 +49,16 @@ def cluster() -> FakeCluster:
 READY = {"type": "Ready", "status": "True"}
 
 
-def of_variant(name: str, found: Json) -> Json:
+def of_variant(name: str, document: Json) -> Json:
     labels = {"app.kubernetes.io/component": "variant", "variant": name}
-    return found | {
+    return document | {
         "metadata": {"name": f"lab-{name}-1", "uid": name, "labels": labels, "annotations": {"vtlab/block": "1"}}
     }
 
 
-def of_job(found: Json) -> Json:
+def of_job(document: Json) -> Json:
     labels = {"app.kubernetes.io/component": "k6", "batch.kubernetes.io/job-name": JOB}
-    return found | {"metadata": {"name": f"{JOB}-x", "uid": JOB, "labels": labels}}
+    return document | {"metadata": {"name": f"{JOB}-x", "uid": JOB, "labels": labels}}
 
 
 def fresh(cluster: FakeCluster) -> dict[str, Json]:
@@ -101,7 +101,7 @@ def test_what_is_no_missing_image_has_another_fix(cluster: FakeCluster) -> None:
     )
     with pytest.raises(PrerequisiteMissing, match="CreateContainerConfigError") as caught:
         fresh(cluster)
-    assert caught.value.fix == "mend what the reason names"
+    assert caught.value.fix == "correct what the reason names"
 
 
 @pytest.mark.parametrize("which", ["virtual", "k6"])
@@ -120,10 +120,10 @@ def test_a_pod_that_no_node_takes_is_given_up_after_a_while(cluster: FakeCluster
 def test_a_pod_that_the_cluster_refuses_to_make_is_said(cluster: FakeCluster) -> None:
     del cluster.found_pods[1]
     refused = copy.deepcopy(cluster.deployments["lab-virtual"])
-    said = "pods are forbidden: exceeded quota"
-    refused["status"] = {"conditions": [{"type": "ReplicaFailure", "status": "True", "message": said}]}
+    message = "pods are forbidden: exceeded quota"
+    refused["status"] = {"conditions": [{"type": "ReplicaFailure", "status": "True", "message": message}]}
     cluster.deployments["lab-virtual"] = refused
-    with pytest.raises(PrerequisiteMissing, match=f"virtual: the cluster refuses its pod: {said}"):
+    with pytest.raises(PrerequisiteMissing, match=f"virtual: the cluster refuses its pod: {message}"):
         fresh(cluster)
 
 
@@ -135,17 +135,17 @@ def k6_pod(job: str, phase: str, **state: Any) -> dict[str, Any]:
 
 def test_another_k6_is_a_fault_and_its_own_earlier_one_is_not() -> None:
     cluster = FakeCluster()
-    own = "lab-vtlab-run-a1b2-"
-    ended = k6_pod(f"{own}1-1-2", "Succeeded", terminated={"exitCode": 0})
+    prefix = "lab-vtlab-run-a1b2-"
+    ended = k6_pod(f"{prefix}1-1-2", "Succeeded", terminated={"exitCode": 0})
     # Deleted, and already ended: the API may call it running for a while.
-    before = k6_pod(f"{own}1-1-1", "Running")
+    before = k6_pod(f"{prefix}1-1-1", "Running")
     before["metadata"]["deletionTimestamp"] = "2026-11-20T00:00:00Z"
     cluster.found_pods = [before, ended]
-    assert watch.wait_for_job(cluster, f"{own}1-1-2", own, {}) == ended  # type: ignore[arg-type]
+    assert watch.wait_for_job(cluster, f"{prefix}1-1-2", prefix, {}) == ended  # type: ignore[arg-type]
 
     cluster.found_pods = [k6_pod("blocking-1", "Running"), ended]
     with pytest.raises(BlockFault, match="another k6 loads the same variants: pod blocking-1-x"):
-        watch.wait_for_job(cluster, f"{own}1-1-2", own, {})  # type: ignore[arg-type]
+        watch.wait_for_job(cluster, f"{prefix}1-1-2", prefix, {})  # type: ignore[arg-type]
 
 
 def test_a_k6_that_goes_on_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,9 +33,9 @@ def test_between_samples_it_is_linear() -> None:
         Sample(1000, 100, 100, 0, Usage(0.0, 0.0)),
         Sample(2000, 200, 100, 0, Usage(1.0, 0.5)),
     ]
-    found = machine.difference(samples, 500, 1500)
-    assert found["idle_cores"] == pytest.approx(0.5)
-    assert found["generator_cpu"] == pytest.approx(0.5)
+    usage = machine.difference(samples, 500, 1500)
+    assert usage["idle_cores"] == pytest.approx(0.5)
+    assert usage["generator_cpu"] == pytest.approx(0.5)
 
 
 def test_what_was_not_sampled_is_none() -> None:
@@ -48,10 +48,10 @@ def test_what_was_not_sampled_is_none() -> None:
     assert machine.difference(samples, 900, 2000) == outside
     assert machine.difference(samples, 1000, 3001) == outside
     assert machine.difference([], 1000, 2000) == outside
-    found = machine.difference(samples, 1000, 3000)
-    assert found["idle_cores"] == 0.5
-    assert found["generator_cpu"] is None, "k6 did not run yet"
-    assert found["generator_throttled"] is None
+    usage = machine.difference(samples, 1000, 3000)
+    assert usage["idle_cores"] == 0.5
+    assert usage["generator_cpu"] is None, "k6 did not run yet"
+    assert usage["generator_throttled"] is None
     assert machine.difference(samples, 2000, 3000)["generator_wait"] is None, "no time slice, no wait in it"
 
 
@@ -77,10 +77,10 @@ def test_delays_of_vanished_threads_stay() -> None:
 
 
 def test_it_describes_this_machine() -> None:
-    found = machine.describe()
-    assert found["kernel"] == os.uname().release
-    assert found["cores"] == str(os.cpu_count())
-    assert found["memory"].endswith(" GiB")
-    assert found["cgroup"] in ("v1", "v2", "none")
-    assert all(found.values())
-    json.dumps(found)
+    description = machine.describe()
+    assert description["kernel"] == os.uname().release
+    assert description["cores"] == str(os.cpu_count())
+    assert description["memory"].endswith(" GiB")
+    assert description["cgroup"] in ("v1", "v2", "none")
+    assert all(description.values())
+    json.dumps(description)

@@ -26,7 +26,7 @@ def test_more_than_two_variants_are_mirrored_too_and_each_comes_first() -> None:
     orders = [plan.order(["a", "b", "c"], seed=7, block=b) for b in range(1, 41)]
     assert all(o == o[::-1] and sorted(o) == ["a", "a", "b", "b", "c", "c"] for o in orders)
     assert {o[0] for o in orders} == {"a", "b", "c"}
-    assert all(one[:3] == two[2::-1] for one, two in zip(orders[::2], orders[1::2], strict=True))
+    assert all(odd[:3] == even[2::-1] for odd, even in zip(orders[::2], orders[1::2], strict=True))
 
 
 def test_each_cpu_limit_makes_a_run_of_its_own() -> None:
@@ -95,4 +95,4 @@ def test_cores_as_kubernetes_writes_them() -> None:
 def test_one_trial_each_is_mirrored_over_two_blocks() -> None:
     orders = [plan.order(["platform", "virtual"], seed=7, block=b, trials=1) for b in range(1, 21)]
     assert all(sorted(o) == ["platform", "virtual"] for o in orders)
-    assert all(one == two[::-1] for one, two in zip(orders[::2], orders[1::2], strict=True))
+    assert all(odd == even[::-1] for odd, even in zip(orders[::2], orders[1::2], strict=True))

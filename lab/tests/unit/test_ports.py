@@ -12,9 +12,9 @@ from vtlab.host import ports
 
 
 def test_free_ports_differ_and_can_be_bound() -> None:
-    found = ports.free(20)
-    assert len(set(found)) == 20
-    for port in found:
+    free = ports.free(20)
+    assert len(set(free)) == 20
+    for port in free:
         ports.require_free(port, "the test")
 
 

@@ -45,7 +45,7 @@ def test_the_scrape_interval_is_that_of_the_variants_own_target() -> None:
     def target(interval: str | None, **labels: str) -> dict[str, object]:
         return {"labels": {"job": "lab", **labels}, **({"scrapeInterval": interval} if interval is not None else {})}
 
-    found = [
+    targets = [
         {},
         target("30s", variant="virtual", namespace="other", pod="lab-virtual-1"),
         target("30s", namespace="lab", pod="lab-virtual-1"),
@@ -55,7 +55,7 @@ def test_the_scrape_interval_is_that_of_the_variants_own_target() -> None:
 
     def answer(request: httpx.Request) -> httpx.Response:
         assert (request.url.path, request.url.params["state"]) == ("/api/v1/targets", "active")
-        return httpx.Response(200, json={"status": "success", "data": {"activeTargets": found}})
+        return httpx.Response(200, json={"status": "success", "data": {"activeTargets": targets}})
 
     with Prometheus("http://test", httpx.MockTransport(answer)) as client:
         client.selectors = {name: {"namespace": "lab", "pod": f"lab-{name}-1"} for name in ("platform", "virtual")}

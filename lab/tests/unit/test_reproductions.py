@@ -40,8 +40,8 @@ def published(**changes: object) -> Publication:
 
 
 def test_the_five_publications_are_there() -> None:
-    found = {number: [e.name for e in of] for number, of in reproductions.publications(EVERY).items()}
-    assert found == {
+    publications = {number: [e.name for e in of] for number, of in reproductions.publications(EVERY).items()}
+    assert publications == {
         "000": ["blocking-5s"],
         "001": ["fan-out", "fan-out-hashes"],
         "002": ["db-no-sleep", "db-pool", "db-slow-query"],
@@ -80,33 +80,33 @@ def test_a_broken_file_is_named(tmp_path: Path, text: str, message: str) -> None
 
 
 def test_they_are_chosen_by_number_and_in_published_sizes() -> None:
-    one = reproductions.chosen(EVERY, ["002"], as_published=False)
-    assert [e.name for e in one] == ["db-no-sleep", "db-pool", "db-slow-query"]
+    short = reproductions.chosen(EVERY, ["002"], as_published=False)
+    assert [e.name for e in short] == ["db-no-sleep", "db-pool", "db-slow-query"]
     assert len(reproductions.chosen(EVERY, [], as_published=False)) == 12
     large = {e.name: e for e in reproductions.chosen(EVERY, ["002", "000"], as_published=True)}
     assert [large[name].load.users for name in ("db-no-sleep", "db-slow-query")] == [2000, 250]
     assert large["blocking-5s"].windows.measure == "100s"
-    assert large["db-slow-query"].request == next(e for e in one if e.name == "db-slow-query").request
+    assert large["db-slow-query"].request == next(e for e in short if e.name == "db-slow-query").request
     with pytest.raises(BadInput, match="no publication '7'"):
         reproductions.chosen(EVERY, ["7"], as_published=False)
 
 
-@pytest.mark.parametrize("each", EVERY, ids=lambda each: each.name)
-def test_each_is_reported_also_by_pairs_of_its_variants(each: Experiment, tmp_path: Path) -> None:
-    behaviour = dict.fromkeys(each.variants, builders.Service())
-    analysis = builders.analysed(builders.run(each, behaviour, blocks=3))
+@pytest.mark.parametrize("publication", EVERY, ids=lambda publication: publication.name)
+def test_each_is_reported_also_by_pairs_of_its_variants(publication: Experiment, tmp_path: Path) -> None:
+    behaviour = dict.fromkeys(publication.variants, builders.Service())
+    analysis = builders.analysed(builders.run(publication, behaviour, blocks=3))
     write_report(tmp_path, [analysis])
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert [variant for variant in each.variants if variant not in text] == []
+    assert [variant for variant in publication.variants if variant not in text] == []
 
 
 @pytest.mark.parametrize("as_published", [False, True])
 def test_time_outs_are_at_least_twice_the_response_that_the_laws_expect(as_published: bool) -> None:
-    for each in reproductions.chosen(EVERY, [], as_published):
-        for variant, rate in each.expected.items():
-            assert isinstance(each.load, ClosedLoad)
-            expected = each.load.users / rate
-            assert units.seconds(each.max_response) >= 2 * expected, (each.name, variant)
+    for publication in reproductions.chosen(EVERY, [], as_published):
+        for variant, rate in publication.expected.items():
+            assert isinstance(publication.load, ClosedLoad)
+            expected = publication.load.users / rate
+            assert units.seconds(publication.max_response) >= 2 * expected, (publication.name, variant)
 
 
 def test_rows_are_ordered_by_publication() -> None:
@@ -127,8 +127,8 @@ def test_a_row_has_theirs_the_law_and_ours() -> None:
     for row, variant in ((platform, "platform"), (virtual, "virtual")):
         means = []
         for block in a.accepted:
-            one, two = [t.throughput for t in block.trials if t.variant == variant]
-            means.append((one + two) / 2)
+            first, second = [t.throughput for t in block.trials if t.variant == variant]
+            means.append((first + second) / 2)
         assert row.throughput == pytest.approx(math.exp(sum(map(math.log, means)) / 3))
         assert row.low is not None
         assert row.high is not None
@@ -183,24 +183,34 @@ def test_one_block_gives_no_interval_and_none_no_figure() -> None:
     assert len(nothing) == 2, "a row all the same"
 
 
+def test_blocks_with_equal_counts_have_an_interval_all_the_same() -> None:
+    run = builders.run(publication=published(), blocks=3)
+    for trial in (t for b in run.blocks for t in b.trials):
+        trial.throughput, trial.ok = 39.7, 397
+    row = reproductions.rows([builders.analysed(run)])[0]
+    # Two windows of 397 answers a block: sqrt(2)/(2 x 794) = 0.0890533 %; t(2) = 4.302653 over sqrt(3).
+    half = math.exp(4.302653 * 0.000890533 / math.sqrt(3))
+    assert (row.low, row.high) == (pytest.approx(39.7 / half), pytest.approx(39.7 * half))
+
+
 def test_what_publishes_nothing_has_no_row() -> None:
     assert reproductions.rows([builders.analysed(builders.run(blocks=1))]) == []
 
 
 def test_the_table_as_text_markdown_and_json() -> None:
     rows = reproductions.rows([builders.analysed(builders.run(publication=published(), blocks=3))])
-    found = reproductions.Reproductions(rows, [])
+    comparison = reproductions.Reproductions(rows, [])
     written = io.StringIO()
-    Console(width=200, file=written).print(reproductions.tables(found))
+    Console(width=200, file=written).print(reproductions.tables(comparison))
     text = written.getvalue()
     assert "009 blocking" in text
     assert text.count("tomcat-threads") == 1
     assert "Threads." in text
-    markdown = reproductions.markdown(found)
+    markdown = reproductions.markdown(comparison)
     assert "### 009: A wait (`blocking`)" in markdown
     assert "| virtual | 1.25 ms each | 1,000/s |" in markdown
     assert markdown.count("Threads.") == 1
-    written_rows = json.loads(reproductions.document(found))
+    written_rows = json.loads(reproductions.document(comparison))
     assert ([Row(**row) for row in written_rows["rows"]], written_rows["jmh"]) == (rows, [])
 
 
@@ -220,8 +230,8 @@ def measured(tmp_path: Path) -> Path:
 def test_what_was_measured_is_printed_again_and_says_what_is_missing(measured: Path) -> None:
     done = call("reproduce", "--from", measured)
     assert done.code == 0, done.err
-    for said in ("001 blocking, ours under 1 CPU", "Threads.", "tomcat-threads", "the rows of JMH are missing"):
-        assert said in done.out
+    for part in ("001 blocking, ours under 1 CPU", "Threads.", "tomcat-threads", "the rows of JMH are missing"):
+        assert part in done.out
     assert "### 001: A wait (`blocking`)" in (measured / "reproductions.md").read_text(encoding="utf-8")
     printed = call("reproduce", "--from", measured, "--json")
     assert json.loads(printed.out) == json.loads((measured / "reproductions.json").read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""The results directory: complete records survive whatever happened to the next one."""
+"""The results directory: complete records survive a next record that is broken."""
 
 from __future__ import annotations
 

@@ -91,8 +91,8 @@ def test_a_signal_while_a_block_is_stored_costs_no_block(tmp_path: Path, monkeyp
 
 def test_progress_says_what_was_measured_and_when_it_ends(tmp_path: Path) -> None:
     results.create(tmp_path, RUN.manifest)
-    said, text = console()
-    with Progress(said, [100, 100]) as progress:
+    screen, text = console()
+    with Progress(screen, [100, 100]) as progress:
         runner.measure(tmp_path, Played(RUN.blocks), progress, "blocking")
     assert "2 blocks to measure, about 3 minutes, until " in text.getvalue()
     assert "blocking: block 1 of 2: starting platform and virtual" in text.getvalue()
@@ -120,8 +120,8 @@ def test_an_attempt_that_ended_early_does_not_shorten_the_rest(monkeypatch: pyte
 def test_a_block_of_unknown_length_takes_as_long_as_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vtlab.progress.datetime", Noon)
     monkeypatch.setattr("vtlab.progress.time.monotonic", iter([0.0, 1800.0, 1800.0, 5400.0, 5400.0]).__next__)
-    said, text = console()
-    with Progress(said, [None, None, None]) as progress:
+    screen, text = console()
+    with Progress(screen, [None, None, None]) as progress:
         progress.step("block 1 of 3")
         progress.block_done("blocking", RUN.blocks[0], [], 1, 3)
         progress.block_done("blocking", RUN.blocks[0], [], 2, 3)
@@ -137,16 +137,16 @@ class InTurn(Played):
 
     def __init__(self, blocks: Sequence[Block]) -> None:
         super().__init__(blocks)
-        self.said: list[str] = []
+        self.calls: list[str] = []
 
     def load(self, *, order: Sequence[str], warmup_cycles: int, single: str | None) -> K6Document:
         if not warmup_cycles:
-            self.said.append(f"load {' '.join(order)}, {single}")
+            self.calls.append(f"load {' '.join(order)}, {single}")
         document = super().load(order=order, warmup_cycles=warmup_cycles, single=single)
         return document.model_copy(update={"trials": [t for t in document.trials if t.variant in order]})
 
     def trial_without_drain(self, variant: str, position: int) -> K6Document:
-        self.said.append(f"trial {position} of {variant}")
+        self.calls.append(f"trial {position} of {variant}")
         document = super().load(order=[variant], warmup_cycles=0, single=None)
         trial = next(t for t in document.trials if t.variant == variant)
         return document.model_copy(update={"single": [], "trials": [trial.model_copy(update={"position": position})]})
@@ -161,7 +161,7 @@ def test_without_a_drain_each_trial_is_a_call_of_its_own(tmp_path: Path, monkeyp
     target = InTurn(run.blocks)
     with Progress(console()[0], [1]) as progress:
         runner.measure(tmp_path, target, progress, "blocking")
-    assert target.said == ["load , 5s", f"trial 1 of {first}", f"trial 2 of {second}"]
+    assert target.calls == ["load , 5s", f"trial 1 of {first}", f"trial 2 of {second}"]
     (block,) = results.read(tmp_path).blocks
     assert [(t.variant, t.position) for t in block.trials] == [(first, 1), (second, 2)]
     assert block.single == run.blocks[0].single
@@ -213,10 +213,10 @@ def test_what_the_other_server_still_works_on_counts() -> None:
     assert second.server["in_flight_before"] == 5
     server.seen = None
     fill_in_flight_before(document, server, {})  # type: ignore[arg-type]
-    assert second.server["in_flight_before"] == 0, "nobody looked, but every answer had come"
+    assert second.server["in_flight_before"] == 0, "no scrape saw it, but every answer had come"
     first.failed["timeout"] = 1
     fill_in_flight_before(document, server, {})  # type: ignore[arg-type]
-    assert second.server["in_flight_before"] is None, "a timed-out request may go on"
+    assert second.server["in_flight_before"] is None, "the server may still work on a timed-out request"
     first.failed["timeout"] = 0
     first.given_up = 1
     fill_in_flight_before(document, server, {})  # type: ignore[arg-type]

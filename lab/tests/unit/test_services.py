@@ -109,7 +109,7 @@ def test_a_build_is_told_by_its_content(tmp_path: Path) -> None:
 
 def launch(tmp_path: Path, ledger: Ledger, **changes: Any) -> process.Launch:
     planned = builders.experiment().model_copy(update={"settings": {"A": "experiment", "SERVER_PORT": "1"}})
-    java = tools.Java(tmp_path / "bin" / "java", "25.0.3", "somebody")
+    java = tools.Java(tmp_path / "bin" / "java", "25.0.3", "a vendor")
     javas = dict.fromkeys(planned.variants, java)
     mine = service.load(file(tmp_path, **changes))
     return process.Launch(mine, planned, javas, ledger, tmp_path, "1-1", False, companions={"URL": "jdbc:"})

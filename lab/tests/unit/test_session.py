@@ -33,20 +33,28 @@ def test_the_root_is_where_the_ledger_is(tmp_path: Path) -> None:
 def test_one_run_lies_in_the_folder_itself_and_several_in_folders_of_their_own(tmp_path: Path) -> None:
     blocking, cpu = (load(name, session.EXPERIMENTS) for name in ("blocking", "cpu"))
     options = session.Options(blocks=3, seed=7, root=tmp_path, no_cpu_limit=False)
-    one = session.create_runs(plan.runs([blocking], []), options, "one")
-    assert [p.name for p in results.runs_in(one)] == [one.name]
-    two = session.create_runs(plan.runs([blocking, cpu], [0.5]), options, "two")
-    runs = [results.read(place) for place in results.runs_in(two)]
+    single = session.create_runs(plan.runs([blocking], []), options, "single")
+    assert [p.name for p in results.runs_in(single)] == [single.name]
+    several = session.create_runs(plan.runs([blocking, cpu], [0.5]), options, "several")
+    runs = [results.read(folder) for folder in results.runs_in(several)]
     assert [r.name for r in runs] == ["blocking@0.5cpu", "cpu@0.5cpu"]
     assert [r.experiment.limits.cpu for r in runs] == [0.5, 0.5]
     assert [(r.manifest.seed, r.manifest.blocks) for r in runs] == [(7, 3), (7, 3)]
     assert runs[0].manifest.jvm_flags[0] == "-XX:+UseSerialGC"
 
 
+def test_the_seed_of_a_run_is_random_and_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    planned = plan.runs([load(name, session.EXPERIMENTS) for name in ("blocking", "cpu")], [])
+    options = session.Options(blocks=3, seed=None, root=tmp_path, no_cpu_limit=False)
+    monkeypatch.setattr("secrets.randbelow", lambda limit: limit - 1)
+    folder = session.create_runs(planned, options, "x")
+    assert [results.read(place).manifest.seed for place in results.runs_in(folder)] == [2**31 - 1] * 2
+
+
 def test_the_manifest_has_the_publication_that_the_experiment_reproduces(tmp_path: Path) -> None:
     options = session.Options(blocks=3, seed=7, root=tmp_path, no_cpu_limit=False)
     planned = plan.runs([load(name, session.EXPERIMENTS) for name in ("blocking-5s", "cpu")], [])
-    runs = [results.read(place) for place in results.runs_in(session.create_runs(planned, options, "x"))]
+    runs = [results.read(folder) for folder in results.runs_in(session.create_runs(planned, options, "x"))]
     assert [r.manifest.publication.number if r.manifest.publication else None for r in runs] == ["000", None]
 
 
@@ -84,16 +92,16 @@ def test_the_manifest_has_the_versions_of_what_is_needed_and_no_password(
 ) -> None:
     for name in ("VTLAB_DATABASE_URL", "VTLAB_DOWNSTREAM_URL"):
         monkeypatch.delenv(name, raising=False)
-    java = tools.Java(tmp_path / "java", "21.0.8", "somebody")
+    java = tools.Java(tmp_path / "java", "21.0.8", "a vendor")
     find = tools.find_java
     monkeypatch.setattr(tools, "find_java", lambda wanted=None: java if wanted == "21" else find(wanted))
     monkeypatch.setattr(tools, "find_mariadb", lambda _: tools.Tool(tmp_path, "11.4.5-MariaDB"))
     options = session.Options(blocks=1, seed=1, root=tmp_path / "results", no_cpu_limit=False)
     experiment = builders.experiment().model_copy(update={"needs": ["database", "downstream", "jdk21"]})
-    found = results.read(session.create_runs(plan.runs([experiment], []), options, "own")).manifest.versions
-    assert found["database"] == "11.4.5-MariaDB"
-    assert found["jdk21"] == "21.0.8 (somebody)"
-    assert "downstream" not in found, "it is the app"
+    versions = results.read(session.create_runs(plan.runs([experiment], []), options, "own")).manifest.versions
+    assert versions["database"] == "11.4.5-MariaDB"
+    assert versions["jdk21"] == "21.0.8 (a vendor)"
+    assert "downstream" not in versions, "it is the app"
     without = results.read(
         session.create_runs(plan.runs([builders.experiment()], []), options, "none")
     ).manifest.versions
@@ -130,7 +138,7 @@ def test_a_resumed_run_still_owes_its_assertions(tmp_path: Path) -> None:
     options = session.Options(blocks=1, seed=1, root=tmp_path, no_cpu_limit=False, asserts=[demand])
     folder = session.create_runs(plan.runs([builders.experiment()], []), options, "x")
     assert results.read(folder).manifest.asserts == [demand]
-    # Nothing is left to measure: going on reports, then checks.
+    # Nothing is left to measure: a resumed run is reported, then checked.
     for block in builders.run(blocks=1).blocks:
         results.append_block(folder, block)
     with pytest.raises(AssertionFailed, match="does not hold"):

@@ -67,7 +67,7 @@ class TestUndisturbed:
             undisturbed(measured.append, check, lambda _: [])
         assert measured == [1]
 
-    def test_the_last_attempt_counts_whatever_disturbed_it(self) -> None:
+    def test_the_last_attempt_counts_even_when_disturbed(self) -> None:
         def check(_: object) -> None:
             raise AssertionError("wrong")
 

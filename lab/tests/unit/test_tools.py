@@ -36,8 +36,8 @@ def _nothing_from_outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
 
 def test_the_repositorys_own_k6_comes_first(tmp_path: Path) -> None:
     fake(tmp_path / "path" / "k6", "k6 v1.9.0 (go1.26, linux/amd64)")
-    own = fake(tmp_path / ".tools" / "bin" / "k6", "k6 v1.8.1 (go1.26, linux/amd64)")
-    assert tools.find_k6(tmp_path) == tools.Tool(own, "1.8.1")
+    k6 = fake(tmp_path / ".tools" / "bin" / "k6", "k6 v1.8.1 (go1.26, linux/amd64)")
+    assert tools.find_k6(tmp_path) == tools.Tool(k6, "1.8.1")
 
 
 def test_a_k6_that_is_too_old_is_passed_over(tmp_path: Path) -> None:
@@ -61,8 +61,10 @@ def test_prometheus_2_is_too_old_for_left_open_windows(tmp_path: Path) -> None:
     fake(tmp_path / "path" / "prometheus", "prometheus, version 2.55.1 (branch: HEAD, revision: 61)")
     with pytest.raises(PrerequisiteMissing, match=r"prometheus of at least 3\.0"):
         tools.find_prometheus(tmp_path)
-    own = fake(tmp_path / ".tools" / "bin" / "prometheus", "prometheus, version 3.15.0 (branch: , revision: unknown)")
-    assert tools.find_prometheus(tmp_path) == tools.Tool(own, "3.15.0")
+    prometheus = fake(
+        tmp_path / ".tools" / "bin" / "prometheus", "prometheus, version 3.15.0 (branch: , revision: unknown)"
+    )
+    assert tools.find_prometheus(tmp_path) == tools.Tool(prometheus, "3.15.0")
 
 
 def test_something_that_is_no_k6_is_named(tmp_path: Path) -> None:
@@ -73,9 +75,9 @@ def test_something_that_is_no_k6_is_named(tmp_path: Path) -> None:
 
 def test_the_newest_jdk_wins(tmp_path: Path) -> None:
     places = [jdk(tmp_path / name, version) for name, version in (("a", "21.0.9"), ("b", "25.0.10"), ("c", "25.0.3"))]
-    found = tools.find_java(places=[*places, tmp_path / "absent"])
-    assert (found.version, found.vendor, found.major) == ("25.0.10", "Eclipse Adoptium", 25)
-    assert found.home == tmp_path / "b"
+    java = tools.find_java(places=[*places, tmp_path / "absent"])
+    assert (java.version, java.vendor, java.major) == ("25.0.10", "Eclipse Adoptium", 25)
+    assert java.home == tmp_path / "b"
     assert tools.find_java("21", places).version == "21.0.9"
 
 
@@ -164,8 +166,8 @@ def mariadb(repository: Path, says: str) -> Path:
 
 
 def test_the_mariadb_of_the_set_up_is_found(tmp_path: Path) -> None:
-    own = mariadb(tmp_path, "/x/mariadbd  Ver 11.4.5-MariaDB for linux-systemd on x86_64 (MariaDB Server)")
-    assert tools.find_mariadb(tmp_path) == tools.Tool(own, "11.4.5-MariaDB")
+    installed = mariadb(tmp_path, "/x/mariadbd  Ver 11.4.5-MariaDB for linux-systemd on x86_64 (MariaDB Server)")
+    assert tools.find_mariadb(tmp_path) == tools.Tool(installed, "11.4.5-MariaDB")
 
 
 def test_a_missing_mariadb_names_both_ways_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,16 +212,16 @@ def test_the_command_prints_a_path_or_the_fix(
     assert capsys.readouterr().out == f"{tmp_path / 'jdk'}\n"
     monkeypatch.setenv("VTLAB_JAVA_HOME", "17")
     assert tools.main(["java-home"]) == 3
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert "fix: install a JDK" in said.err
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert "fix: install a JDK" in output.err
     assert tools.main(["nonsense"]) == 2
     assert "usage" in capsys.readouterr().err
 
 
 def test_an_ahead_of_time_cache_counts_only_on_the_jdk_that_made_it(tmp_path: Path) -> None:
     jar = tmp_path / "app.jar"
-    java = tools.Java(tmp_path / "bin" / "java", "25.0.3", "somebody")
+    java = tools.Java(tmp_path / "bin" / "java", "25.0.3", "a vendor")
     assert tools.find_aot_cache(jar, java) is None
     (tmp_path / "app.aot").write_bytes(b"cache")
     (tmp_path / "app.aot.jdk").write_text("25.0.3\n", encoding="utf-8")

@@ -45,11 +45,11 @@ class Group(Cgroup):
 @pytest.fixture
 def proc(tmp_path: Path) -> Path:
     """A /proc with the process 7: 3 s in user mode, 1 s in the kernel, 10 pages resident."""
-    place = tmp_path / "7"
-    place.mkdir()
+    directory = tmp_path / "7"
+    directory.mkdir()
     times = f"{3 * TICK} {TICK}"
-    (place / "stat").write_text(f"7 (a b) c) S 1 2 3 4 5 6 7 8 9 10 {times} 0 0 20", encoding="utf-8")
-    (place / "statm").write_text("100 10 5 1 0 20 0", encoding="ascii")
+    (directory / "stat").write_text(f"7 (a b) c) S 1 2 3 4 5 6 7 8 9 10 {times} 0 0 20", encoding="utf-8")
+    (directory / "statm").write_text("100 10 5 1 0 20 0", encoding="ascii")
     return tmp_path
 
 
@@ -113,8 +113,8 @@ def test_the_usage_of_a_window() -> None:
 
 
 def test_without_a_quota_nothing_is_throttled() -> None:
-    found = machine.service_difference(SAMPLES, "b", 2000, 9000)
-    assert found == pytest.approx(
+    difference = machine.service_difference(SAMPLES, "b", 2000, 9000)
+    assert difference == pytest.approx(
         {
             "cpu_cores": 0.1,
             "resident": 60,

@@ -61,7 +61,7 @@ def refuse_unknown(demands: Sequence[Demand], experiments: Sequence[Experiment])
 
 
 def check(demands: Sequence[Demand], verdicts: Sequence[Verdict]) -> None:
-    """AssertionFailed unless every demand holds in every verdict; BadInput for a metric nobody measured."""
+    """AssertionFailed unless every demand holds in every verdict; BadInput for a metric that was not measured."""
     failed = []
     for demand in demands:
         for verdict in verdicts:

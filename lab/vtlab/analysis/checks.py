@@ -165,7 +165,7 @@ def steady_state(cycles: Sequence[Trial], cpu_limit: float) -> SteadyState:
     OK throughput X must not have risen by 3 %. Where the CPU is scarce, that is where one of the two used at least
     80 % of the limit (``cpu_limit``, cores), CPU per request D must not have fallen by 3 % of what the limit allows per
     request either, ΔD·X/limit; with a CPU-bound service that is the plain relative change. Where the CPU is not
-    scarce, D goes on falling by tens of percent while the JIT compiler works on, and bounds nothing.
+    scarce, D keeps falling by tens of percent while the JIT compiler works on, and bounds nothing.
 
     Over the best before, not over the one before: while the compiler works, and on a shared machine always, cycles
     of 3 s scatter by more than 3 % around their level, and a rise from a slow cycle back to it is not warming up. At

@@ -11,13 +11,13 @@ Throughputs are OK requests per second, demands resource-seconds per OK request.
 A demand must not contain time spent waiting for another resource, or everything that waits would look busy:
 with a CPU-bound service all 200 Tomcat threads are "busy", but what they wait for is the CPU. CPU seconds
 are consumed, never waited, so their demand is measured under load (with what load adds: garbage collection,
-switching). Threads and connections are *held*; their demand is the time held when nobody else is there,
+switching). Threads and connections are *held*; their demand is the time held without any other user,
 from the single-user phase.
 
 Of carriers, pools and executors only the share in use is known, waiting included. A pool is named only if no
 resource used inside it (``holds`` in ``resources.toml``) is saturated.
 
-A single user always reaches the bound X = 1/(R+Z), whatever the request takes. A single user is named only if
+A single user always reaches the bound X = 1/(R+Z), for any response time. A single user is named only if
 nothing else is saturated.
 """
 

@@ -8,7 +8,7 @@ from vtlab.catalogue.resources import HOLDS, REACHED, RESOURCES, run_utilization
 
 
 def of_rules() -> str:
-    """From the recorded series: of the run that is going on."""
+    """From the recorded series: of the current run."""
     return _bottleneck(lambda names: f'vtlab:utilization:ratio{{resource=~"{"|".join(names)}"}}', "$closed_users_now")
 
 

@@ -23,8 +23,8 @@ class QueryError(ValueError):
 
 
 def render(query: str, definitions: Mapping[str, str], values: Mapping[str, str]) -> str:
-    """The query on one line. ``definitions`` are texts with references of their own; ``values``, the placeholders', are
-    final, and come before a definition of the same name. Raises QueryError."""
+    """The query on one line. ``definitions`` are texts that may have references, too. ``values`` of placeholders
+    are final, and come before a definition of the same name. Raises QueryError."""
     return one_line(_expand(query, definitions, values, ()))
 
 

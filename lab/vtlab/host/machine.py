@@ -176,7 +176,7 @@ def _read(sample: Sample, name: str) -> float | None:
 
 
 class Sampler:
-    """Samples in a thread of its own, from entry to exit; its window is read afterwards or meanwhile."""
+    """Samples in a separate thread, from entry to exit; its window is read afterwards or meanwhile."""
 
     def __init__(
         self,

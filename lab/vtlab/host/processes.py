@@ -121,7 +121,7 @@ class Process:
 class Ledger:
     """What this vtlab has started: processes and control groups, on disk before they can be lost.
 
-    A context manager: at its end everything recorded is stopped and removed, whatever the reason for the end.
+    A context manager: at its end everything recorded is stopped and removed, after an error, too.
     """
 
     def __init__(self, root: Path) -> None:

@@ -1,4 +1,4 @@
-"""A process that serves on ports of its own: started on free ones, again where these were taken meanwhile."""
+"""A process that serves on ports: started on free ports, and again where another process took them meanwhile."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Server:
     #: Ports to try first; then ``fixed`` says that there are no others.
     ports: Sequence[int] = ()
     fixed: bool = False
-    #: Why it ended, as far as somebody knows more than the exit code.
+    #: Why it ended, where more than the exit code is known.
     reason: Callable[[Process], str | None] = lambda process: None
     attempts: int = 0
     process: Process = field(init=False)

@@ -221,8 +221,8 @@ class Experiment(_Strict):
 
     def environment_of(self, name: str) -> dict[str, str]:
         """The environment that makes this variant, without what is the same for all (``settings``)."""
-        found = self.properties_of(name)
-        return {**variant.ENVIRONMENT[found.threads], **found.settings}
+        properties = self.properties_of(name)
+        return {**variant.ENVIRONMENT[properties.threads], **properties.settings}
 
     @property
     def better(self) -> Literal["higher", "lower"]:
@@ -285,12 +285,12 @@ def load(name: str, folder: Path) -> Experiment:
         raise BadInput(f"{path}: not valid UTF-8 at byte {error.start}", "save it as UTF-8") from error
     except OSError as error:
         raise BadInput(f"cannot read {path}: {error.strerror or error}", "make it readable") from error
-    found = parse(text, str(path))
-    if found.name != path.stem:
-        raise BadInput(f"{path}: name is '{found.name}', the file's is '{path.stem}'", "let them agree")
-    if found.service and found.service.endswith(".json"):
-        return found.model_copy(update={"service": str((path.parent / found.service).resolve())})
-    return found
+    experiment = parse(text, str(path))
+    if experiment.name != path.stem:
+        raise BadInput(f"{path}: name is '{experiment.name}', the file's is '{path.stem}'", "let them agree")
+    if experiment.service and experiment.service.endswith(".json"):
+        return experiment.model_copy(update={"service": str((path.parent / experiment.service).resolve())})
+    return experiment
 
 
 def names(folder: Path) -> list[str]:

@@ -30,6 +30,6 @@ def refuse_other_threads(name: str, threads: Threads, pool: float | None) -> Non
     runs = without if pool is None else "virtual" if pool < 0 else "platform"
     if runs != threads:
         raise BadInput(
-            f"{name}: it runs on {runs} threads, whatever {' and '.join(ENVIRONMENT[threads])} says",
+            f"{name}: it runs on {runs} threads, in spite of {' and '.join(ENVIRONMENT[threads])}",
             "remove from the settings what overrides that (SPRING_APPLICATION_JSON)",
         )

@@ -41,17 +41,17 @@ def ratios(rows: Sequence[Row], margin: float, title: str) -> Markup:
     low, high = min([*extent, band[0], steps[0]]), max([*extent, band[1], steps[-1]])
     air = (high / low) ** 0.07
     across = Scale(low / air, high * air, left, right, log=True)
-    one = across(1)
+    unity = across(1)
     sides = (f"{over} better", f"{of} better") if better == "higher" else (f"{of} better", f"{over} better")
     parts = [rect(across(band[0]), top - 4, across(band[1]) - across(band[0]), bottom - top + 4, "margin")]
     parts += [line(across(t), top - 4, across(t), bottom, "grid") for t in steps]
-    parts.append(line(one, top - 8, one, bottom, "one"))
+    parts.append(line(unity, top - 8, unity, bottom, "one"))
     parts += [text(across(t), bottom + 14, f"{t:g}×", "middle", "tick") for t in steps]
     room = 6.5 * max(len(s) + 2 for s in sides)
-    if one - left > room:
-        parts.append(text(one - 6, 11, "← " + sides[0], "end", "tick"))
-    if right - one > room:
-        parts.append(text(one + 6, 11, sides[1] + " →", "start", "tick"))
+    if unity - left > room:
+        parts.append(text(unity - 6, 11, "← " + sides[0], "end", "tick"))
+    if right - unity > room:
+        parts.append(text(unity + 6, 11, sides[1] + " →", "start", "tick"))
     descriptions: list[str] = []
     for i, row in enumerate(rows):
         c, y = row.comparison, top + pitch * (i + 0.6)

@@ -40,7 +40,7 @@ def from_environment() -> str | None:
 
 
 def require(url: str) -> None:
-    """PrerequisiteMissing when the user's own does not answer, whatever it answers."""
+    """PrerequisiteMissing when the user's downstream service does not answer; any answer will do."""
     try:
         with httpx.Client(trust_env=False, timeout=5) as client:
             client.get(url)
@@ -90,7 +90,7 @@ class Downstream:
                 **variant.ENVIRONMENT["virtual"],
                 SERVER_ADDRESS=ports.HOST,
                 SERVER_PORT=str(chosen[0]),
-                # The same port, as nobody scrapes it. Spring refuses an address of its own for it then.
+                # The same port, as Prometheus does not scrape it. Spring then refuses a separate address for it.
                 MANAGEMENT_SERVER_PORT=str(chosen[0]),
             ),
         )

@@ -14,7 +14,7 @@ def fill_in_flight_before(document: K6Document, client: Prometheus, before: dict
 
     Phases follow each other within a second or so, so there may be no such scrape. Then the client knows: it had
     every answer, none of them a failure, so that the server has nothing left of it. After failures (a timeout's
-    request goes on in the server) it does not, and the value is None. What the other variant's server still works on
+    request still runs in the server) it does not, and the value is None. What the other variant's server still works on
     counts, too: it takes the machine's time. ``before`` holds the last phase of each variant that still runs, of the
     block's earlier calls of k6 as well, and is kept up to date.
     """
@@ -36,10 +36,10 @@ def fill_in_flight_before(document: K6Document, client: Prometheus, before: dict
 
 
 def _unanswered(phase: Trial) -> bool:
-    """Whether the server may go on with requests of a phase that is over for its client."""
+    """Whether the server may still work on requests of a phase that is over for its client."""
     return any(phase.failed.values()) or phase.failed_outside > 0 or phase.given_up > 0
 
 
 def _ended(phase: Trial | None) -> int:
-    """From when on a scrape shows nothing of a phase but what goes on in the server; 0 without one."""
+    """The time from which a scrape shows only what still runs in the server after the phase; 0 without a phase."""
     return phase.drained + _ENDS_WITHIN if phase else 0

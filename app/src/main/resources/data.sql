@@ -1,6 +1,6 @@
--- Members that nobody is. The hashes are bcrypt's (cost 10), each of 128 random bits that were thrown away at once; made by
+-- Invented members. The hashes are bcrypt's (cost 10), each of 128 random bits that were thrown away at once; made by
 --   python3 -c "import crypt, secrets; print(crypt.crypt(secrets.token_hex(16), crypt.mksalt(crypt.METHOD_BLOWFISH, rounds=1024)))"
--- An account is the SHA-256 of an address at example.org that nobody has.
+-- An account is the SHA-256 of an address at example.org that does not exist.
 -- Rows that are there already stay as they are.
 insert ignore into lab_member (id, name, account, password_hash) values
 (1, 'Ada Abel', '93f578695486f4f7d55ea16238c7cbc6384385bdc95e3071f6ecc4700d894c9e', '$2b$10$6HRtcoWnEnLrGiBgLnKHKu6CsxnIUems4R89626LfajSsfehxBqIu'),

@@ -24,7 +24,7 @@ export interface Input {
 
 type Env = Record<string, string | undefined>;
 
-/** Ends the block with one line. Not an Error: k6 prints the place in the code of an Error, and that helps nobody here. */
+/** Ends the block with one line. Not an Error: for an Error k6 prints a place in the code, which does not help. */
 function fail(where: string, what: string, fix: string): never {
   throw `${where}: ${what}: ${fix}`;
 }

@@ -8,7 +8,7 @@
 | ``load.json`` | vtlab-load | what was asked for, whether the load generator did it, what clients saw |
 
 One module for each dashboard; what they share: ``panels`` (constructors of panels), ``queries`` (metrics with
-Grafana's variables), ``frame`` (variables, links, time range), ``style`` (colours), and ``substitute``, for whoever
-sends the queries without Grafana. Figures of a run are over its measured windows, whatever the time range shows beside
-it; lines are what is scraped.
+Grafana's variables), ``frame`` (variables, links, time range), ``style`` (colours), and ``substitute``, for tests that
+send the queries without Grafana. Figures of a run are over its measured windows, even where the time range shows more;
+lines are what is scraped.
 """

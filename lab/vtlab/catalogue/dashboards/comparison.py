@@ -53,7 +53,7 @@ def dashboard() -> dict[str, Any]:
             ),
             figures(
                 "Warnings",
-                "Alerts of the lab that fired in this time range, for whatever run: then look at the panel Load and at"
+                "Alerts of the lab that fired in this time range, for any run: then look at the panel Load and at"
                 " vtlab's validity checks before trusting the figures.",
                 "none",
                 [Line(_WARNINGS, "{{warning}}")],

@@ -122,7 +122,7 @@ def dashboard() -> dict[str, Any]:
             ),
             over_time(
                 "Time in garbage collection over time",
-                "Share of the time in which the JVM paused, and nobody was served. Long pauses show in the 99th"
+                "Share of the time in which the JVM paused and served no request. Long pauses show in the 99th"
                 " percentile of latency.",
                 "percentunit",
                 [Line(queries.metric("gc_share"))],

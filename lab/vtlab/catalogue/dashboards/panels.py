@@ -259,7 +259,7 @@ _DASHED = [
     _property("custom.lineStyle", {"fill": "dash", "dash": [6, 6]}),
     _property("custom.lineWidth", 1),
 ]
-#: On an axis of its own, from 0 to 1, that is not shown.
+#: On a separate axis, from 0 to 1, that is not shown.
 _AS_BAND = [
     _property("unit", "bool"),
     _property("min", 0),

@@ -92,7 +92,7 @@ def target_port(service: Json, port: int, pod: Json) -> int:
 
 
 class _Network(httpcore.NetworkBackend):
-    """Connects to a pod of the Service, whatever the host in the address."""
+    """Connects to a pod of the Service; the host in the address does not matter."""
 
     def __init__(self, cluster: Cluster, service: str, namespace: str) -> None:
         self._cluster, self._service, self._namespace = cluster, service, namespace
@@ -164,7 +164,7 @@ class _Stream(httpcore.NetworkStream):
         self._websocket.shutdown()  # type: ignore[no-untyped-call]
 
     def get_extra_info(self, info: str) -> bool | None:
-        """Whether something has come that nobody asked for, by which httpcore knows a connection that has ended."""
+        """Whether something has come without a request, by which httpcore knows a connection that has ended."""
         if info != "is_readable":
             return None
         return self._websocket.sock is None or bool(select.select([self._websocket.sock], [], [], 0)[0])

@@ -21,8 +21,8 @@ _HOPELESS = (
 
 @dataclass(frozen=True)
 class Trouble:
-    """What is wrong with a pod. ``hopeless``: waiting will not help, somebody must change something; ``image``:
-    namely the image."""
+    """What is wrong with a pod. ``hopeless``: waiting will not help, the user must change something; ``image``:
+    the image is what is wrong."""
 
     text: str
     hopeless: bool = False

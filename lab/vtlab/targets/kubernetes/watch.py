@@ -1,6 +1,6 @@
 """Waits for pods, and says at once what is wrong with them.
 
-Every function raises BlockFault for what another attempt may mend, PrerequisiteMissing for what waiting would not.
+Every function raises BlockFault for what another attempt may fix, PrerequisiteMissing for what waiting would not.
 """
 
 from __future__ import annotations
@@ -114,14 +114,16 @@ def _refuse_no_pod(cluster: Cluster, name: str) -> None:
     for condition in conditions:
         if condition.get("type") == "ReplicaFailure" and condition.get("status") == "True":
             raise PrerequisiteMissing(
-                f"{name}: the cluster refuses its pod: {condition.get('message')}", "mend that, then go on"
+                f"{name}: the cluster refuses its pod: {condition.get('message')}", "correct what the message names"
             )
 
 
 def _raise(trouble: pods.Trouble | None, what: str, when: str = "") -> None:
     if trouble and trouble.hopeless:
         # Never another image: a run is not resumed with it.
-        fix = "load the image into the cluster (docs/operations.md)" if trouble.image else "mend what the reason names"
+        fix = (
+            "load the image into the cluster (docs/operations.md)" if trouble.image else "correct what the reason names"
+        )
         raise PrerequisiteMissing(f"{what} {trouble.text}", fix)
     if trouble:
         raise BlockFault(f"{what} {trouble.text}{when}")

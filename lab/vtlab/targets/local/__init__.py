@@ -1,1 +1,1 @@
-"""The lab on this machine: every part is a process of its own, each JVM in its own control group."""
+"""The lab on this machine: every part is a separate process, each JVM in its own control group."""

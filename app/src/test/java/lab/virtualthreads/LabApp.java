@@ -190,7 +190,7 @@ final class LabApp implements AutoCloseable {
 		}
 	}
 
-	/** Open after a test at the latest, so that nobody waits for what it held. */
+	/** Open after a test at the latest, so that no request waits for what it held. */
 	static final class Gate implements AutoCloseable {
 
 		private final CountDownLatch opened = new CountDownLatch(1);

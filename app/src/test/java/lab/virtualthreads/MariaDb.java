@@ -34,7 +34,7 @@ final class MariaDb {
 				.setBaseDir(new File(target, "base"))
 				.setDataDir(data)
 				.addArg("--bind-address=127.0.0.1")
-				// It would make a key of its own at every start, which takes up to half a minute of CPU.
+				// It would make a new key at every start, which takes up to half a minute of CPU.
 				.addArg("--skip-ssl");
 			if (System.getProperty("user.name").equals("root")) {
 				configuration.addArg("--user=root");

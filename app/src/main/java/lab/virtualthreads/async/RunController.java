@@ -26,7 +26,7 @@ import org.springframework.web.bind.annotation.RestController;
  * about a tenth of a second of CPU.
  * <p>
  * Where the bounded pool rejects a task the answer is 503. Then, as when the request is interrupted, its tasks are
- * cancelled: those in the queue end as soon as a thread takes them, those that run go on to their end.
+ * cancelled: those in the queue end as soon as a thread takes them, those that run continue to their end.
  */
 @RestController
 @ConditionalOnWebApplication(type = Type.SERVLET)

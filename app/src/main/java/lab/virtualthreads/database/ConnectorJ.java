@@ -28,7 +28,7 @@ final class ConnectorJ {
 	}
 
 	/**
-	 * Loads a version from its jar. It stays for as long as the JVM runs: the driver has a thread of its own, which
+	 * Loads a version from its jar. It stays for as long as the JVM runs: the driver has its own thread, which
 	 * loads classes now and then, so its class loader is never closed.
 	 * @throws InvalidConfigurationPropertyValueException when the folder does not have that version; the message lists
 	 * those it has

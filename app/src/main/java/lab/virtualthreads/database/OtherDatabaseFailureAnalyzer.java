@@ -5,7 +5,7 @@ import org.springframework.boot.diagnostics.FailureAnalysis;
 
 /**
  * Says in a few lines that there is no driver for such a database. Without its URL, which may hold a password: Spring
- * Boot prints whatever it knows to be a property's value.
+ * Boot prints every value that it knows from a property.
  */
 class OtherDatabaseFailureAnalyzer
 		extends AbstractFailureAnalyzer<OtherDatabaseFailureAnalyzer.OtherDatabaseException> {

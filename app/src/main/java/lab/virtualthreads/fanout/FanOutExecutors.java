@@ -50,7 +50,7 @@ class FanOutExecutors implements MeterBinder, DisposableBean {
 	public void destroy() {
 		for (ExecutorService executor : this.executors.values()) {
 			for (Runnable queued : executor.shutdownNow()) {
-				// Nobody would ever run it, and a request waits for it.
+				// No thread would ever run it, and a request waits for it.
 				((Future<?>) queued).cancel(true);
 			}
 		}

@@ -1,4 +1,4 @@
 /**
- * The management port, on threads of its own; Spring Boot alone applies it, no component scan.
+ * The management port, on separate threads; Spring Boot alone applies it, no component scan.
  */
 package lab.virtualthreads.management;

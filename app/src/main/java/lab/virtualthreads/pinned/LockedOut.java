@@ -39,15 +39,15 @@ final class LockedOut {
 
 	/**
 	 * Takes the time-out at most, longer only while other work keeps all carriers, and leaves no thread behind. Only for
-	 * a platform thread: a virtual one could not go on either.
+	 * a platform thread: a virtual thread could not continue either.
 	 */
 	LockedOutAnswer run() throws InterruptedException {
 		List<Thread> started = new ArrayList<>();
-		Thread owner = Thread.startVirtualThread(this::own);
+		Thread owner = Thread.startVirtualThread(this::holdLock);
 		started.add(owner);
 		this.locked.await();
 		for (int i = 0; i < this.threads; i++) {
-			// One of its own each, so that nothing but the lock has them wait for each other.
+			// A monitor for each thread, so that only the lock makes them wait for each other.
 			Object monitor = new Object();
 			started.add(Thread.startVirtualThread(() -> acquire(monitor)));
 		}
@@ -64,7 +64,7 @@ final class LockedOut {
 				this.carriers);
 	}
 
-	private void own() {
+	private void holdLock() {
 		this.lock.lock();
 		try {
 			this.locked.countDown();

@@ -19,7 +19,7 @@ import org.springframework.web.bind.annotation.RestController;
 
 /**
  * The pinning workload: {@code GET /pinned?duration=100ms&lock=monitor} waits while it holds a lock, {@code monitor} or
- * {@code reentrant}. {@code lab.pinned.lock} is the lock of requests that name none. Every request has a lock of its own,
+ * {@code reentrant}. {@code lab.pinned.lock} is the lock of requests that name none. Every request has its own lock,
  * so none waits for another's: what is left of a difference is that a monitor keeps a virtual thread on its carrier
  * before JDK 24.
  */
@@ -44,7 +44,7 @@ class PinnedController {
 		return new PinnedAnswer(Thread.currentThread().isVirtual(), kind.name().toLowerCase(Locale.ROOT));
 	}
 
-	/** The JIT compiler would leave out the monitor of an object that nobody else can see, and nothing would pin. */
+	/** The JIT compiler would leave out the monitor of an object that no other thread can see, and nothing would pin. */
 	private static void sleepInMonitor(HttpServletRequest ofTheRequest, Duration duration) throws InterruptedException {
 		synchronized (ofTheRequest) {
 			Thread.sleep(duration);

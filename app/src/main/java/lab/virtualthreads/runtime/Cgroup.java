@@ -18,7 +18,7 @@ import java.util.stream.Stream;
  */
 final class Cgroup {
 
-	/** Version 1 says "no limit" with the largest whole number of pages; nobody has this many bytes. */
+	/** Version 1 says "no limit" with the largest whole number of pages; no machine has this many bytes. */
 	private static final double NO_MEMORY_LIMIT = 1L << 62;
 
 	private final Optional<Controller> cpu;
@@ -221,11 +221,11 @@ final class Cgroup {
 		List<Path> groups(String path, Path fileSystem) {
 			Path top = fileSystem.resolve(this.point.substring(1));
 			Path group = top.resolve(below(path)).normalize();
-			// In a container the path can be the host's while only the own group is mounted.
-			Path own = (group.startsWith(top) && Files.isDirectory(group)) ? group : top;
+			// In a container the path can be the host's while only the container's group is mounted.
+			Path lowest = (group.startsWith(top) && Files.isDirectory(group)) ? group : top;
 			List<Path> groups = new ArrayList<>();
-			for (Path each = own; each.startsWith(top) && Files.isDirectory(each); each = each.getParent()) {
-				groups.add(each);
+			for (Path level = lowest; level.startsWith(top) && Files.isDirectory(level); level = level.getParent()) {
+				groups.add(level);
 			}
 			return List.copyOf(groups);
 		}

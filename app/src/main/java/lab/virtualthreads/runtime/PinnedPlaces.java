@@ -49,7 +49,7 @@ class PinnedPlaces implements MeterBinder, DisposableBean {
 		this.stream.onEvent(EVENT, (event) -> {
 			Place place = Place.of(event);
 			Place counted = (counters.containsKey(place) || counters.size() < MOST_PLACES) ? place : OTHER;
-			counters.computeIfAbsent(counted, (each) -> each.counter(registry)).increment();
+			counters.computeIfAbsent(counted, (key) -> key.counter(registry)).increment();
 		});
 		this.stream.startAsync();
 	}

@@ -15,7 +15,7 @@ import org.springframework.web.bind.annotation.RestControllerAdvice;
 class ProblemAdvice {
 
 	/**
-	 * A wait was cut short: whoever interrupts the threads of a server is stopping it, so the client may try elsewhere.
+	 * A wait was cut short: the threads of a server are interrupted only as it stops, so the client may try elsewhere.
 	 */
 	@ExceptionHandler
 	ProblemDetail handle(InterruptedException ex) {

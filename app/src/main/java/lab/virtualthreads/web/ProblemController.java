@@ -22,7 +22,7 @@ class ProblemController implements ErrorController {
 	@RequestMapping("/error")
 	ResponseEntity<ProblemDetail> error(HttpServletRequest request) {
 		Object status = request.getAttribute(RequestDispatcher.ERROR_STATUS_CODE);
-		// Without a status nothing went wrong: somebody asked for /error itself.
+		// Without a status nothing went wrong: the client asked for /error itself.
 		int code = (status instanceof Integer error) ? error : HttpStatus.NOT_FOUND.value();
 		return ResponseEntity.of(ProblemDetail.forStatus(code)).build();
 	}
