@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 
 from tests.support.privileges import needs_root
 from tests.support.waiting import until
 from vtlab.host import cgroup
 from vtlab.host.cgroup import Cgroup
 from vtlab.host.machine import Sample, Sampler
+from vtlab.host.usage import Reader
+from vtlab.model.records import ServerFigure
 
 
 class Compared(Sampler):
@@ -105,3 +110,69 @@ def test_a_process_that_ends_while_sampled_is_no_error() -> None:
     seen = [sample.at for sample in sampler._samples if sample.generator]
     assert sampler.window(first, seen[-1] + 200)["generator_cpu"] is not None
     assert sampler.window(first, last)["generator_cpu"] is None
+
+
+CORES = os.cpu_count() or 1
+#: As many threads that are never done as its first argument says. Hashes of much data do not hold Python's lock.
+BUSY = """
+import hashlib, sys, threading
+def busy():
+    while True: hashlib.sha256(bytes(1 << 20))
+for _ in range(int(sys.argv[1])): threading.Thread(target=busy).start()
+print("busy", flush=True)
+"""
+#: As many processes that are never done as the first argument says.
+OTHERS = 'for _ in $(seq "$1"); do while :; do :; done & done; echo busy; wait'
+
+
+@contextlib.contextmanager
+def started(command: list[str]) -> Iterator[int]:
+    """Its pid, once it says that it is busy. At the end it and its children are killed."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "busy\n"
+            yield process.pid
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def service(cpu: float) -> Iterator[Sampler]:
+    """The sampler of a service of twice as many busy threads as there are cores, with so many cores as its limit."""
+    group = Cgroup.create(f"test-{os.getpid()}-service", cpu, 256 * 1024**2)
+    try:
+        command = [*group.prefix, sys.executable, "-c", BUSY, str(2 * CORES)]
+        with started(command) as pid, Sampler(services={"service": Reader(pid, group, cpu)}) as sampler:
+            yield sampler
+    finally:
+        group.remove()
+
+
+def figures_after(sampler: Sampler, seconds: float) -> dict[ServerFigure, float | None]:
+    """The figures of the next seconds."""
+    until(lambda: sampler._samples)
+    begin = sampler._samples[-1].at
+    end = begin + round(1000 * seconds)
+    until(lambda: sampler._samples[-1].at > end)
+    return sampler.service_window("service", begin, end)
+
+
+@needs_root
+def test_a_service_whose_cores_others_take_waits_for_them() -> None:
+    """A service stands ready without a core for far more than 1 % of the time while others keep the cores."""
+    with service(cpu=CORES / 2) as sampler, started(["/bin/sh", "-c", OTHERS, "sh", str(8 * CORES)]):
+        figures = figures_after(sampler, 3)
+    assert figures["core_wait"] is not None
+    assert figures["core_wait"] > 0.1, figures
+
+
+@needs_root
+def test_a_service_that_its_quota_stops_waits_for_no_core() -> None:
+    """A service that its quota alone stops does not stand without a core for 1 % of the time."""
+    with service(cpu=0.1) as sampler:
+        figures = figures_after(sampler, 3)
+    assert figures["throttled_periods"] is not None
+    assert figures["throttled_periods"] > 0.8, figures
+    assert figures["core_wait"] is not None
+    assert figures["core_wait"] < 0.01, figures

@@ -5,20 +5,16 @@ from __future__ import annotations
 import contextlib
 import itertools
 import re
-import shutil
-import subprocess
 import time
-import zipfile
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.support.experiments import tiny
+from tests.support.planted import planted_service
 from tests.support.privileges import needs_root
 from tests.support.runs import RunFolder
 from tests.support.stalls import Stalls, undisturbed
-from vtlab import session
 from vtlab.analysis import checks, laws
 from vtlab.analysis.laws import Measured
 from vtlab.catalogue import metrics, rules
@@ -26,17 +22,16 @@ from vtlab.errors import BlockFault
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block
-from vtlab.services import sample
 from vtlab.targets.local.target import LocalBlock, LocalTarget
 from vtlab.targets.prometheus import Prometheus
+
+__all__ = ["planted_service"]
 
 pytestmark = [
     pytest.mark.timeout(600),
     needs_root,
 ]
 
-APP = session.REPOSITORY / "app"
-SEMAPHORE = "lab/virtualthreads/semaphore/SemaphoreController"
 #: A block here is shorter than a run's: little warm-up, one trial for each variant. All other validity checks hold.
 NOT_HERE = {"trials complete", "warm-up cycles", "steady state"}
 
@@ -148,30 +143,6 @@ def rejected(block: Block, planned: Experiment) -> list[str]:
     return [f"{check.name}: {check.worst}" for check in failed if check.name not in NOT_HERE]
 
 
-@pytest.fixture(scope="session")
-def semaphore_service(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The sample application with the test's semaphore, as a service."""
-    folder = tmp_path_factory.mktemp("semaphore")
-    target, sources = APP / "target" / "test-classes", APP / "src" / "test" / "java"
-    compiled, source = target / f"{SEMAPHORE}.class", sources / f"{SEMAPHORE}.java"
-    if not compiled.exists() or compiled.stat().st_mtime < source.stat().st_mtime:
-        maven = ["java", "mvn", "-q", "-f", APP / "pom.xml", "test-compile"]
-        subprocess.run([session.REPOSITORY / "lab" / "setup", *maven], check=True)
-    service = sample.service(session.REPOSITORY)
-    original = service.jar_path
-    assert original is not None
-    jar = Path(shutil.copy(original, folder))
-    # Where the jar's manifest looks for its class path, and the app for its drivers.
-    for beside in ("lib", "drivers"):
-        (folder / beside).symlink_to(original.parent / beside)
-    with zipfile.ZipFile(jar, "a") as archive:
-        archive.write(compiled, compiled.relative_to(target))
-    path = folder / "service.json"
-    changed = service.model_copy(update={"name": "semaphore", "jar": jar.name, "directory": "."})
-    path.write_text(changed.model_dump_json(exclude_none=True), encoding="utf-8")
-    return str(path)
-
-
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     run = RunFolder(tmp_path_factory.mktemp("bottlenecks"), tiny())
@@ -221,8 +192,8 @@ BESIDE = ["database", "downstream"]
 
 
 @pytest.fixture
-def planted(semaphore_service: str) -> dict[str, object]:
-    return {"service": semaphore_service, "settings": PLANTED, "needs": BESIDE}
+def planted(planted_service: str) -> dict[str, object]:
+    return {"service": planted_service, "settings": PLANTED, "needs": BESIDE}
 
 
 @pytest.mark.small

@@ -11,7 +11,8 @@ from vtlab.model.records import Trial
 from vtlab.targets.annotation import fill_gaps, fill_series_gaps
 
 LIMITS = Limit(0.5, 1000)
-USAGE = {"cpu_cores": 0.4, "resident": 250.0, "throttled_periods": 0.1, "throttled_seconds": 0.05}
+THREADS = {"jit_cpu": 0.02, "core_wait": 0.001}
+USAGE = {"cpu_cores": 0.4, "resident": 250.0, "throttled_periods": 0.1, "throttled_seconds": 0.05, **THREADS}
 
 
 def unmeasured() -> Trial:
@@ -35,7 +36,7 @@ def test_a_service_without_meters_has_the_figures_of_the_harness() -> None:
             "utilization_cpu": 0.8,
         }
     )
-    assert set(trial.server) == set(WINDOW_METRICS), "no name that nothing reads"
+    assert set(trial.server) == {*WINDOW_METRICS, *THREADS}, "no name that nothing reads"
 
 
 def test_without_limits_there_are_no_shares_of_them() -> None:
@@ -48,7 +49,8 @@ def test_without_limits_there_are_no_shares_of_them() -> None:
 def test_a_service_that_has_meters_keeps_the_gaps_in_them() -> None:
     trial = unmeasured()
     fill_gaps(trial, USAGE, LIMITS, ["jvm", "process", "cgroup", "tomcat"])
-    assert set(trial.server.values()) == {None}, "it was not scraped: the checks must see that"
+    measured = {name: value for name, value in trial.server.items() if value is not None}
+    assert measured == THREADS, "it was not scraped: the checks must see that"
 
 
 def test_meters_of_the_process_alone_get_the_limits_of_the_harness() -> None:

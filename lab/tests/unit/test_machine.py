@@ -13,8 +13,8 @@ from vtlab.host.machine import Delays, Sample, Usage
 
 def test_shares_and_rates_between_two_samples() -> None:
     samples = [
-        Sample(1000, 400, 100, Usage(1.0, 0.5, 1000), (10, 1)),
-        Sample(3000, 800, 300, Usage(2.0, 0.6, 2000), (30, 6)),
+        Sample(1000, 400, 100, 10, Usage(1.0, 0.5, 1000), (10, 1)),
+        Sample(3000, 800, 300, 20, Usage(2.0, 0.6, 2000), (30, 6)),
     ]
     assert machine.difference(samples, 1000, 3000) == pytest.approx(
         {
@@ -22,15 +22,16 @@ def test_shares_and_rates_between_two_samples() -> None:
             "generator_cpu": 0.5,
             "generator_wait": 1e-4,
             "generator_throttled": 0.25,
+            "steal": 0.025,
         }
     )
 
 
 def test_between_samples_it_is_linear() -> None:
     samples = [
-        Sample(0, 0, 0, Usage(0.0, 0.0)),
-        Sample(1000, 100, 100, Usage(0.0, 0.0)),
-        Sample(2000, 200, 100, Usage(1.0, 0.5)),
+        Sample(0, 0, 0, 0, Usage(0.0, 0.0)),
+        Sample(1000, 100, 100, 0, Usage(0.0, 0.0)),
+        Sample(2000, 200, 100, 0, Usage(1.0, 0.5)),
     ]
     usage = machine.difference(samples, 500, 1500)
     assert usage["idle_cores"] == pytest.approx(0.5)
@@ -40,8 +41,8 @@ def test_between_samples_it_is_linear() -> None:
 def test_what_was_not_sampled_is_none() -> None:
     samples = [
         Sample(1000, 100, 50),
-        Sample(2000, 200, 100, Usage(1, 0)),
-        Sample(3000, 300, 150, Usage(1, 0)),
+        Sample(2000, 200, 100, 0, Usage(1, 0)),
+        Sample(3000, 300, 150, 0, Usage(1, 0)),
     ]
     outside = dict.fromkeys(machine.difference(samples, 1000, 2000))
     assert machine.difference(samples, 900, 2000) == outside
@@ -56,8 +57,8 @@ def test_what_was_not_sampled_is_none() -> None:
 
 def test_a_window_that_ends_just_after_k6_did_is_measured_to_its_last_sample() -> None:
     samples = [
-        Sample(1000, 100, 50, Usage(1, 0)),
-        Sample(2000, 200, 100, Usage(2, 0)),
+        Sample(1000, 100, 50, 0, Usage(1, 0)),
+        Sample(2000, 200, 100, 0, Usage(2, 0)),
         Sample(2250, 225, 112),
     ]
     assert machine.reaching(samples, 2400, within_ms=500) == 2000

@@ -17,7 +17,9 @@ from vtlab.host.usage import ServiceUsage
 from vtlab.model.records import MachineFigure, ServerFigure
 
 #: Seconds between samples.
-INTERVAL = 0.25
+INTERVAL = 0.1
+#: Milliseconds that k6 may end before its last window does.
+_ENDS_BEFORE = 500
 _TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -39,6 +41,8 @@ class Sample:
     at: int
     total: int
     idle: int
+    #: What the hypervisor gave to others.
+    steal: int = 0
     generator: Usage | None = None
     #: Periods and throttled periods of the group that limits k6; None where nothing does.
     periods: tuple[int, int] | None = None
@@ -73,6 +77,7 @@ def difference(samples: list[Sample], start_ms: int, end_ms: int) -> dict[Machin
     - ``generator_wait``: its run-queue delay in seconds per time slice: how long a ready thread waited for a CPU on
       average
     - ``generator_throttled``: share of k6's quota periods that were throttled; None without a quota
+    - ``steal``: share of all cores' time that the hypervisor gave to others
 
     A value is None where the samples do not reach.
     """
@@ -87,6 +92,7 @@ def difference(samples: list[Sample], start_ms: int, end_ms: int) -> dict[Machin
         "generator_cpu": ratio(counter("generator.cpu"), seconds),
         "generator_wait": ratio(counter("generator.delay"), counter("generator.slices")),
         "generator_throttled": ratio(counter("periods.1"), counter("periods.0")),
+        "steal": ratio(counter("steal"), counter("total")),
     }
 
 
@@ -98,11 +104,14 @@ def service_difference(
     - ``cpu_cores``: cores that it used; ``resident``: the most memory that it occupied, in bytes
     - ``throttled_periods``: share of the quota's periods in which it ran out; ``throttled_seconds``: seconds per second
       that CPUs were stopped; both None without a quota
+    - ``jit_cpu``: cores that the JIT compiler's threads used
+    - ``core_wait``: seconds per second that it stood ready without the cores of its limit, outside its throttled
+      periods (``vtlab.host.threads.CoreWait``)
 
     A value is None where the samples do not reach.
     """
 
-    def counter(read: Callable[[ServiceUsage], float]) -> float | None:
+    def counter(read: Callable[[ServiceUsage], float | None]) -> float | None:
         def of(sample: Sample) -> float | None:
             usage = sample.services.get(variant)
             return None if usage is None else read(usage)
@@ -121,6 +130,8 @@ def service_difference(
         "resident": float(max(inside)) if inside else None,
         "throttled_periods": _ratio(counter(lambda usage: usage.throttled_periods), periods),
         "throttled_seconds": _ratio(counter(lambda usage: usage.throttled_seconds), seconds) if periods else None,
+        "jit_cpu": _ratio(counter(lambda usage: usage.jit_cpu), seconds),
+        "core_wait": _ratio(counter(lambda usage: usage.core_wait), seconds),
     }
 
 
@@ -185,7 +196,7 @@ class Sampler:
     def window(self, start_ms: int, end_ms: int) -> dict[MachineFigure, float | None]:
         """See ``difference`` and ``reaching``."""
         samples = list(self._samples)
-        return difference(samples, start_ms, reaching(samples, end_ms, 2000 * INTERVAL))
+        return difference(samples, start_ms, reaching(samples, end_ms, _ENDS_BEFORE))
 
     def service_window(self, variant: str, start_ms: int, end_ms: int) -> dict[ServerFigure, float | None]:
         """See ``service_difference``."""
@@ -193,12 +204,13 @@ class Sampler:
 
     def sample(self) -> Sample:
         """Reads everything once."""
-        total, idle = _machine(self._proc)
+        total, idle, steal = _machine(self._proc)
         stat = cgroup.limited_cpu_stat(self._generator) if self._generator is not None else None
         return Sample(
             at=round(time.time() * 1000),
             total=total,
             idle=idle,
+            steal=steal,
             generator=self._usage(),
             periods=(stat.periods, stat.throttled_periods) if stat else None,
             services={name: usage for name, read in self._services.items() if (usage := read())},
@@ -242,7 +254,7 @@ def _task_delays(tasks: Path) -> dict[str, tuple[int, int]]:
         return {}
     for name in names:
         try:
-            with open(f"{tasks}/{name}/schedstat", "rb") as file:  # noqa: PTH123 (many, four times a second)
+            with open(f"{tasks}/{name}/schedstat", "rb") as file:  # noqa: PTH123 (many, ten times a second)
                 _, waited, slices = file.read().split()
             delays[name] = (int(waited), int(slices))
         except (OSError, ValueError):
@@ -250,11 +262,11 @@ def _task_delays(tasks: Path) -> dict[str, tuple[int, int]]:
     return delays
 
 
-def _machine(proc: Path) -> tuple[int, int]:
-    """Ticks over all cores: all, idle (waiting for a disk is idle, too)."""
+def _machine(proc: Path) -> tuple[int, int, int]:
+    """Ticks over all cores: all, idle (waiting for a disk is idle, too), stolen."""
     with (proc / "stat").open(encoding="ascii") as file:
         ticks = [int(value) for value in file.readline().split()[1:9]]
-    return sum(ticks), ticks[3] + ticks[4]
+    return sum(ticks), ticks[3] + ticks[4], ticks[7]
 
 
 def describe(host: cgroup.Host | None = None) -> dict[str, str]:

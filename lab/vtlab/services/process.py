@@ -12,7 +12,6 @@ from vtlab.host.cgroup import Cgroup, Limit
 from vtlab.host.processes import Ledger, Process
 from vtlab.host.server import Server
 from vtlab.host.tools import Java, clean_environment, find_aot_cache
-from vtlab.host.usage import ServiceUsage
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
 from vtlab.model.service import Service
@@ -138,9 +137,9 @@ class VariantProcess:
         """Kernel OOM kills in its control group."""
         return self.cgroup.oom_kills() if self.cgroup else 0
 
-    def usage(self) -> ServiceUsage | None:
-        """What it uses, as the kernel counts it; None once it is gone."""
-        return usage.read(self.process.pid, self.cgroup)
+    def usage(self) -> usage.Reader:
+        """Reads what it uses, as the kernel counts it."""
+        return usage.Reader(self.process.pid, self.cgroup, self.limits().cpu)
 
     def limits(self) -> Limit:
         """The limits that it was given."""

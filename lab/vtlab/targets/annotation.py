@@ -16,7 +16,9 @@ Window = Callable[[int, int], dict[MachineFigure, float | None]]
 Usage = Callable[[int, int], Mapping[ServerFigure, float | None]]
 
 
-#: What the harness measures itself, by the meters that would tell it otherwise.
+#: What the harness alone measures.
+_OF_THREADS: tuple[ServerFigure, ...] = ("jit_cpu", "core_wait")
+#: What it measures, too, by the meters that would tell it otherwise.
 _FIGURES: dict[Meters, tuple[ServerFigure, ...]] = {
     "process": ("cpu_cores", "resident"),
     "cgroup": ("throttled_periods", "throttled_seconds"),
@@ -26,14 +28,16 @@ _FIGURES: dict[Meters, tuple[ServerFigure, ...]] = {
 def fill_gaps(
     trial: Trial, usage: Mapping[ServerFigure, float | None], limits: Limit, meters: Collection[Meters]
 ) -> None:
-    """Fills in what a service has no meters for: ``usage`` as measured from outside, ``limits`` as enforced.
+    """Fills in what no service has meters for, and what this one has none for: ``usage`` as measured from outside,
+    ``limits`` as enforced.
 
     A service that has meters but was not scraped keeps its gap: the checks must see it.
     """
+    server = trial.server
+    server.update({name: usage.get(name) for name in _OF_THREADS})
     missing = [group for group in _FIGURES if group not in meters]
     if not missing:
         return
-    server = trial.server
     server.update({name: usage.get(name) for group in missing for name in _FIGURES[group]})
     if "cgroup" in missing:
         server.update({"cpu_limit": limits.cpu, "memory_limit": limits.memory})

@@ -341,7 +341,7 @@ class LocalBlock:
                 environment=tools.clean_environment(**k6.environment(target.prometheus.remote_write, work)),
                 folder=work,
             )
-            usages = {variant.variant: variant.usage for variant in self.variants}
+            usages = {variant.variant: variant.usage() for variant in self.variants}
             sampler = machine.Sampler(generator.pid, services=usages)
             self._samplers.append(sampler)
             with sampler:

@@ -244,10 +244,24 @@ class LabApplicationTests {
 				}
 			}
 			assertThat(app.metric("executor_queue_remaining_tasks", "name=\"bounded\"")).isEqualTo(1000);
+			takeTheTimeOfTasks("bounded", "/run/cpu?tasks=2&limit=10&executor=bounded");
+			takeTheTimeOfTasks("fan-out-pool8", "/fan-out?tasks=2&iterations=1&executor=pool8");
+			takeTheTimeOfTasks("fan-out-processors", "/fan-out?tasks=2&iterations=1&executor=processors");
 			assertThat(app.metric("executor_rejected_tasks_total", "name=\"bounded\"")).isZero();
 			// Spring Boot's own executor is still there. It is a pool on platform threads only.
 			assertThat(app.metric("executor_pool_core_threads", "name=\"applicationTaskExecutor\""))
 				.isEqualTo(Double.valueOf(variant.isVirtual() ? Double.NaN : 8));
+		}
+
+		/** The hold of a thread, with the labels of the meters that say how many threads there are. */
+		private void takeTheTimeOfTasks(String name, String path) {
+			String label = "name=\"" + name + "\"";
+			double before = app.metric("executor_seconds_count", label);
+			double seconds = app.metric("executor_seconds_sum", label);
+			assertThat(app.get(path).statusCode()).isEqualTo(200);
+			await().untilAsserted(
+					() -> assertThat(app.metric("executor_seconds_count", label)).as(name).isEqualTo(before + 2));
+			assertThat(app.metric("executor_seconds_sum", label)).as(name).isGreaterThan(seconds);
 		}
 
 		@Test
@@ -259,6 +273,10 @@ class LabApplicationTests {
 		void countThePoolOfTheDownstream() {
 			assertThat(app.metric("httpcomponents_httpclient_pool_total_max", "httpclient=\"downstream\""))
 				.isEqualTo(100);
+			assertThat(app.get("/downstream?duration=1ms").statusCode()).isEqualTo(200);
+			await().untilAsserted(() -> assertThat(app.metric("http_client_requests_seconds_count", "status=\"200\""))
+				.isGreaterThanOrEqualTo(1));
+			assertThat(app.metric("http_client_requests_seconds_sum", "status=\"200\"")).isGreaterThan(0);
 		}
 
 		/** What vtlab shows as the place of a pinned thread. */
@@ -308,7 +326,7 @@ class LabApplicationTests {
 				.flatMap((line) -> Pattern.compile("[{,]uri=\"([^\"]*)\"").matcher(line).results())
 				.map((MatchResult match) -> match.group(1))
 				.collect(Collectors.toSet());
-			assertThat(paths).isSubsetOf("/thread", "/pinned", "/downstream", "/error", "NOT_FOUND", "UNKNOWN");
+			assertThat(paths).isSubsetOf("/thread", "/pinned", "/downstream", "/fan-out", "/run/cpu", "/error", "NOT_FOUND", "UNKNOWN");
 		}
 
 	}

@@ -19,13 +19,19 @@ class AsyncConfiguration {
 		return new RejectedTasks("bounded");
 	}
 
+	@Bean
+	TaskTimes taskTimes() {
+		return new TaskTimes("bounded");
+	}
+
 	@Bean(defaultCandidate = false)
-	ThreadPoolTaskExecutor bounded(RunProperties properties, RejectedTasks rejectedTasks) {
+	ThreadPoolTaskExecutor bounded(RunProperties properties, RejectedTasks rejectedTasks, TaskTimes taskTimes) {
 		ThreadPoolTaskExecutor executor = new ThreadPoolTaskExecutor();
 		executor.setCorePoolSize(properties.core());
 		executor.setMaxPoolSize(properties.max());
 		executor.setQueueCapacity(properties.queue());
 		executor.setRejectedExecutionHandler(rejectedTasks);
+		executor.setTaskDecorator(taskTimes::timed);
 		executor.setThreadNamePrefix("run-bounded-");
 		executor.setDaemon(true);
 		// Requests that the graceful shutdown waits for still need it, and then the tasks that they wait for.

@@ -1,8 +1,8 @@
 package lab.virtualthreads.database;
 
-import java.time.Duration;
 import java.util.Optional;
 
+import lab.virtualthreads.web.Wait;
 import org.hibernate.validator.constraints.Range;
 import org.hibernate.validator.constraints.time.DurationMax;
 import org.jspecify.annotations.Nullable;
@@ -45,8 +45,8 @@ class StressController {
 
 	@GetMapping("/sleep")
 	Member sleep(@RequestParam(defaultValue = "1") @Range(min = 1, max = Member.COUNT) long id,
-			@RequestParam(defaultValue = "1s") @DurationMax(seconds = 60) Duration duration) {
-		return orNotFound(members().findSlowly(id, duration.toNanos() / 1e9));
+			@RequestParam(defaultValue = "1s") @DurationMax(seconds = Wait.MOST_SECONDS) Wait duration) {
+		return orNotFound(members().findSlowly(id, duration.next(Wait.MOST_SECONDS).toNanos() / 1e9));
 	}
 
 	private MemberMapper members() {

@@ -2,6 +2,7 @@ package lab.virtualthreads.downstream;
 
 import java.time.Duration;
 
+import lab.virtualthreads.web.Wait;
 import org.apache.hc.client5.http.impl.classic.CloseableHttpClient;
 import org.hibernate.validator.constraints.time.DurationMax;
 import org.jspecify.annotations.Nullable;
@@ -39,12 +40,12 @@ class DownstreamController {
 	}
 
 	@GetMapping(path = "/downstream", produces = MediaType.APPLICATION_JSON_VALUE)
-	DownstreamAnswer downstream(@RequestParam @DurationMax(seconds = 60) Duration duration)
+	DownstreamAnswer downstream(@RequestParam @DurationMax(seconds = Wait.MOST_SECONDS) Wait duration)
 			throws InterruptedException {
 		if (this.client == null) {
 			throw DownstreamProblem.noUrl();
 		}
-		return new DownstreamAnswer(Thread.currentThread().isVirtual(), call(this.client, duration));
+		return new DownstreamAnswer(Thread.currentThread().isVirtual(), call(this.client, duration.next(Wait.MOST_SECONDS)));
 	}
 
 	private JsonNode call(RestClient client, Duration duration) throws InterruptedException {

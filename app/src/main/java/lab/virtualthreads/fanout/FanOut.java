@@ -12,6 +12,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Future;
 
 import lab.virtualthreads.cpu.HashChain;
+import lab.virtualthreads.web.Wait;
 
 /**
  * Equal tasks that an executor ran, all of them.
@@ -22,6 +23,9 @@ import lab.virtualthreads.cpu.HashChain;
  * @param digest the end of the hash chain, the same in every task; empty without a chain
  */
 record FanOut(int tasks, Set<Thread> threads, double seconds, String digest) {
+
+	/** The longest wait of a task, in seconds. */
+	static final int MOST_SECONDS = 1;
 
 	/**
 	 * Runs equal tasks on an executor, and waits until all have ended.
@@ -60,16 +64,17 @@ record FanOut(int tasks, Set<Thread> threads, double seconds, String digest) {
 	/**
 	 * Waits, then computes a chain of SHA-256 hashes.
 	 *
-	 * @param duration the wait, none if zero
+	 * @param duration the wait, drawn by each task where it is drawn, none if zero
 	 * @param iterations the length of the chain, none if zero
 	 */
-	record Task(Duration duration, long iterations) implements Callable<Done> {
+	record Task(Wait duration, long iterations) implements Callable<Done> {
 
 		@Override
 		public Done call() throws InterruptedException {
+			Duration wait = this.duration.next(MOST_SECONDS);
 			// A sleep of nothing would still give the processor away.
-			if (this.duration.isPositive()) {
-				Thread.sleep(this.duration);
+			if (wait.isPositive()) {
+				Thread.sleep(wait);
 			}
 			String digest = (this.iterations > 0) ? HashChain.compute(this.iterations).digest() : "";
 			return new Done(Thread.currentThread(), digest);

@@ -1,8 +1,7 @@
 package lab.virtualthreads.fanout;
 
-import java.time.Duration;
-
 import lab.virtualthreads.web.ParameterException;
+import lab.virtualthreads.web.Wait;
 import org.hibernate.validator.constraints.Range;
 import org.hibernate.validator.constraints.time.DurationMax;
 import org.jspecify.annotations.Nullable;
@@ -37,7 +36,7 @@ class FanOutController {
 	@GetMapping(path = "/fan-out", produces = MediaType.APPLICATION_JSON_VALUE)
 	FanOutAnswer fanOut(@RequestParam @Range(min = 1, max = 1000) long tasks,
 			@RequestParam(required = false) @Nullable FanOutExecutor executor,
-			@RequestParam(defaultValue = "0s") @DurationMax(seconds = 1) Duration duration,
+			@RequestParam(defaultValue = "0s") @DurationMax(seconds = FanOut.MOST_SECONDS) Wait duration,
 			@RequestParam(defaultValue = "0") @Range(max = 500_000) long iterations) throws InterruptedException {
 		FanOutExecutor kind = ParameterException.requireNonNull("executor", executor, this.properties.executor());
 		FanOut.Task task = new FanOut.Task(duration, iterations);

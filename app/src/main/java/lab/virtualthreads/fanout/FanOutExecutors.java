@@ -1,8 +1,8 @@
 package lab.virtualthreads.fanout;
 
 import java.util.EnumMap;
-import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Future;
 import java.util.concurrent.ThreadPoolExecutor;
@@ -23,6 +23,9 @@ class FanOutExecutors implements MeterBinder, DisposableBean {
 
 	private final Map<FanOutExecutor, ExecutorService> executors = new EnumMap<>(FanOutExecutor.class);
 
+	/** The same once there are meters: they take the time of each task, too. */
+	private final Map<FanOutExecutor, ExecutorService> timed = new ConcurrentHashMap<>();
+
 	FanOutExecutors() {
 		for (FanOutExecutor kind : FanOutExecutor.values()) {
 			this.executors.put(kind, kind.create());
@@ -30,14 +33,14 @@ class FanOutExecutors implements MeterBinder, DisposableBean {
 	}
 
 	ExecutorService get(FanOutExecutor kind) {
-		return this.executors.get(kind);
+		return this.timed.getOrDefault(kind, this.executors.get(kind));
 	}
 
 	@Override
 	public void bindTo(MeterRegistry registry) {
 		this.executors.forEach((kind, executor) -> {
 			if (executor instanceof ThreadPoolExecutor) {
-				new ExecutorServiceMetrics(executor, "fan-out-" + kind, List.of()).bindTo(registry);
+				this.timed.put(kind, ExecutorServiceMetrics.monitor(registry, executor, "fan-out-" + kind));
 			}
 		});
 	}

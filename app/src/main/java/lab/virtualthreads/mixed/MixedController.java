@@ -1,8 +1,7 @@
 package lab.virtualthreads.mixed;
 
-import java.time.Duration;
-
 import lab.virtualthreads.cpu.HashChain;
+import lab.virtualthreads.web.Wait;
 import org.hibernate.validator.constraints.Range;
 import org.hibernate.validator.constraints.time.DurationMax;
 
@@ -22,9 +21,9 @@ import org.springframework.web.bind.annotation.RestController;
 class MixedController {
 
 	@GetMapping(path = "/mixed", produces = MediaType.APPLICATION_JSON_VALUE)
-	HashChain mixed(@RequestParam @DurationMax(seconds = 60) Duration duration,
+	HashChain mixed(@RequestParam @DurationMax(seconds = Wait.MOST_SECONDS) Wait duration,
 			@RequestParam @Range(min = 1, max = 1_000_000) long iterations) throws InterruptedException {
-		Thread.sleep(duration);
+		Thread.sleep(duration.next(Wait.MOST_SECONDS));
 		return HashChain.compute(iterations);
 	}
 

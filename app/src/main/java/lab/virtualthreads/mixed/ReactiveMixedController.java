@@ -1,8 +1,7 @@
 package lab.virtualthreads.mixed;
 
-import java.time.Duration;
-
 import lab.virtualthreads.cpu.HashChain;
+import lab.virtualthreads.web.Wait;
 import org.hibernate.validator.constraints.Range;
 import org.hibernate.validator.constraints.time.DurationMax;
 import reactor.core.publisher.Mono;
@@ -22,11 +21,11 @@ import org.springframework.web.bind.annotation.RestController;
 class ReactiveMixedController {
 
 	@GetMapping(path = "/mixed", produces = MediaType.APPLICATION_JSON_VALUE)
-	Mono<HashChain> mixed(@RequestParam @DurationMax(seconds = 60) Duration duration,
+	Mono<HashChain> mixed(@RequestParam @DurationMax(seconds = Wait.MOST_SECONDS) Wait duration,
 			@RequestParam @Range(min = 1, max = 1_000_000) long iterations) {
 		// The timer is one of Reactor's parallel scheduler, a thread for each processor, made for computing. The hashes
 		// stay there: that costs no further change of threads, and the event loops stay free for connections.
-		return Mono.delay(duration).map((tick) -> HashChain.compute(iterations));
+		return Mono.delay(duration.next(Wait.MOST_SECONDS)).map((tick) -> HashChain.compute(iterations));
 	}
 
 }

@@ -6,6 +6,7 @@ import java.util.concurrent.locks.ReentrantLock;
 
 import jakarta.servlet.http.HttpServletRequest;
 import lab.virtualthreads.web.ParameterException;
+import lab.virtualthreads.web.Wait;
 import org.hibernate.validator.constraints.time.DurationMax;
 import org.jspecify.annotations.Nullable;
 
@@ -33,12 +34,12 @@ class PinnedController {
 	}
 
 	@GetMapping(path = "/pinned", produces = MediaType.APPLICATION_JSON_VALUE)
-	PinnedAnswer pinned(HttpServletRequest request, @RequestParam @DurationMax(seconds = 60) Duration duration,
+	PinnedAnswer pinned(HttpServletRequest request, @RequestParam @DurationMax(seconds = Wait.MOST_SECONDS) Wait duration,
 			@RequestParam(required = false) @Nullable LockKind lock) throws InterruptedException {
 		LockKind kind = ParameterException.requireNonNull("lock", lock, this.properties.lock());
 		switch (kind) {
-			case MONITOR -> sleepInMonitor(request, duration);
-			case REENTRANT -> sleepInReentrantLock(duration);
+			case MONITOR -> sleepInMonitor(request, duration.next(Wait.MOST_SECONDS));
+			case REENTRANT -> sleepInReentrantLock(duration.next(Wait.MOST_SECONDS));
 		}
 		return new PinnedAnswer(Thread.currentThread().isVirtual(), kind.name().toLowerCase(Locale.ROOT));
 	}

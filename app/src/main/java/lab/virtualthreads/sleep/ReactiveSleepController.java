@@ -1,7 +1,6 @@
 package lab.virtualthreads.sleep;
 
-import java.time.Duration;
-
+import lab.virtualthreads.web.Wait;
 import org.hibernate.validator.constraints.time.DurationMax;
 import reactor.core.publisher.Mono;
 
@@ -20,8 +19,8 @@ import org.springframework.web.bind.annotation.RestController;
 class ReactiveSleepController {
 
 	@GetMapping(path = "/thread", produces = MediaType.APPLICATION_JSON_VALUE)
-	Mono<SleepAnswer> sleep(@RequestParam @DurationMax(seconds = 60) Duration duration) {
-		return Mono.delay(duration).map((tick) -> SleepAnswer.ofCurrentThread());
+	Mono<SleepAnswer> sleep(@RequestParam @DurationMax(seconds = Wait.MOST_SECONDS) Wait duration) {
+		return Mono.delay(duration.next(Wait.MOST_SECONDS)).map((tick) -> SleepAnswer.ofCurrentThread());
 	}
 
 }

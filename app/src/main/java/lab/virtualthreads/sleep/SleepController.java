@@ -1,7 +1,6 @@
 package lab.virtualthreads.sleep;
 
-import java.time.Duration;
-
+import lab.virtualthreads.web.Wait;
 import org.hibernate.validator.constraints.time.DurationMax;
 
 import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
@@ -13,15 +12,15 @@ import org.springframework.web.bind.annotation.RestController;
 
 /**
  * The blocking workload: {@code GET /thread?duration=5s} keeps its thread waiting, without any CPU, and says which
- * kind of thread it was.
+ * kind of thread it was. For {@code exp(5s)} see {@link Wait}.
  */
 @RestController
 @ConditionalOnWebApplication(type = Type.SERVLET)
 class SleepController {
 
 	@GetMapping(path = "/thread", produces = MediaType.APPLICATION_JSON_VALUE)
-	SleepAnswer sleep(@RequestParam @DurationMax(seconds = 60) Duration duration) throws InterruptedException {
-		Thread.sleep(duration);
+	SleepAnswer sleep(@RequestParam @DurationMax(seconds = Wait.MOST_SECONDS) Wait duration) throws InterruptedException {
+		Thread.sleep(duration.next(Wait.MOST_SECONDS));
 		return SleepAnswer.ofCurrentThread();
 	}
 

@@ -4,6 +4,8 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.Locale;
 import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 import org.jspecify.annotations.Nullable;
@@ -14,7 +16,6 @@ import org.springframework.context.annotation.Configuration;
 import org.springframework.core.convert.TypeDescriptor;
 import org.springframework.core.convert.converter.Converter;
 import org.springframework.core.convert.converter.GenericConverter;
-import org.springframework.util.Assert;
 
 /**
  * How a query writes values, on both servers.
@@ -22,17 +23,33 @@ import org.springframework.util.Assert;
 @Configuration(proxyBeanMethods = false)
 class QueryFormats {
 
+	private static final Pattern DRAWN = Pattern.compile("exp\\((.*)\\)");
+
 	/** As Spring Boot writes durations: {@code 50ms}, {@code 5s}, {@code PT5S}; a number alone is milliseconds. */
 	@Bean
 	Converter<String, Duration> durations() {
 		return new Converter<>() {
 			@Override
 			public Duration convert(String text) {
-				Duration duration = DurationStyle.detectAndParse(text);
-				Assert.isTrue(!duration.isNegative(), "A wait cannot be negative");
-				return duration;
+				return parse(text, false).mean();
 			}
 		};
+	}
+
+	/** A duration, or {@code exp(…)} with one. */
+	@Bean
+	Converter<String, Wait> waits() {
+		return new Converter<>() {
+			@Override
+			public Wait convert(String text) {
+				Matcher drawn = DRAWN.matcher(text);
+				return drawn.matches() ? parse(drawn.group(1), true) : parse(text, false);
+			}
+		};
+	}
+
+	private static Wait parse(String mean, boolean isDrawn) {
+		return new Wait(DurationStyle.detectAndParse(mean), isDrawn);
 	}
 
 	/** The constants of enums, in lower case. */
@@ -56,6 +73,9 @@ class QueryFormats {
 	static String describe(@Nullable Class<?> type) {
 		if (type == Duration.class) {
 			return "a duration such as 50ms or 5s, at least 0s";
+		}
+		if (type == Wait.class) {
+			return describe(Duration.class) + ", or exp(5s), drawn from an exponential distribution with that mean";
 		}
 		if (type != null && type.isEnum()) {
 			return Arrays.stream(type.getEnumConstants())

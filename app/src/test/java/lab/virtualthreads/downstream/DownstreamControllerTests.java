@@ -16,6 +16,7 @@ import java.util.stream.Stream;
 
 import com.sun.net.httpserver.HttpServer;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import lab.virtualthreads.web.Wait;
 import org.apache.hc.client5.http.impl.classic.CloseableHttpClient;
 import org.apache.hc.client5.http.impl.io.PoolingHttpClientConnectionManager;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
@@ -161,10 +162,10 @@ class DownstreamControllerTests {
 	@ValueSource(booleans = { false, true })
 	void endsWhenInterrupted(boolean virtual) throws Exception {
 		DownstreamController controller = controller(downstream(), 1, LONG, LONG, LONG);
-		FutureTask<DownstreamAnswer> calling = new FutureTask<>(() -> controller.downstream(Duration.ofMillis(1)));
+		FutureTask<DownstreamAnswer> calling = new FutureTask<>(() -> controller.downstream(Wait.of(Duration.ofMillis(1))));
 		Thread caller = start(calling, virtual);
 		await().until(() -> this.connections.getTotalStats().getLeased() == 1);
-		FutureTask<DownstreamAnswer> queueing = new FutureTask<>(() -> controller.downstream(Duration.ofMillis(1)));
+		FutureTask<DownstreamAnswer> queueing = new FutureTask<>(() -> controller.downstream(Wait.of(Duration.ofMillis(1))));
 		Thread queued = start(queueing, virtual);
 		await().until(() -> this.connections.getTotalStats().getPending() == 1);
 		queued.interrupt();
@@ -180,7 +181,7 @@ class DownstreamControllerTests {
 			this.answered.countDown();
 			assertThat(calling.get().downstream()).isNotNull();
 		}
-		assertThat(controller.downstream(Duration.ofMillis(1)).downstream()).isNotNull();
+		assertThat(controller.downstream(Wait.of(Duration.ofMillis(1))).downstream()).isNotNull();
 		assertThat(this.connections.getTotalStats().getPending()).isZero();
 	}
 
@@ -239,7 +240,7 @@ class DownstreamControllerTests {
 	}
 
 	private static FutureTask<DownstreamAnswer> call(DownstreamController controller, boolean virtual) {
-		FutureTask<DownstreamAnswer> call = new FutureTask<>(() -> controller.downstream(Duration.ofMillis(1)));
+		FutureTask<DownstreamAnswer> call = new FutureTask<>(() -> controller.downstream(Wait.of(Duration.ofMillis(1))));
 		start(call, virtual);
 		return call;
 	}
@@ -257,7 +258,7 @@ class DownstreamControllerTests {
 	}
 
 	private static void assertProblem(DownstreamController controller, int status, String... detail) {
-		ThrowingCallable call = () -> controller.downstream(Duration.ofMillis(1));
+		ThrowingCallable call = () -> controller.downstream(Wait.of(Duration.ofMillis(1)));
 		assertThatThrownBy(call).isInstanceOfSatisfying(DownstreamProblem.class, (problem) -> {
 			assertThat(problem.getStatusCode().value()).isEqualTo(status);
 			assertThat(problem.getBody().getDetail()).contains(detail);

@@ -5,6 +5,7 @@ import java.util.Locale;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.TimeUnit;
 
+import lab.virtualthreads.web.Wait;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
 import org.openjdk.jmh.annotations.Fork;
@@ -36,12 +37,12 @@ public class FanOutBenchmark {
 
 	@Benchmark
 	public Object waits(Waits waits) throws InterruptedException {
-		return FanOut.run(waits.running, waits.tasks, new FanOut.Task(Duration.ofMillis(waits.milliseconds), 0));
+		return FanOut.run(waits.running, waits.tasks, new FanOut.Task(Wait.of(Duration.ofMillis(waits.milliseconds)), 0));
 	}
 
 	@Benchmark
 	public Object hashes(Hashes hashes) throws InterruptedException {
-		return FanOut.run(hashes.running, hashes.tasks, new FanOut.Task(Duration.ZERO, hashes.iterations));
+		return FanOut.run(hashes.running, hashes.tasks, new FanOut.Task(Wait.of(Duration.ZERO), hashes.iterations));
 	}
 
 	private static ExecutorService create(String executor) {

@@ -7,6 +7,7 @@ import java.util.concurrent.ThreadPoolExecutor;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import lab.virtualthreads.cpu.HashChain;
 import lab.virtualthreads.fanout.FanOut.Task;
+import lab.virtualthreads.web.Wait;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -30,7 +31,7 @@ class FanOutTests {
 	@ParameterizedTest
 	@CsvSource({ "POOL8, 8", "POOL200, 200", "VIRTUAL, 400" })
 	void runsAllTasksOnTheThreadsOfTheExecutor(FanOutExecutor kind, int threads) throws Exception {
-		FanOut fanOut = FanOut.run(this.executors.get(kind), 400, new Task(Duration.ofMillis(10), 0));
+		FanOut fanOut = FanOut.run(this.executors.get(kind), 400, new Task(Wait.of(Duration.ofMillis(10)), 0));
 		assertThat(fanOut.tasks()).isEqualTo(400);
 		assertThat(fanOut.threads()).hasSize(threads)
 			.allMatch((thread) -> thread.isVirtual() == (kind == FanOutExecutor.VIRTUAL));
@@ -40,7 +41,7 @@ class FanOutTests {
 
 	@Test
 	void hasAPoolOfTheSizeOfTheProcessors() throws Exception {
-		FanOut fanOut = FanOut.run(this.executors.get(FanOutExecutor.PROCESSORS), 100, new Task(Duration.ofMillis(1), 0));
+		FanOut fanOut = FanOut.run(this.executors.get(FanOutExecutor.PROCESSORS), 100, new Task(Wait.of(Duration.ofMillis(1)), 0));
 		assertThat(fanOut.threads()).hasSize(Runtime.getRuntime().availableProcessors())
 			.noneMatch(Thread::isVirtual);
 	}
@@ -48,7 +49,7 @@ class FanOutTests {
 	@ParameterizedTest
 	@EnumSource
 	void computesTheChainInEveryTask(FanOutExecutor kind) throws Exception {
-		FanOut fanOut = FanOut.run(this.executors.get(kind), 20, new Task(Duration.ZERO, 1000));
+		FanOut fanOut = FanOut.run(this.executors.get(kind), 20, new Task(Wait.of(Duration.ZERO), 1000));
 		assertThat(fanOut.digest()).isEqualTo(HashChain.compute(1000).digest());
 	}
 
@@ -61,7 +62,7 @@ class FanOutTests {
 		caller.join();
 		assertThat(this.thrown).isInstanceOf(InterruptedException.class);
 		// All threads are free again for others.
-		assertThat(FanOut.run(executor, 400, new Task(Duration.ZERO, 1)).tasks()).isEqualTo(400);
+		assertThat(FanOut.run(executor, 400, new Task(Wait.of(Duration.ZERO), 1)).tasks()).isEqualTo(400);
 		if (executor instanceof ThreadPoolExecutor pool) {
 			await().untilAsserted(() -> assertThat(pool.getActiveCount()).isZero());
 			assertThat(pool.getQueue()).isEmpty();
@@ -96,7 +97,7 @@ class FanOutTests {
 	private Thread startLongWaits(ExecutorService executor) {
 		Thread caller = Thread.ofPlatform().start(() -> {
 			try {
-				FanOut.run(executor, 400, new Task(Duration.ofMinutes(5), 0));
+				FanOut.run(executor, 400, new Task(Wait.of(Duration.ofMinutes(5)), 0));
 			}
 			catch (Exception ex) {
 				this.thrown = ex;

@@ -44,6 +44,10 @@ class QueryCheckTests {
 			/thread?duration=99999999999999999999s            | duration   | not a duration
 			/thread?duration=9223372036854775807d             | duration   | not a duration
 			/thread?duration=PT9223372036854775807H           | duration   | not a duration
+			/thread?duration=exp()                            | duration   | not a duration
+			/thread?duration=exp(soon)                        | duration   | or exp(5s), drawn from an exponential distribution
+			/thread?duration=exp(-1s)                         | duration   | at least 0s
+			/thread?duration=exp(61s)                         | duration   | is 'exp(PT1M1S)', must be shorter than or equal to 60 seconds
 			/thread?duration=1s&users=5                       | users      | is unknown; known: duration
 			/thread?duration=1s&Duration=1s                   | Duration   | is unknown
 			/thread?duration=1ms&duration=2ms                 | duration   | is repeated: 1ms, 2ms
@@ -60,12 +64,14 @@ class QueryCheckTests {
 			/mixed?iterations=1                               | duration   | is missing
 			/mixed?duration=1ms&iterations=1000001            | iterations | between 1 and 1000000
 			/mixed?duration=61s&iterations=1                  | duration   | 60 seconds
+			/mixed?duration=exp(61s)&iterations=1             | duration   | 60 seconds
 			/fan-out?tasks=5                                  | executor   | is missing
 			/fan-out?tasks=5&executor=pool9                   | executor   | not one of pool8, pool200, processors, virtual
 			/fan-out?executor=pool8                           | tasks      | is missing
 			/fan-out?tasks=0&executor=pool8                   | tasks      | between 1 and 1000
 			/fan-out?tasks=1001&executor=pool8                | tasks      | between 1 and 1000
 			/fan-out?tasks=5&executor=pool8&duration=1001ms   | duration   | 1 second
+			/fan-out?tasks=5&executor=pool8&duration=exp(2s)  | duration   | 1 second
 			/fan-out?tasks=5&executor=pool8&duration=-1ms     | duration   | at least 0s
 			/fan-out?tasks=5&executor=pool8&iterations=500001 | iterations | between 0 and 500000
 			/fan-out?tasks=5&executor=pool8&iterations=       | iterations | is empty
@@ -83,13 +89,16 @@ class QueryCheckTests {
 			/pinned?lock=monitor                              | duration   | is missing
 			/pinned?duration=1ms&lock=stamped                 | lock       | not one of monitor, reentrant
 			/pinned?duration=61s&lock=monitor                 | duration   | 60 seconds
+			/pinned?duration=exp(61s)&lock=monitor            | duration   | 60 seconds
 			/pinned?duration=1ms&lock=monitor&n=1             | n          | is unknown
 			/locked-out                                       | timeout    | is missing
 			/locked-out?timeout=999ms                         | timeout    | 1 second
 			/locked-out?timeout=11s                           | timeout    | 10 seconds
+			/locked-out?timeout=exp(1s)                       | timeout    | is 'exp(1s)', not a duration such as 50ms or 5s, at least 0s
 			/locked-out?timeout=1s&n=1                        | n          | is unknown
 			/downstream                                       | duration   | is missing
 			/downstream?duration=61s                          | duration   | 60 seconds
+			/downstream?duration=exp(61s)                     | duration   | 60 seconds
 			/downstream?duration=1ms&lock=none                | lock       | is unknown
 			/stress/nosleep?id=0                              | id         | between 1 and 100
 			/stress/nosleep?id=101                            | id         | between 1 and 100
@@ -99,6 +108,7 @@ class QueryCheckTests {
 			/stress/nosleep?duration=1s                       | duration   | is unknown; known: id
 			/stress/sleep?id=0                                | id         | between 1 and 100
 			/stress/sleep?duration=61s                        | duration   | 60 seconds
+			/stress/sleep?duration=exp(61s)                   | duration   | 60 seconds
 			/stress/sleep?duration=-1ms                       | duration   | at least 0s
 			/stress/sleep?seconds=1                           | seconds    | is unknown; known: id, duration
 			""", delimiter = '|')

@@ -34,6 +34,9 @@ class ReactiveQueryCheckTests {
 			/thread?duration=%FF                   | duration   | not a duration
 			/thread?duration=-1s                   | duration   | at least 0s
 			/thread?duration=61s                   | duration   | 60 seconds
+			/thread?duration=exp(soon)             | duration   | or exp(5s), drawn
+			/thread?duration=exp(61s)              | duration   | 60 seconds
+			/mixed?duration=exp(61s)&iterations=1  | duration   | 60 seconds
 			/thread?duration=1s&users=5            | users      | is unknown; known: duration
 			/thread?duration=1ms&duration=2ms      | duration   | is repeated: 1ms, 2ms
 			/mixed?duration=1ms                    | iterations | is missing
@@ -74,6 +77,12 @@ class ReactiveQueryCheckTests {
 		assertThat(answer.propertyNames()).containsExactly("isVirtual", "threadName");
 		assertThat(answer.get("isVirtual").booleanValue()).isFalse();
 		assertThat(answer.get("threadName").stringValue()).contains("parallel-");
+	}
+
+	@ParameterizedTest
+	@ValueSource(strings = { "/thread?duration=exp(1ms)", "/mixed?duration=exp(1ms)&iterations=1" })
+	void drawsItsWait(String path) {
+		assertThat(get(path).propertyNames()).isNotEmpty();
 	}
 
 	@Test

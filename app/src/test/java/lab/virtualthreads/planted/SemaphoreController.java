@@ -1,4 +1,4 @@
-package lab.virtualthreads.semaphore;
+package lab.virtualthreads.planted;
 
 import java.time.Duration;
 import java.util.concurrent.Semaphore;

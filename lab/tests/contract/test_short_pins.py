@@ -1,0 +1,80 @@
+"""Pins below the threshold of Flight Recorder's event, on a real JDK 21."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import httpx
+
+from tests.support.waiting import until
+from vtlab import session
+from vtlab.host import ports, server, tools
+from vtlab.host.processes import Ledger, Process
+from vtlab.host.server import Server
+from vtlab.model import variant
+from vtlab.services import process, sample
+from vtlab.targets.local import short_pins
+
+REQUESTS = 200
+COUNTER = 'jvm_threads_virtual_pinned_at_total{class="lab.virtualthreads.pinned.PinnedController"'
+
+
+class Pinned:
+    """The sample application on virtual threads of JDK 21: what a variant's process is to ``short_pins``."""
+
+    variant = "virtual"
+
+    def __init__(self, folder: Path, ledger: Ledger) -> None:
+        java, self.service = tools.find_java("21"), sample.service(session.REPOSITORY)
+        jar = self.service.jar_path
+        assert jar is not None
+
+        def spawn(chosen: Sequence[int]) -> Process:
+            return ledger.start(
+                [str(java.path), *process.jvm_flags(self.service, "256m", None), "-jar", str(jar)],
+                role="jvm",
+                log=folder / "jvm.log",
+                environment=tools.clean_environment(
+                    **process.where(chosen[0], chosen[1]), **variant.ENVIRONMENT["virtual"]
+                ),
+            )
+
+        def answers(chosen: Sequence[int]) -> bool:
+            return server.answers_ok(chosen[1], self.service.readiness)
+
+        #: For its ``service``.
+        self.launch = self
+        self.started = server.start(Server("the JVM", spawn, answers, process.READY_WITHIN, count=2))
+        self.process = self.started.process
+
+    def counted(self) -> float:
+        """Of so many requests, each of them pinned for less than a millisecond, how many the application counted."""
+        app, meters = (f"http://{ports.HOST}:{port}" for port in self.started.ports)
+        with httpx.Client(trust_env=False) as client:
+
+            def count() -> float:
+                lines = client.get(f"{meters}/actuator/prometheus").text.splitlines()
+                return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(COUNTER))
+
+            before = count()
+            for _ in range(REQUESTS):
+                client.get(f"{app}/pinned?duration=PT0.0001S&lock=monitor").raise_for_status()
+            # Flight Recorder delivers once a second.
+            end = time.monotonic() + 3
+            until(lambda: count() - before >= REQUESTS or time.monotonic() > end)
+            return count() - before
+
+
+def test_short_pins_are_counted_within_the_context_only(tmp_path: Path) -> None:
+    """Pinned virtual threads below a service's threshold are counted while a recording without threshold runs."""
+    with Ledger(tmp_path) as ledger:
+        pinned = Pinned(tmp_path, ledger)
+        # The first requests of a JVM take longer.
+        pinned.counted()
+        assert pinned.counted() < REQUESTS
+        with short_pins.counted([pinned]) as counting:  # type: ignore[list-item]
+            assert counting == ["virtual"]
+            assert pinned.counted() >= REQUESTS
+        assert pinned.counted() < REQUESTS
