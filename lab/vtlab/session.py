@@ -182,7 +182,7 @@ def measure_and_report(folder: Path, root: Path, console: Console) -> list[Analy
         error.fix = f"{error.fix}; then resume with: vtlab resume {folder}" if error.fix else f"vtlab resume {folder}"
         raise
     analyses = report(folder, console)
-    _publish(run_folders, analyses, console)
+    publish_verdicts(run_folders, analyses, console)
     if invalid:
         raise invalid
     for analysis in analyses:
@@ -224,7 +224,7 @@ def report(folder: Path, console: Console) -> list[Analysis]:
     return analyses
 
 
-def _publish(run_folders: Sequence[Path], analyses: Sequence[Analysis], console: Console) -> None:
+def publish_verdicts(run_folders: Sequence[Path], analyses: Sequence[Analysis], console: Console) -> None:
     """Writes the verdicts to the Prometheus of each run, for the dashboards. Only now: the runs of a call are judged
     together. What cannot be written is a note: the verdict is in the report."""
     for run_folder, analysis in zip(run_folders, analyses, strict=True):
