@@ -24,7 +24,7 @@ def dashboard() -> dict[str, Any]:
         " of vtlab's report, written here at the run's end; the other figures are over all measured windows of the"
         " chosen run.",
         [
-            verdict(width=9),
+            verdict(width=8),
             bottleneck(width=8),
             figures(
                 "Limits of each variant",
@@ -34,7 +34,7 @@ def dashboard() -> dict[str, Any]:
                     Line(f"max({queries.metric('cpu_limit', 'run')})", "CPU"),
                     Line(f"max({queries.metric('memory_limit', 'run')})", "memory"),
                 ],
-                width=3,
+                width=4,
                 height=5,
                 size=26,
                 units={"memory": "bytes"},

@@ -44,6 +44,10 @@ def _property(name: str, value: object) -> models.DynamicConfigValue:
     return models.DynamicConfigValue(id_val=name, value=value)
 
 
+#: Where vtlab says something without a figure: what an empty panel says is not for these.
+_NO_FIGURE = [_property("noValue", "–")]
+
+
 def fixed(colour: str) -> models.DynamicConfigValue:
     """The property of an override."""
     return _property("color", {"mode": "fixed", "fixedColor": colour})
@@ -79,12 +83,6 @@ _OF_BOUNDS: list[models.ValueMapping] = [
     _range(0.995, round(1 / REACHED, 3), "at its limit"),
     _range(round(1 / REACHED, 3), None, "no such bound"),
 ]
-#: Where vtlab says something without a figure.
-_NO_NUMBER = models.SpecialValueMap(
-    options=models.DashboardSpecialValueMapOptions(
-        match=models.SpecialValueMatch.NULL_AND_NAN, result=models.ValueMappingResult(text="–")
-    )
-)
 
 
 def _neutral() -> dashboard.FieldColor:
@@ -162,17 +160,17 @@ def verdict(*, width: int) -> stat.Panel:
             Line(queries.published("vtlab_comparison_low", primary), "from"),
             Line(queries.published("vtlab_comparison_high", primary), "to"),
             Line(queries.published("vtlab_verdict_blocks", queries.NAMESPACE), "blocks"),
-            Line(f"{queries.published('vtlab_failed_blocks')} > 0", "blocks in which {{variant}} failed"),
+            Line(f"{queries.published('vtlab_failed_blocks')} > 0", "blocks: {{variant}} failed"),
             Line(queries.without_verdict(f"{blocks} == 1"), "one block: no verdict"),
             Line(queries.without_verdict(f"{blocks} > 1"), "blocks so far: no verdict yet"),
         ],
         width=width,
         height=5,
         decimals=2,
-        size=None,
+        size=32,
         names=16,
     )
-    panel.mappings([_NO_NUMBER])
+    panel.override_by_regexp("/./", _NO_FIGURE)
     panel.override_by_regexp("/^(from|to)$/", [fixed(style.NEUTRAL)])
     return panel.override_by_regexp(
         "/block/", [fixed(style.NEUTRAL), _property("unit", "none"), _property("decimals", 0)]
@@ -194,7 +192,7 @@ def bottleneck(*, width: int) -> stat.Panel:
         names=24,
         no_value=NO_VERDICT,
     )
-    return panel.mappings([*_OF_BOUNDS, _NO_NUMBER])
+    return panel.mappings(_OF_BOUNDS).override_by_regexp("/./", _NO_FIGURE)
 
 
 def compared(
@@ -216,7 +214,9 @@ def compared(
         lines.append(Line(queries.less_platform(name), "difference"))
     if ratio:
         of_metric = f'{queries.SERVER},metric="{ratio}"'
-        lines.append(Line(queries.published("vtlab_comparison_ratio", of_metric), "{{bound}} ratio of {{variant}}"))
+        # Where a variant fails there is a verdict, and no ratio.
+        promql = f"{queries.published('vtlab_comparison_ratio', of_metric)} >= 0"
+        lines.append(Line(promql, "{{bound}} ratio of {{variant}}"))
     panel = figures(
         title,
         description,
@@ -228,7 +228,6 @@ def compared(
         size=26,
         names=15,
     )
-    panel.mappings([_NO_NUMBER])
     panel.override_by_regexp("/^difference$/", [fixed(style.NEUTRAL)])
     as_ratio = [fixed(style.NEUTRAL), _property("unit", "suffix:×"), _property("decimals", 2)]
     return panel.override_by_regexp("/ratio of /", as_ratio)
@@ -415,7 +414,7 @@ def rows(
         models.DataTransformerConfig(id_val="sortBy", options={"sort": [{"field": sort, "desc": descending}]})
     )
     for column in columns:
-        properties = [_property("unit", column.unit), _property("noValue", "–")]
+        properties = [_property("unit", column.unit), *_NO_FIGURE]
         if column.reached is not None:
             properties += _as_bar(column.reached)
         if column.decimals is not None:
