@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from vtlab import doctor, jmh, reproductions, session
+from vtlab.analysis import simulation
 from vtlab.errors import BadInput, Interrupted, LabError
 from vtlab.model import experiment, normalised, units
 from vtlab.model.experiment import ClosedLoad, Experiment
@@ -103,6 +104,22 @@ def aa(
     analyses = session.measure_and_report(folder, root, console)
     for analysis in analyses:
         console.print(session.noise(analysis), highlight=False)
+
+
+@app.command()
+def simulate(
+    runs: Annotated[int, typer.Option("--runs", help="Simulated runs in each row of the tables.")] = 20_000,
+    sd: Annotated[
+        float, typer.Option("--sd", help="Per-block SD of the log ratio; vtlab aa prints yours.")
+    ] = simulation.SD,
+) -> None:
+    """Show how often verdicts are right, wrong or missing: simulated runs, judged by the rules of a report."""
+    if runs < 1:
+        raise BadInput(f"--runs {runs}: at least one run is needed", "20000 take about a quarter of a minute")
+    if not 0 < sd <= 1:
+        raise BadInput(f"--sd {sd:g}: not above 0 and at most 1", "0.02 is 2 %")
+    for line in simulation.tables(runs, sd):
+        print(line, flush=True)
 
 
 @app.command()

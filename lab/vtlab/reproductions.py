@@ -12,12 +12,13 @@ from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
 
+import numpy as np
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from vtlab import jmh, results, session
-from vtlab.analysis import statistics
+from vtlab.analysis import statistics, verdict
 from vtlab.analysis.laws import is_single_user
 from vtlab.catalogue.resources import RESOURCES
 from vtlab.errors import BadInput, Interrupted, InvalidRun, LabError
@@ -151,11 +152,8 @@ def rows(analyses: Sequence[Analysis]) -> list[Row]:
 def _row(analysis: Analysis, published: Publication, variant: str) -> Row:
     result = analysis.verdict.variants[variant]
     figure = published.figures.get(variant)
-    blocks = [
-        math.fsum(throughputs) / len(throughputs)
-        for block in analysis.accepted
-        if (throughputs := [t.throughput for t in block.trials if t.variant == variant])
-    ]
+    counted = [block for block in analysis.accepted if any(t.variant == variant for t in block.trials)]
+    blocks = [float(np.mean([t.throughput for t in block.trials if t.variant == variant])) for block in counted]
     experiment = analysis.run.experiment
     limiting = RESOURCES.get(result.bottleneck.resource)
     under_load = ("cpu", "in use", *(["load"] if is_single_user(experiment) else []))
@@ -164,7 +162,10 @@ def _row(analysis: Analysis, published: Publication, variant: str) -> Row:
     of = analysis.run.manifest.machine
     bound = None if comes_from_throughput else result.bottleneck.bound
     # The mean of logs, as everywhere: throughputs of blocks differ by factors.
-    over = statistics.estimate([math.log(x) for x in blocks]) if blocks and min(blocks) > 0 else None
+    logs = [math.log(x) for x in blocks if x > 0]
+    over = None
+    if logs and len(logs) == len(blocks):
+        over = statistics.estimate(logs, verdict.counting_floor("throughput", counted, variant))
     return Row(
         number=published.number,
         title=published.title,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shlex
 import subprocess
 import sys
@@ -38,6 +39,8 @@ from vtlab.targets.prometheus_api import PrometheusApi
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 EXPERIMENTS = REPOSITORY / "k6" / "experiments"
+#: A seed is a whole number from 0 to below this.
+SEEDS = 2**31
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,7 @@ def create_runs(planned: Sequence[plan.PlannedRun], options: Options, label: str
     publications = publication.load()
     facts_of_runs = [_facts_in(cluster, run.experiment) if cluster else _facts(run.experiment) for run in planned]
     now = datetime.now(UTC)
-    seed = options.seed if options.seed is not None else int(now.strftime("%Y%m%d"))
+    seed = options.seed if options.seed is not None else secrets.randbelow(SEEDS)
     folder = options.root / f"{now:%Y%m%dT%H%M%SZ}-{label}"
     for run, facts in zip(planned, facts_of_runs, strict=True):
         run_folder = folder if len(planned) == 1 else folder / run.name

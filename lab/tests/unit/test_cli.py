@@ -15,7 +15,7 @@ from vtlab.errors import Interrupted
 
 pytestmark = pytest.mark.usefixtures("invented_tools")
 
-COMMANDS = ("run", "aa", "reproduce", "resume", "report", "prometheus", "list", "doctor", "jmh")
+COMMANDS = ("run", "aa", "reproduce", "resume", "report", "prometheus", "list", "doctor", "jmh", "simulate")
 
 
 def test_the_help_of_every_command() -> None:
@@ -46,6 +46,8 @@ BAD = [
     ("run", "blocking", "--target", "moon"),
     ("run", "blocking", "--prometheus-port", "0"),
     ("aa", "blocking", "--variant", "green"),
+    ("simulate", "--runs", "0"),
+    ("simulate", "--sd", "0"),
     ("reproduce", "007"),
     ("report", "nothing"),
     ("resume", "nothing"),

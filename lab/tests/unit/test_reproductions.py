@@ -183,6 +183,16 @@ def test_one_block_gives_no_interval_and_none_no_figure() -> None:
     assert len(nothing) == 2, "a row all the same"
 
 
+def test_blocks_with_equal_counts_have_an_interval_all_the_same() -> None:
+    run = builders.run(publication=published(), blocks=3)
+    for trial in (t for b in run.blocks for t in b.trials):
+        trial.throughput, trial.ok = 39.7, 397
+    row = reproductions.rows([builders.analysed(run)])[0]
+    # Two windows of 397 answers a block: sqrt(2)/(2 x 794) = 0.0890533 %; t(2) = 4.302653 over sqrt(3).
+    half = math.exp(4.302653 * 0.000890533 / math.sqrt(3))
+    assert (row.low, row.high) == (pytest.approx(39.7 / half), pytest.approx(39.7 * half))
+
+
 def test_what_publishes_nothing_has_no_row() -> None:
     assert reproductions.rows([builders.analysed(builders.run(blocks=1))]) == []
 

@@ -43,6 +43,14 @@ def test_one_run_lies_in_the_folder_itself_and_several_in_folders_of_their_own(t
     assert runs[0].manifest.jvm_flags[0] == "-XX:+UseSerialGC"
 
 
+def test_the_seed_of_a_run_is_random_and_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    planned = plan.runs([load(name, session.EXPERIMENTS) for name in ("blocking", "cpu")], [])
+    options = session.Options(blocks=3, seed=None, root=tmp_path, no_cpu_limit=False)
+    monkeypatch.setattr("secrets.randbelow", lambda limit: limit - 1)
+    folder = session.create_runs(planned, options, "x")
+    assert [results.read(place).manifest.seed for place in results.runs_in(folder)] == [2**31 - 1] * 2
+
+
 def test_the_manifest_has_the_publication_that_the_experiment_reproduces(tmp_path: Path) -> None:
     options = session.Options(blocks=3, seed=7, root=tmp_path, no_cpu_limit=False)
     planned = plan.runs([load(name, session.EXPERIMENTS) for name in ("blocking-5s", "cpu")], [])

@@ -12,7 +12,7 @@ Sources
     [4] R. A. Fisher: The Design of Experiments, 1935, chapter III. (exact sign-flip test)
     [5] B. Phipson, G. Smyth: Permutation P-values Should Never Be Zero. SAGMB 9 (2010). (sampled sign flips)
     [6] D. Schuirmann: A Comparison of the Two One-Sided Tests Procedure. J. Pharmacokin. Biopharm. 15 (1987).
-        (equivalence: the interval lies inside the margin)
+        (TOST; equivalence: the interval lies inside the margin)
     [7] S. Holm: A Simple Sequentially Rejective Multiple Test Procedure. Scand. J. Statist. 6 (1979).
     [8] S. Julious: Sample sizes for clinical trials with Normal data. Statist. Med. 23 (2004).
 """
@@ -22,18 +22,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 Array = NDArray[np.float64]
 Better = Literal["higher", "lower"]
 Outcome = Literal["faster", "slower", "equivalent", "inconclusive"]
 
-#: Confidence of every interval, and 1 minus the level of every test.
+#: Confidence of every interval.
 CONFIDENCE = 0.95
+#: Level of every one-sided test. The interval is beyond the margin, or inside it, where the p of that claim is at most
+#: this.
+LEVEL = (1 - CONFIDENCE) / 2
 #: Differences up to this share do not matter; symmetric on the log scale.
 MARGIN = 0.05
 #: Up to this many blocks all 2^n sign flips are enumerated; beyond it they are sampled.
@@ -54,11 +57,22 @@ class Estimate:
     ratio: float
     low: float | None
     high: float | None
+    #: One-sided, of the claim that the ratio points to (``paired_t``).
     p_t: float | None
     p_sign_flip: float | None
-    #: Mean and standard deviation of the log ratios; ``sd`` None where n < 2.
+    #: Mean and standard deviation of the log ratios, the latter at least the floor; ``sd`` None where n < 2.
     mean: float
     sd: float | None
+
+
+class PairedT(NamedTuple):
+    """What ``paired_t`` gives, on the log scale."""
+
+    mean: Array
+    low: Array
+    high: Array
+    p: Array
+    sd: Array
 
 
 @dataclass(frozen=True)
@@ -80,35 +94,72 @@ def log_ratio(of: Array, over: Array) -> Array:
     return ratio
 
 
-def paired_t(log_ratios: Array, confidence: float = CONFIDENCE) -> tuple[Array, Array, Array, Array, Array]:
-    """Mean, low, high, two-sided p for mean 0, standard deviation; over the last axis, n >= 2 blocks [3].
+def resolution(*counts: ArrayLike) -> Array:
+    """Standard deviation that counting alone gives a block's log; over the last axis (a variant's trials in one block).
 
-    All on the log scale. Zero variance gives a zero-width interval and p 0 (1 where the mean is 0), never
-    NaN: equal values count as equal even where their mean is rounded.
+    ``counts``: answers in each trial's window, one array per variant: two for a log ratio, one for a log throughput.
+    Let x answers fall due in a window in the long run. Where they come evenly and the window begins at a random moment,
+    it holds the next lower or the next higher whole number, and the count has the variance f·(1-f), f the fraction of
+    x: at most 1/4. So a trial that counted c answers has a standard deviation of up to 1/2 answer, 1/(2c) of the count.
+    The windows of a variant have one length and begin independently: the sum over T trials has sqrt(T)/2, its log, by
+    first order, sqrt(T)/(2·sum). The logs of two variants are independent: their variances add.
+    """
+    trials = [np.asarray(c, dtype=np.float64) for c in counts]
+    sd: Array = np.sqrt(sum(c.shape[-1] / (2 * np.maximum(np.sum(c, axis=-1), 1)) ** 2 for c in trials))
+    return sd
+
+
+def floor(resolutions: Array) -> Array:
+    """The least standard deviation of log ratios whose blocks have these resolutions; over the last axis (blocks).
+
+    Their root mean square: of independent values with different variances, the variance in the sample is on average
+    the mean of those.
+    """
+    least: Array = np.sqrt(np.mean(np.square(resolutions), axis=-1))
+    return least
+
+
+def paired_t(
+    log_ratios: Array, floor: Array | float = 0.0, margin: float = MARGIN, confidence: float = CONFIDENCE
+) -> PairedT:
+    """Mean, its interval, p and standard deviation; over the last axis, n >= 2 blocks [3].
+
+    All on the log scale. The standard deviation is at least ``floor``, so that blocks with equal counts, whose values
+    agree by rounding, have an interval, too.
+
+    p is one-sided, of the claim that the mean points to. With d = log(1+margin) and e the standard error: a mean beyond
+    d claims to lie beyond, against "at most d": T(-(|mean|-d)/e). A mean inside claims to lie inside, against "at least
+    d or at most -d"; of the two one-sided p values the larger counts [6], that of the nearer edge: T(-(d-|mean|)/e).
+    So an interval of confidence 1-2a is beyond the margin, or inside it, just where p <= a.
     """
     n = log_ratios.shape[-1]
     mean = np.mean(log_ratios, axis=-1)
+    # Equal values count as equal even where their mean is rounded.
     constant = np.ptp(log_ratios, axis=-1) == 0
     mean = np.where(constant, log_ratios[..., 0], mean)
-    sd = np.where(constant, 0.0, np.std(log_ratios, axis=-1, ddof=1))
+    sd = np.maximum(np.where(constant, 0.0, np.std(log_ratios, axis=-1, ddof=1)), floor)
     error = sd / math.sqrt(n)
     half = float(special.stdtrit(n - 1, 0.5 + confidence / 2)) * error
+    distance = np.abs(np.abs(mean) - math.log1p(margin))
     still = error == 0
-    t = np.abs(mean) / np.where(still, 1.0, error)
-    p = np.where(still, np.where(mean == 0, 1.0, 0.0), 2 * special.stdtr(n - 1, -t))
-    return mean, mean - half, mean + half, p, sd
+    p = np.where(
+        still, np.where(distance == 0, 0.5, 0.0), special.stdtr(n - 1, -distance / np.where(still, 1.0, error))
+    )
+    return PairedT(mean, mean - half, mean + half, p, sd)
 
 
-def estimate(log_ratios: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
+def estimate(
+    log_ratios: Sequence[float], floor: float = 0.0, margin: float = MARGIN, confidence: float = CONFIDENCE
+) -> Estimate:
     """The ratio over blocks with its paired t interval and both p values. ValueError for no blocks."""
     n = len(log_ratios)
     if n == 0:
         raise ValueError("no blocks")
     if n == 1:
         return Estimate(1, math.exp(log_ratios[0]), None, None, None, None, log_ratios[0], None)
-    mean, low, high, p, sd = (float(x) for x in paired_t(np.asarray(log_ratios, dtype=np.float64), confidence))
-    ratio, low, high = math.exp(mean), _exp(low), _exp(high)
-    return Estimate(n, ratio, low, high, p, sign_flip(log_ratios), mean, sd)
+    t = paired_t(np.asarray(log_ratios, dtype=np.float64), floor, margin, confidence)
+    mean, low, high, p, sd = (float(x) for x in t)
+    return Estimate(n, math.exp(mean), _exp(low), _exp(high), p, sign_flip(log_ratios, margin), mean, sd)
 
 
 def _exp(x: float) -> float:
@@ -116,33 +167,42 @@ def _exp(x: float) -> float:
     return math.exp(min(max(x, -700.0), 700.0))
 
 
-def sign_flip(log_ratios: Sequence[float]) -> float:
-    """Two-sided p of the sign-flip test: the share of sign patterns with a mean as far from 0 as seen [4].
+def sign_flip(log_ratios: Sequence[float], margin: float = MARGIN) -> float:
+    """One-sided p of the sign-flip test of the claim that the mean points to, as that of ``paired_t`` [4].
 
-    All 2^n patterns up to ``EXACT_FLIPS`` blocks (so p is at least 2/2^n), beyond it ``SAMPLED_FLIPS``
-    patterns from a fixed seed, with the observed one counted [5]. Assumes only that, were the variants
-    alike, a block's log ratio would be symmetric about 0, which the random mirrored order brings about.
-    ValueError for no blocks.
+    The values are shifted by the margin. It assumes only that, were the true ratio on the margin, a block's log ratio
+    would be symmetric about it, which the random mirrored order brings about. ValueError for no blocks.
     """
     values = np.asarray(log_ratios, dtype=np.float64)
-    n = len(values)
-    if n == 0:
+    if not len(values):
         raise ValueError("no blocks")
+    edge, mean = math.log1p(margin), math.fsum(log_ratios) / len(values)
+    if abs(mean) > edge:
+        return _share_of_flips(math.copysign(1, mean) * values - edge)
+    return max(_share_of_flips(edge - values), _share_of_flips(edge + values))
+
+
+def _share_of_flips(values: Array) -> float:
+    """The share of sign patterns with a sum as large as that of ``values``.
+
+    All 2^n patterns up to ``EXACT_FLIPS`` values (so the share is at least 1/2^n), beyond it ``SAMPLED_FLIPS``
+    patterns from a fixed seed, with the observed one counted [5].
+    """
     # Sums that are equal on paper must not differ by rounding.
-    seen = abs(math.fsum(log_ratios)) - 1e-12 * float(np.sum(np.abs(values)))
-    if n <= EXACT_FLIPS:
+    observed = math.fsum(values) - 1e-12 * float(np.sum(np.abs(values)))
+    if len(values) <= EXACT_FLIPS:
         sums = np.zeros(1)
         for value in values:
             sums = np.concatenate((sums + value, sums - value))
-        return float(np.count_nonzero(np.abs(sums) >= seen)) / len(sums)
+        return float(np.count_nonzero(sums >= observed)) / len(sums)
     random = np.random.default_rng(20_070_801)
-    as_far, left = 1, SAMPLED_FLIPS
+    as_large, left = 1, SAMPLED_FLIPS
     while left:
         size = min(left, 10_000)
-        signs = random.integers(0, 2, size=(size, n), dtype=np.int8) * 2.0 - 1.0
-        as_far += int(np.count_nonzero(np.abs(signs @ values) >= seen))
+        signs = random.integers(0, 2, size=(size, len(values)), dtype=np.int8) * 2.0 - 1.0
+        as_large += int(np.count_nonzero(signs @ values >= observed))
         left -= size
-    return as_far / (SAMPLED_FLIPS + 1)
+    return as_large / (SAMPLED_FLIPS + 1)
 
 
 def spread(log_ratios: Sequence[float], confidence: float = CONFIDENCE) -> Spread:
@@ -150,7 +210,7 @@ def spread(log_ratios: Sequence[float], confidence: float = CONFIDENCE) -> Sprea
     n = len(log_ratios)
     if n < 2:
         return Spread(n, None, None, None)
-    sd = float(paired_t(np.asarray(log_ratios, dtype=np.float64))[4])
+    sd = float(paired_t(np.asarray(log_ratios, dtype=np.float64)).sd)
     tail = (1 - confidence) / 2
     # chdtri takes the upper tail.
     low = sd * math.sqrt((n - 1) / float(special.chdtri(n - 1, tail)))
@@ -158,40 +218,57 @@ def spread(log_ratios: Sequence[float], confidence: float = CONFIDENCE) -> Sprea
     return Spread(n, sd, low, high)
 
 
+#: Where an interval lies.
+ABOVE, BELOW, INSIDE, ACROSS = 1, -1, 0, 2
+
+
+def position(low: Array | float, high: Array | float, margin: float = MARGIN) -> NDArray[np.int8]:
+    """Where intervals of ratios lie: beyond the margin (``ABOVE``, ``BELOW``), ``INSIDE`` it (edges included), or
+    ``ACROSS`` an edge of it. The margin is symmetric on the log scale, from 1/(1+margin) to 1+margin.
+    """
+    upper = 1 + margin
+    lower = 1 / upper
+    inside = np.where((np.asarray(low) >= lower) & (np.asarray(high) <= upper), INSIDE, ACROSS)
+    return np.where(np.asarray(low) > upper, ABOVE, np.where(np.asarray(high) < lower, BELOW, inside)).astype(np.int8)
+
+
 def outcome(low: float | None, high: float | None, better: Better, margin: float = MARGIN) -> Outcome:
     """The verdict of an interval of ratios ``of``/``over``.
 
     ``faster`` means that ``of`` is the better of the two: for a metric where lower is better, a ratio below
-    1. The margin is symmetric on the log scale, from 1/(1+margin) to 1+margin. An interval beyond it is
-    faster or slower, one inside it (edges included) is equivalent [6], any other, or none, is inconclusive.
+    1. An interval beyond the margin is faster or slower, one inside it is equivalent [6], any other, or none, is
+    inconclusive. Each of the three has the one-sided ``LEVEL``: with a true ratio on the edge of the margin it is
+    given in 2.5 % of runs. (Two one-sided tests of 5 % each, the usual ones, would ask for an interval of 90 %.)
     """
     if low is None or high is None:
         return "inconclusive"
-    upper = 1 + margin
-    lower = 1 / upper
-    if low > upper:
-        return "faster" if better == "higher" else "slower"
-    if high < lower:
-        return "slower" if better == "higher" else "faster"
-    if low >= lower and high <= upper:
-        return "equivalent"
-    return "inconclusive"
+    verdicts: dict[int, Outcome] = {ABOVE: "faster", BELOW: "slower", INSIDE: "equivalent", ACROSS: "inconclusive"}
+    if better == "lower":
+        verdicts |= {ABOVE: "slower", BELOW: "faster"}
+    return verdicts[int(position(low, high, margin))]
 
 
-def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Holm's adjusted p values, in the order given [7]. None (no test made) stays None and does not count."""
-    tested = sorted((p, i) for i, p in enumerate(p_values) if p is not None)
-    adjusted: list[float | None] = [None] * len(p_values)
-    largest = 0.0
-    for rank, (p, i) in enumerate(tested):
-        largest = max(largest, min(1.0, (len(tested) - rank) * p))
-        adjusted[i] = largest
+def holm_adjusted(p_values: Array) -> Array:
+    """Holm's adjusted p values, in the order given [7]; over the last axis."""
+    order = np.argsort(p_values, axis=-1, kind="stable")
+    left = np.arange(p_values.shape[-1], 0, -1)
+    raised = np.minimum(1.0, np.take_along_axis(p_values, order, axis=-1) * left)
+    adjusted = np.empty_like(p_values)
+    np.put_along_axis(adjusted, order, np.maximum.accumulate(raised, axis=-1), axis=-1)
     return adjusted
 
 
-def blocks_needed(
-    n: int, mean: float, sd: float | None, margin: float = MARGIN, confidence: float = CONFIDENCE
-) -> int | None:
+def holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """Holm's adjusted p values of the claims of one report [7]. None (no test made) stays None and does not count."""
+    tested = [(i, p) for i, p in enumerate(p_values) if p is not None]
+    adjusted: list[float | None] = [None] * len(p_values)
+    if tested:
+        for (i, _), p in zip(tested, holm_adjusted(np.array([p for _, p in tested])), strict=True):
+            adjusted[i] = float(p)
+    return adjusted
+
+
+def blocks_needed(n: int, mean: float, sd: float | None, margin: float = MARGIN, level: float = LEVEL) -> int | None:
     """Blocks of a new run that settle the verdict with probability ``POWER``, were mean and sd the truth.
 
     ``mean`` and ``sd`` are those of the log ratios over ``n`` blocks. The least m > n for which ``chance(m,
@@ -200,26 +277,26 @@ def blocks_needed(
     """
     if sd is None or not math.isfinite(sd):
         return None
-    if chance(MOST_BLOCKS, mean, sd, margin, confidence) < POWER:
+    if chance(MOST_BLOCKS, mean, sd, margin, level) < POWER:
         return None
     for m in range(n + 1, MOST_BLOCKS + 1):
-        if m >= 2 and chance(m, mean, sd, margin, confidence) >= POWER:
+        if m >= 2 and chance(m, mean, sd, margin, level) >= POWER:
             return m
     return None
 
 
-def chance(m: int, mean: float, sd: float, margin: float = MARGIN, confidence: float = CONFIDENCE) -> float:
+def chance(m: int, mean: float, sd: float, margin: float = MARGIN, level: float = LEVEL) -> float:
     """About the probability that m >= 2 blocks give the verdict of the side on which ``mean`` lies.
 
     With the central t distribution for the estimate about its true mean, d = log(1+margin), e = sd/sqrt(m)
-    and t the quantile of the interval: beyond the margin T((|mean|-d)/e - t), inside it T((d-mean)/e - t) +
+    and t the quantile of the one-sided level: beyond the margin T((|mean|-d)/e - t), inside it T((d-mean)/e - t) +
     T((d+mean)/e - t) - 1 ([8], equations for superiority by a margin and for equivalence).
     """
     d, size = math.log1p(margin), abs(mean)
     if sd == 0:
         return 0.0 if size == d else 1.0
     error = sd / math.sqrt(m)
-    t = float(special.stdtrit(m - 1, 0.5 + confidence / 2))
+    t = float(special.stdtrit(m - 1, 1 - level))
 
     def below(x: float) -> float:
         return float(special.stdtr(m - 1, x))

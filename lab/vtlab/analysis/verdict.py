@@ -20,6 +20,8 @@ from vtlab.model.run import Analysis, Run
 from vtlab.planning.plan import FULL_RUN
 
 PERCENTILES = ("p50", "p90", "p95", "p99", "p99_9")
+#: What a figure is counted in: bytes of a page of memory, seconds of a recorded time.
+PAGE, MICROSECOND = 4096, 1e-6
 
 Better = Literal["higher", "lower"]
 
@@ -30,32 +32,38 @@ def _percentile(name: str) -> Callable[[Trial], float | None]:
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric of a trial. ``weight`` turns the mean over a block's trials into a ratio of sums."""
+    """A metric of a trial. ``weight`` turns the mean over a block's trials into a ratio of sums. ``step``
+    is what its values are whole multiples of; without one they come from counting the OK answers of a window."""
 
     better: Better
     value: Callable[[Trial], float | None]
     weight: Callable[[Trial], float] | None = None
+    step: float | None = None
+
+    def count(self, trial: Trial) -> float:
+        """The whole number that the value comes from, which bounds its resolution."""
+        return trial.ok if self.step is None else (self.value(trial) or 0.0) / self.step
 
 
 #: What is compared, in this order (the primary first).
 METRICS: dict[str, Metric] = {
     "throughput": Metric("higher", lambda t: t.throughput),
-    "latency_mean": Metric("lower", lambda t: t.latency.mean, lambda t: t.latency.count),
-    "latency_p50": Metric("lower", _percentile("p50")),
-    "latency_p99": Metric("lower", _percentile("p99")),
+    "latency_mean": Metric("lower", lambda t: t.latency.mean, lambda t: t.latency.count, MICROSECOND),
+    "latency_p50": Metric("lower", _percentile("p50"), step=MICROSECOND),
+    "latency_p99": Metric("lower", _percentile("p99"), step=MICROSECOND),
     "cpu_per_request": Metric("lower", lambda t: laws.demand_per_ok([t], "cpu_cores"), lambda t: t.ok),
-    "memory": Metric("lower", lambda t: t.server.get("resident")),
-    "service_time": Metric("lower", lambda t: t.server.get("service_time"), lambda t: t.ok),
+    "memory": Metric("lower", lambda t: t.server.get("resident"), step=PAGE),
+    "service_time": Metric("lower", lambda t: t.server.get("service_time"), lambda t: t.ok, MICROSECOND),
 }
 
 
 def analyse_all(runs: Sequence[Run]) -> list[Analysis]:
     """The runs of one report, in order.
 
-    Their primary p values are adjusted together (Holm): ``faster`` and ``slower`` need, besides the
-    interval, an adjusted p of at most 1 - confidence, else the verdict is ``inconclusive``. Equivalence is
-    not a rejection of "ratio 1" and an overload no test, so neither is touched. A run that lacks blocks, for
-    any reason, is ``inconclusive`` and does not count for the others.
+    Their primary p values, each of the claim that the ratio points to, are adjusted together (Holm): ``faster``,
+    ``slower`` and ``equivalent`` need, besides the interval, an adjusted p of at most the one-sided level, else the
+    verdict is ``inconclusive``. An overload is no test, so it is not touched. A run that lacks blocks, for any
+    reason, is ``inconclusive`` and does not count for the others. The number of blocks was fixed before the start.
     """
     judged = [_judge(run) for run in runs]
     complete = [len(accepted) == run.manifest.blocks for run, (accepted, _, _) in zip(runs, judged, strict=True)]
@@ -132,9 +140,9 @@ def _comparisons(experiment: Experiment, accepted: Sequence[Block]) -> list[Comp
     for of in others:
         for name in METRICS:
             if name != experiment.primary and (logs := _log_ratios(name, accepted, of, over)):
-                comparisons.append(
-                    _comparison(name, of, over, logs, _overloads(experiment, name, accepted, (of, over)))
-                )
+                estimate = statistics.estimate(logs, counting_floor(name, accepted, of, over))
+                overloaded = _overloads(experiment, name, accepted, (of, over))
+                comparisons.append(_comparison(name, of, over, logs, estimate, overloaded))
     return comparisons
 
 
@@ -144,6 +152,15 @@ def _log_ratios(metric: str, accepted: Sequence[Block], of: str, over: str) -> l
     if any(not values for pair in pairs for values in pair):
         return []
     return [float(statistics.log_ratio(np.asarray(a), np.asarray(b))) for a, b in pairs]
+
+
+def counting_floor(metric: str, accepted: Sequence[Block], *variants: str) -> float:
+    """The least standard deviation of these blocks' log ratios: what counting allows."""
+    resolutions = [
+        statistics.resolution(*([METRICS[metric].count(t) for t in block.trials if t.variant == v] for v in variants))
+        for block in accepted
+    ]
+    return float(statistics.floor(np.asarray(resolutions)))
 
 
 def _values(metric: str, block: Block, variant: str) -> list[float]:
@@ -176,8 +193,9 @@ def _overloaded(block: Block, variant: str, experiment: Experiment) -> bool:
     return any(t.variant == variant and checks.overloaded(t, experiment) for t in block.trials)
 
 
-def _comparison(metric: str, of: str, over: str, logs: Sequence[float], overloaded: list[str]) -> Comparison:
-    e = statistics.estimate(logs)
+def _comparison(
+    metric: str, of: str, over: str, logs: Sequence[float], e: statistics.Estimate, overloaded: list[str]
+) -> Comparison:
     return Comparison(
         metric=metric,
         of=of,
@@ -188,6 +206,7 @@ def _comparison(metric: str, of: str, over: str, logs: Sequence[float], overload
         better=METRICS[metric].better,
         overloaded=overloaded,
         log_ratios=list(logs),
+        sd=e.sd,
     )
 
 
@@ -218,26 +237,24 @@ def _primary(experiment: Experiment, accepted: Sequence[Block], of: str, over: s
     logs = _log_ratios(metric, accepted, of, over)
     if not logs:
         return nothing
-    e = statistics.estimate(logs)
+    e = statistics.estimate(logs, counting_floor(metric, accepted, of, over))
     outcome = statistics.outcome(e.low, e.high, better)
     possible = {of: "slower", over: "faster"}
     if overloaded and (len(overloaded) > 1 or outcome != possible[overloaded[0]]):
         outcome = "inconclusive"
-    comparison = _comparison(metric, of, over, logs, overloaded)
+    comparison = _comparison(metric, of, over, logs, e, overloaded)
     return comparison.model_copy(update={"p_t": e.p_t, "p_sign_flip": e.p_sign_flip, "verdict": outcome})
 
 
 def _adjusted(primary: Comparison, p: float | None, family: int) -> Comparison:
-    level = 1 - statistics.CONFIDENCE
-    verdict, confidence = primary.verdict, statistics.CONFIDENCE
-    if verdict in ("faster", "slower") and p is not None and p > level:
+    verdict, level = primary.verdict, statistics.LEVEL
+    if verdict in ("faster", "slower", "equivalent") and p is not None and p > level:
         # Settled but for the other experiments: then the strictest of Holm's levels must be met.
-        verdict, confidence = "inconclusive", 1 - level / family
+        verdict, level = "inconclusive", level / family
     needed = None
-    if verdict == "inconclusive" and primary.log_ratios and not primary.overloaded:
-        logs = primary.log_ratios
-        e = statistics.estimate(logs)
-        needed = statistics.blocks_needed(len(logs), e.mean, e.sd, confidence=confidence)
+    if verdict == "inconclusive" and primary.ratio and not primary.overloaded:
+        n = len(primary.log_ratios)
+        needed = statistics.blocks_needed(n, math.log(primary.ratio), primary.sd, level=level)
     return primary.model_copy(update={"p_holm": p, "verdict": verdict, "blocks_needed": needed})
 
 

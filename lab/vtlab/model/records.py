@@ -258,6 +258,8 @@ class Comparison(Record):
     blocks_needed: int | None = None
     #: Log ratio of each accepted block, in block order.
     log_ratios: list[float] = []
+    #: Their standard deviation as the interval has it: at least what counting allows. None where n < 2.
+    sd: float | None = None
 
 
 class Bound(Record):

@@ -122,8 +122,16 @@ def by_metric(analysis: Analysis) -> Table:
     given = (("paired t", first.p_t), ("after Holm", first.p_holm), ("sign flip", first.p_sign_flip))
     tests = [f"{name} {probability(p)}" for name, p in given if p is not None]
     if tests:
-        caption += f" Its p for a ratio of 1: {', '.join(tests)}."
+        caption += f" Its p, one-sided, for {_claim(first, v.margin)}: {', '.join(tests)}."
     return Table(caption, head, rows, tuple(marked), (1, 2))
+
+
+def _claim(comparison: Comparison, margin: float) -> str:
+    """What the p values of a comparison are of."""
+    ratio, most = comparison.ratio or 1.0, 1 + margin
+    if 1 / most <= ratio <= most:
+        return f"a difference below {percent(margin)}"
+    return f"a ratio above {most:g}" if ratio > most else f"a ratio below 1/{most:g}"
 
 
 def trials(analysis: Analysis, variant: str) -> list[Trial]:
