@@ -131,11 +131,17 @@ def in_open_window(metric: MetricName) -> str:
     return f"({short}) * on ($variant) group_right () max by ($block) (0 * $open_window + 1)"
 
 
+def shown(utilization: str) -> str:
+    """A utilisation for people, at most 1: a bound that is measured with a single user may be a little too low, and
+    what comes out above it is at its limit. What comes out far above it has no such bound, and none is shown."""
+    return f"clamp_max(({utilization}) <= {1 / REACHED:.3f}, 1)"
+
+
 def utilization_now() -> str:
     """Utilisation of every resource over ``$window``, while trials are measured: the bounds are those of the
     experiment's request and users, which warm-ups do not have."""
     parts = _by_resource({row.name: f"${{{row.metric('utilization')}}}" for row in RESOURCES.values()})
-    return f"({parts}) and on ($variant) ($window_begins <= $now and $window_ends >= $now)"
+    return f"{shown(parts)} and on ($variant) ($window_begins <= $now and $window_ends >= $now)"
 
 
 def run_utilization(names: Iterable[str] = RESOURCES) -> str:
