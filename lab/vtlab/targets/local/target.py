@@ -298,7 +298,9 @@ class LocalBlock:
         """Runs one more trial of each of these variants, which does not count, with thread dumps in it. Without a
         variant of which none came, or which has ended."""
         running = [self._process_of(name) for name in variants if name not in self._retired]
-        return dumps.diagnose(running, self._target.folder, lambda name: self._load(phase_variables([name], 0, None)).trials[0])
+        return dumps.diagnose(
+            running, self._target.folder, lambda name: self._load(phase_variables([name], 0, None)).trials[0]
+        )
 
     def check_instances(self) -> list[Instance]:
         """Whether the processes are those that started."""
