@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from vtlab import results
-from vtlab.analysis import checks, verdict
+from vtlab.analysis import checks, laws, verdict
 from vtlab.analysis.laws import cpu_capacity
 from vtlab.errors import BlockFault, InvalidRun, VariantFailed
 from vtlab.host import processes
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, Facts, Failure, Instance, K6Document, Manifest
+from vtlab.model.records import Block, Diagnosis, Facts, Failure, Instance, K6Document, Manifest
 from vtlab.model.run import BlockSeries, Run
-from vtlab.planning import plan
+from vtlab.planning import load, plan
+from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
 from vtlab.progress import Progress
 
 
@@ -37,10 +38,24 @@ class StartedBlock(Protocol):
     def drop(self, variant: str) -> None:
         """This variant gets no more load in the block; it ends where it can be ended."""
 
-    def load(self, *, order: Sequence[str], warmup_cycles: int, single: str | None) -> K6Document:
-        """One call of k6: warm-up cycles, then the single-user phases, then the trials in that order."""
+    def load(
+        self,
+        *,
+        order: Sequence[str],
+        warmup_cycles: int,
+        single: str | None,
+        own_cycles: int = 0,
+        light: LightLoad | None = None,
+        pace: Pace = AS_PLANNED,
+    ) -> K6Document:
+        """One call of k6: warm-up cycles, those with the trials' own load, then the single-user phases, then the trials
+        in that order, then phases of light load."""
 
-    def trial_without_drain(self, variant: str, position: int) -> K6Document:
+    def diagnose(self, variants: Sequence[str]) -> dict[str, Diagnosis]:
+        """What the threads of these variants wait for, by one more trial that does not count; without a variant of
+        which that cannot be told."""
+
+    def trial_without_drain(self, variant: str, position: int, pace: Pace = AS_PLANNED) -> K6Document:
         """One call of k6: a trial after which this variant gets no more load in this block. At its return nothing of it
         is in flight: that was waited for, or given up and ended with the variant."""
 
@@ -81,11 +96,19 @@ def measure(
             )
         number = len(accepted) + 1
         tries = 1 + sum(block.block == number for block, _ in rejected)
-        attempt = Attempt(experiment, progress, f"{name}: block {number} of {manifest.blocks}", number, tries)
+        attempt = Attempt(
+            experiment, manifest.seed, progress, f"{name}: block {number} of {manifest.blocks}", number, tries
+        )
         order = plan.order(experiment.variants, manifest.seed, number, experiment.windows.trials)
         # Of a variant that failed before it was alone there is nothing yet.
         alone = {phase.variant for block in accepted for phase in block.single}
-        block, samples = attempt.measure(target, order, with_single=not alone.issuperset(experiment.variants))
+        lit = {phase.variant for block in accepted for phase in block.light}
+        block, samples = attempt.measure(
+            target,
+            order,
+            with_single=not alone.issuperset(experiment.variants),
+            beside=[variant for variant in experiment.variants if variant not in lit],
+        )
         # Ctrl-C must not cost a block that is measured.
         with processes.uninterrupted():
             results.append_block(folder, block)
@@ -112,16 +135,23 @@ class Attempt:
     """One attempt at one block. A variant that breaks leaves it, and the others are measured further: its failure is a
     result, and so are their figures. A variant without a steady state gets no trials."""
 
-    def __init__(self, experiment: Experiment, progress: Progress, name: str, number: int, attempt: int) -> None:
+    def __init__(
+        self, experiment: Experiment, seed: int, progress: Progress, name: str, number: int, attempt: int
+    ) -> None:
         self._experiment = experiment
+        self._seed = seed
+        self._pace = load.pace(experiment, seed)
         self._progress = progress
         self._title = name + (f", attempt {attempt}" if attempt > 1 else "")
         self._block = Block(block=number, attempt=attempt, order=[])
         #: The variants that take part.
         self._variants: list[str] = []
 
-    def measure(self, target: Target, order: Sequence[str], with_single: bool) -> tuple[Block, BlockSeries]:
-        """The block and its samples for the charts."""
+    def measure(
+        self, target: Target, order: Sequence[str], with_single: bool, beside: Sequence[str] = ()
+    ) -> tuple[Block, BlockSeries]:
+        """The block and its samples for the charts. ``beside``: the variants of which no block has what is measured
+        beside the trials, light load and, where these do not explain the trials, thread dumps."""
         block, experiment = self._block, self._experiment
         block.order = list(order)
         samples: BlockSeries = {}
@@ -139,10 +169,9 @@ class Attempt:
             self._warm_up(started)
             single = experiment.windows.single_user_phase
             self._measure_trials(started, order, single if with_single and units.milliseconds(single) else None)
-            # Of the first block that counts, what is beside its trials comes here, where checks.reasons(block) are
-            # none: the phases of light load, then the diagnosis.
             if block.trials:
                 samples = started.series(block.trials[0].begin, block.trials[-1].drained)
+                self._measure_beside(started, [variant for variant in beside if variant in self._variants])
         except BlockFault as fault:
             block.faults.append(str(fault))
         try:
@@ -154,15 +183,15 @@ class Attempt:
     def _warm_up(self, started: StartedBlock) -> None:
         """Equal warm-up cycles for all variants, until all have reached their steady state. Those that do not leave."""
         windows, block = self._experiment.windows, self._block
-        cycles, more = 0, windows.warmup_cycles
+        least = windows.warmup_cycles + checks.LEAST_CYCLES
+        cycles, cheap, own = 0, windows.warmup_cycles, checks.LEAST_CYCLES
         while self._variants:
-            self._step(f"warm-up, cycle {cycles + 1} of {windows.warmup_cycles} to {windows.max_cycles}")
-            document = self._survived(
-                started, cycles, "the warm-up", partial(started.load, order=[], warmup_cycles=more, single=None)
-            )
+            self._step(f"warm-up, cycle {cycles + 1} of {least} to {least + windows.max_cycles}")
+            call = partial(started.load, order=[], warmup_cycles=cheap, own_cycles=own, single=None, pace=self._pace)
+            document = self._survived(started, cycles, "the warm-up", call)
             if document is None:
                 continue
-            cycles += more
+            cycles += cheap + own
             block.warmup += [
                 trial.model_copy(update={"position": position})
                 for position, trial in enumerate(document.warmup, len(block.warmup) + 1)
@@ -171,12 +200,14 @@ class Attempt:
             # No answer was OK: more of the same does not help, and the checks say why.
             silent = {trial.variant for trial in document.warmup if not trial.ok}
             unsteady = {variant for variant in self._variants if not self._is_steady(variant)}
-            leaving = silent | unsteady if cycles >= windows.max_cycles else silent
+            leaving = silent | unsteady if cycles >= least + windows.max_cycles else silent
             for variant in [name for name in self._variants if name in leaving]:
                 self._leave(started, variant)
             if unsteady.isdisjoint(self._variants):
+                warmed = [[t for t in block.warmup if t.variant == variant][-1] for variant in self._variants]
+                self._pace = load.pace(self._experiment, self._seed, warmed)
                 return
-            more = 1
+            cheap, own = 0, 1
 
     def _is_steady(self, variant: str) -> bool:
         cycles = [trial for trial in self._block.warmup if trial.variant == variant]
@@ -200,7 +231,7 @@ class Attempt:
                     started,
                     0,
                     f"trial {position}",
-                    partial(started.trial_without_drain, variant, position),
+                    partial(started.trial_without_drain, variant, position, self._pace),
                 )
                 if document is not None:
                     self._keep(document)
@@ -214,11 +245,40 @@ class Attempt:
                 started,
                 0,
                 "the trials",
-                partial(started.load, order=left, warmup_cycles=0, single=single),
+                partial(started.load, order=left, warmup_cycles=0, single=single, pace=self._pace),
             )
             if document is not None:
                 self._keep(document)
                 return
+
+    def _measure_beside(self, started: StartedBlock, variants: Sequence[str]) -> None:
+        """Phases of light load, and thread dumps of what these do not explain: once in a run, of a block that counts."""
+        block, experiment = self._block, self._experiment
+        # Variants that give up what is unanswered have ended with their trials.
+        if not variants or not experiment.windows.wait_for_answers or checks.reasons(block, experiment):
+            return
+        under_load = {variant: laws.measured([block], experiment, variant) for variant in variants}
+        self._step("light load")
+        light = load.light(
+            {variant: laws.shortest_response(m) or 0.0 for variant, m in under_load.items()},
+            {variant: m.throughput or 0.0 for variant, m in under_load.items()},
+            {variant: laws.cpu_share(m) or 0.0 for variant, m in under_load.items()},
+        )
+        call = partial(started.load, order=[], warmup_cycles=0, single=None, light=light, pace=self._pace)
+        try:
+            document = self._survived(started, 0, "light load", call)
+            block.light = document.light if document else []
+            unexplained = [
+                variant
+                for variant in variants
+                if variant in self._variants and verdict.is_unexplained(block, experiment, variant)
+            ]
+            if unexplained:
+                self._step(f"thread dumps of {' and '.join(unexplained)}")
+                block.diagnosis = started.diagnose(unexplained)
+        except BlockFault as fault:
+            # The trials are measured: what is beside them costs no block.
+            self._progress.say(f"{self._title}: not measured beside the trials: {fault}")
 
     def _keep(self, document: K6Document) -> None:
         self._block.single += document.single

@@ -39,7 +39,7 @@ def experiment(name: str = "blocking", **changes: Any) -> Experiment:
         "request": {"path": "/wait", "query": {"time": "1s"}},
         "load": {"model": "closed", "users": 1000},
         "primary": "throughput",
-        "windows": {"warmup_users": 200, "warmup_load": "6s", "warmup_cycles": 3, "measure": "30s"},
+        "windows": {"warmup_users": 200, "warmup_load": "6s", "warmup_cycles": 0, "measure": "30s"},
         "max_response": "20s",
         "limits": {"cpu": 1.0, "memory": "512Mi", "heap": "256m"},
         "variants": ["platform", "virtual"],

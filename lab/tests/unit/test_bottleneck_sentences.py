@@ -90,7 +90,7 @@ def test_unknown_says_what_the_model_and_the_nearest_bound_are() -> None:
         "nothing measured explains its 50/s; modelled 180/s;"
         " the nearest bound is the CPU at 2,900/s (2,842/s to 2,958/s)."
     )
-    assert text(UNKNOWN, 50.0) == "nothing measured explains its 50/s."
+    assert text(UNKNOWN, 50.0, modelled=None) == "nothing measured explains its 50/s."
 
 
 def inside(activity: Activity | None = None, place: str | None = None, loaded: float = 0.48) -> Bottleneck:

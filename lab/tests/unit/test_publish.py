@@ -135,7 +135,8 @@ def test_it_says_what_the_verdict_says() -> None:
 
 
 def test_of_other_metrics_there_is_a_ratio_and_no_verdict() -> None:
-    memory = sample(builders.analysed(builders.run()), "vtlab_comparison_ratio", metric="memory")
+    alike = builders.analysed(builders.run(builders.cpu()))
+    memory = sample(alike, "vtlab_comparison_ratio", metric="memory")
     assert memory.labels.keys() == {"experiment", "testid", "variant", "over", "metric"}
 
 

@@ -245,10 +245,9 @@ def steady_state(cycles: Sequence[Trial], cpu_limit: float) -> SteadyState:
 
 
 def own_load(cycles: Sequence[Trial], experiment: Experiment) -> list[Trial]:
-    """Of one variant's warm-up cycles those that judge its steady state: the last ones, with the users of its trials.
-    All of them where none had these: an earlier vtlab warmed up with other users throughout."""
-    backwards = itertools.takewhile(lambda cycle: cycle.users == experiment.load.users, reversed(cycles))
-    return list(backwards)[::-1] or list(cycles)
+    """Of one variant's warm-up cycles those that judge its steady state: those with the load of its trials, which come
+    after the cheaper ones."""
+    return list(cycles)[experiment.windows.warmup_cycles :]
 
 
 @dataclass(frozen=True)
@@ -276,18 +275,15 @@ def _warm_up(block: Block, experiment: Experiment, variant: str) -> _WarmUp:
 
 def _cycles(block: Block, experiment: Experiment) -> Iterator[Value]:
     """One value for each thing that is wrong with the numbers of warm-up cycles; one if nothing is."""
-    least = experiment.windows.warmup_cycles
+    least = experiment.windows.warmup_cycles + LEAST_CYCLES
     warm_ups = [_warm_up(block, experiment, variant) for variant in _sound(block, experiment)]
     if len({len(warm_up.cycles) for warm_up in warm_ups}) > 1:
         unequal = ", ".join(f"{w.variant} {len(w.cycles)}" for w in warm_ups)
         yield Value(1, "unequal", f"the variants had unequal numbers of warm-up cycles: {unequal}")
     for warm_up in warm_ups:
-        count, judged = len(warm_up.cycles), len(warm_up.judged)
+        count = len(warm_up.cycles)
         text = f"{count} warm-up cycles, at least {least} needed"
-        if count >= least and judged < LEAST_CYCLES:
-            text = f"{judged} warm-up cycles with the trials' load, at least {LEAST_CYCLES} needed"
-        short = max(least - count, LEAST_CYCLES - judged)
-        yield Value(short, f"{count}" if short <= 0 else text, text, warm_up.variant)
+        yield Value(least - count, f"{count}" if count >= least else text, text, warm_up.variant)
 
 
 def _warm_up_measured(block: Block, experiment: Experiment) -> Iterator[Value]:
@@ -299,7 +295,7 @@ def _warm_up_measured(block: Block, experiment: Experiment) -> Iterator[Value]:
 
 def _enough_cycles(block: Block, experiment: Experiment) -> list[_WarmUp]:
     warm_ups = [_warm_up(block, experiment, variant) for variant in experiment.variants]
-    return [w for w in warm_ups if len(w.cycles) >= experiment.windows.warmup_cycles and len(w.judged) >= LEAST_CYCLES]
+    return [w for w in warm_ups if len(w.judged) >= LEAST_CYCLES]
 
 
 def _steady_state(warm_up: _WarmUp, _: Experiment) -> Value | None:

@@ -553,6 +553,12 @@ def explain(m: Measured, overloaded: bool = False) -> Explanation:
     return Explanation(bottleneck, _next(m, not_refuted, limiting), all_bounds, modelled)
 
 
+def cpu_share(m: Measured) -> float | None:
+    """Share of its CPU limit that the variant used in its trials."""
+    limit, cores = capacity(m, RESOURCES["cpu"]), mean_level(m.trials, "cpu_cores")
+    return cores / limit if limit and cores is not None else None
+
+
 def _by_model(
     m: Measured, throughput: float, possible: Mapping[str, Bound], with_cpu: bool
 ) -> tuple[list[str], float | None]:

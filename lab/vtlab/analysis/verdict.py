@@ -400,6 +400,16 @@ def _error_ratio(trials: Sequence[Trial]) -> float:
     return laws.ratio((failed, t.ok + failed) for t in trials for failed in [sum(t.failed.values())]) or 0.0
 
 
+def is_unexplained(block: Block, experiment: Experiment, variant: str) -> bool:
+    """Whether only thread dumps can say what limits a variant in this block."""
+    m = laws.measured([block], experiment, variant)
+    return bool(m.throughput) and _explained(m).bottleneck.resource == laws.UNKNOWN.resource
+
+
+def _explained(m: laws.Measured) -> laws.Explanation:
+    return laws.explain(m, overloaded=any(checks.overloaded(t, m.experiment) for t in m.trials))
+
+
 def _summarise_variant(m: laws.Measured) -> VariantResult:
     """One variant over the blocks in which it did not fail; without any, throughput 0 and nothing known."""
     throughput = m.throughput or 0.0
@@ -409,7 +419,7 @@ def _summarise_variant(m: laws.Measured) -> VariantResult:
     latency["max"] = max((t.latency.max for t in m.trials if t.latency.max is not None), default=None)
     service = _weighted(METRICS["service_time"], m.trials)
     mean = latency["mean"]
-    explained = laws.explain(m, overloaded=any(checks.overloaded(t, m.experiment) for t in m.trials))
+    explained = _explained(m)
     expected = m.experiment.expected.get(m.variant)
     resident = [t.server.get("resident") for t in m.trials]
     known = [r for r in resident if r is not None]

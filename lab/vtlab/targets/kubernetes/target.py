@@ -21,7 +21,7 @@ from vtlab.host import processes
 from vtlab.host.machine import difference, reaching
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Failure, Instance, K6Document, Trial
+from vtlab.model.records import Diagnosis, Failure, Instance, K6Document, Trial
 from vtlab.model.run import BlockSeries
 from vtlab.model.service import Service
 from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
@@ -200,6 +200,10 @@ class KubernetesBlock:
     def trial_without_drain(self, variant: str, position: int, pace: Pace = AS_PLANNED) -> K6Document:
         """Runs k6 once, as a Job, and waits for every answer: vtlab may replace pods, not end one."""
         return self._load(phase_variables([variant], 0, None, position=position, pace=pace))
+
+    def diagnose(self, variants: Sequence[str]) -> dict[str, Diagnosis]:
+        """Nothing: vtlab may not run commands in a pod."""
+        return {}
 
     def drop(self, variant: str) -> None:
         """The variant gets no more load; its pod stays, as vtlab may replace pods, not end one."""

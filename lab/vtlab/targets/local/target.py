@@ -29,7 +29,7 @@ from vtlab.services.process import READY_WITHIN, Launch, VariantProcess, spawn
 from vtlab.targets import k6, verification
 from vtlab.targets.annotation import annotate, fill_gaps, fill_series_gaps
 from vtlab.targets.k6 import phase_variables
-from vtlab.targets.local import dumps
+from vtlab.targets.local import dumps, short_pins
 from vtlab.targets.local.prometheus_server import PrometheusServer
 from vtlab.targets.prometheus import Prometheus
 
@@ -275,9 +275,18 @@ class LocalBlock:
         """Runs k6 once. BlockFault when k6 fails, or, stopping k6 at once, when what the variants need or Prometheus
         dies; VariantFailed when a variant does.
 
-        Fills ``server`` and ``machine`` of every record.
+        Fills ``server`` and ``machine`` of every record. Under light load the shortest pins of JDKs before 24 count, too,
+        and CPU is what the kernel counts: a window of a second lies between two scrapes.
         """
-        return self._load(phase_variables(order, warmup_cycles, single, own_cycles=own_cycles, light=light, pace=pace))
+        variables = phase_variables(order, warmup_cycles, single, own_cycles=own_cycles, light=light, pace=pace)
+        if light is None:
+            return self._load(variables)
+        pinning = [v for name in light.rates if (v := self._process_of(name)).pins]
+        with short_pins.counted(pinning):
+            document = self._load(variables)
+        for phase in document.light:
+            phase.server["cpu_cores"] = self._usage(phase.variant, phase.start, phase.end).get("cpu_cores")
+        return document
 
     def trial_without_drain(self, variant: str, position: int, pace: Pace = AS_PLANNED) -> K6Document:
         """Runs k6 once; it gives up what is unanswered when the window ends, and the variant ends with it."""
@@ -298,9 +307,11 @@ class LocalBlock:
         """Runs one more trial of each of these variants, which does not count, with thread dumps in it. Without a
         variant of which none came, or which has ended."""
         running = [self._process_of(name) for name in variants if name not in self._retired]
-        return dumps.diagnose(
-            running, self._target.folder, lambda name: self._load(phase_variables([name], 0, None)).trials[0]
-        )
+
+        def trial(name: str) -> Trial:
+            return self._load(phase_variables([name], 0, None), f"{self._target.run_id}-diagnosis").trials[0]
+
+        return dumps.diagnose(running, self._target.folder, trial)
 
     def check_instances(self) -> list[Instance]:
         """Whether the processes are those that started."""
@@ -320,7 +331,8 @@ class LocalBlock:
         windows = (sampler.service_window(variant, start_ms, end_ms) for sampler in self._samplers)
         return next((window for window in windows if window["cpu_cores"] is not None), {})
 
-    def _load(self, variables: Mapping[str, str]) -> K6Document:
+    def _load(self, variables: Mapping[str, str], run_id: str | None = None) -> K6Document:
+        """``run_id``: another than the run's, for what is not to count among its samples."""
         target = self._target
         with _disk(target.root), Prometheus(target.prometheus.url) as client:
             name = f"{self.number}-{self.attempt}-{len(self._samplers) + 1}"
@@ -331,7 +343,7 @@ class LocalBlock:
                 experiment=target.folder / results.PLAN,
                 targets={v.variant: v.url for v in self.variants if v.variant not in self._retired},
                 variables=variables,
-                run_id=target.run_id,
+                run_id=run_id or target.run_id,
                 block=self.number,
                 document=work / f"{name}.json",
             )
