@@ -119,15 +119,15 @@ def service_difference(
         return _increase(samples, start_ms, end_ms, of)
 
     seconds = (end_ms - start_ms) / 1000
-    inside = [
-        sample.services[variant].resident
-        for sample in samples
-        if variant in sample.services and start_ms - 1000 * INTERVAL <= sample.at <= end_ms + 1000 * INTERVAL
-    ]
+    around = (
+        bisect.bisect_left(samples, start_ms - 1000 * INTERVAL, key=lambda sample: sample.at),
+        bisect.bisect_right(samples, end_ms + 1000 * INTERVAL, key=lambda sample: sample.at),
+    )
+    resident = [usage.resident for sample in samples[slice(*around)] if (usage := sample.services.get(variant))]
     periods = counter(lambda usage: usage.periods)
     return {
         "cpu_cores": _ratio(counter(lambda usage: usage.cpu), seconds),
-        "resident": float(max(inside)) if inside else None,
+        "resident": float(max(resident)) if resident else None,
         "throttled_periods": _ratio(counter(lambda usage: usage.throttled_periods), periods),
         "throttled_seconds": _ratio(counter(lambda usage: usage.throttled_seconds), seconds) if periods else None,
         "jit_cpu": _ratio(counter(lambda usage: usage.jit_cpu), seconds),
