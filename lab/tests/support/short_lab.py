@@ -55,9 +55,9 @@ class Jvms:
         )
 
 
-def windows(users: int, rates: Mapping[str, float], least: float = 4.0) -> dict[str, Any]:
+def windows(users: int, rates: Mapping[str, float], least: float = 4.0, **more: object) -> dict[str, Any]:
     """``load`` and ``windows`` of users who are served at these rates. A window has whole rounds (users / rate), or it
-    would cut bursts, and lasts so many seconds at least."""
+    would cut bursts, and lasts so many seconds at least. ``more`` goes to ``windows``."""
     rounds = {variant: users / rate for variant, rate in rates.items()}
     whole = {variant: math.ceil(least / seconds) * seconds for variant, seconds in rounds.items()}
     return {
@@ -66,6 +66,7 @@ def windows(users: int, rates: Mapping[str, float], least: float = 4.0) -> dict[
             "warmup_users": min(10, users),
             "warmup_load": "1s",
             "measure_by_variant": {variant: in_ms(seconds) for variant, seconds in whole.items()},
+            **more,
         },
     }
 

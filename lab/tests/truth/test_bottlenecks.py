@@ -14,7 +14,7 @@ from tests.support.privileges import needs_root
 from tests.support.short_lab import SHORT, WITH_TIMERS, Jvms, Lab, windows
 from vtlab.analysis import laws
 from vtlab.analysis.laws import Explanation, Measured
-from vtlab.catalogue.resources import RESOURCES
+from vtlab.catalogue.resources import WORDS
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Activity, Block
 
@@ -94,7 +94,7 @@ class Named:
         """AssertionError where a measurement is named otherwise, or with other figures."""
         explained = laws.explain(m)
         limit = explained.bottleneck
-        if self.inside or self.resource not in RESOURCES:
+        if self.inside or self.resource not in WORDS:
             assert limit.resource.startswith(self.resource), explained
             assert (limit.utilisation, limit.bound, limit.together) == (None, None, []), explained
             self._judge_inside(explained)
