@@ -24,7 +24,8 @@ pytestmark = [pytest.mark.timeout(600), needs_root]
 
 PLATFORM, VIRTUAL = "platform", "virtual"
 ON_JDK_21: Mapping[str, object] = {
-    name: {"threads": name, "java": 21, "jvm_flags": ["-XX:ActiveProcessorCount=3"]} for name in (PLATFORM, VIRTUAL)
+    name: {"threads": name, "java": 21, "jvm_flags": ["-Djdk.virtualThreadScheduler.parallelism=3"]}
+    for name in (PLATFORM, VIRTUAL)
 }
 
 #: One of everything that can be scarce at the same time, as each request needs only one of them.
