@@ -19,7 +19,6 @@ With a saturated load generator dropped arrivals reject, because the checks of t
 
 from __future__ import annotations
 
-import itertools
 import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
