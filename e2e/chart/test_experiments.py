@@ -82,7 +82,7 @@ def test_every_variant_of_the_release_is_a_target(render: Render) -> None:
 
 def test_the_call_of_k6_is_that_of_vtlab(default: Rendered) -> None:
     (k6,) = containers(default.one("CronJob", "lab-cpu")["spec"]["jobTemplate"]["spec"]["template"])
-    call = vtlab_k6.Call(Path("/k6/block.ts"), Path("plan.json"), {}, [], 0, None, "r", 1, Path("document.json"))
+    call = vtlab_k6.Call(Path("/k6/block.ts"), Path("plan.json"), {}, {}, "r", 1, Path("document.json"))
     words = vtlab_k6.command(Path("k6"), call)
     options = words[: words.index("-e")]
     assert k6["command"] == [*options, "/k6/block.ts"]

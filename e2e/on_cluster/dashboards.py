@@ -1,4 +1,4 @@
-"""The dashboards' JSON, what can be chosen in them, and what has no data in a block of `blocking`."""
+"""The dashboards' JSON, what can be chosen in them, and what has no data in a block of `blocking` by hand."""
 
 from __future__ import annotations
 
@@ -12,12 +12,26 @@ from e2e.on_cluster import lab
 
 FOLDER = lab.REPOSITORY / "grafana-dashboards"
 FILES = sorted(path.stem for path in FOLDER.glob("*.json"))
-#: dashboard -> panel and letter of its queries without data in a block of `blocking`.
+#: Panel and letter: there is a pool of connections only where there is a database.
+POOL = ("Queues inside the server", "C")
+_BOTTLENECK = {("What limits each variant", letter) for letter in "AB"}
+#: dashboard -> panel and letter of its queries without data in a block of `blocking` by hand, which has no verdict.
 EMPTY = {
+    # All but "one block: no verdict", and the ratios.
+    "comparison": {
+        *(("Verdict", letter) for letter in "ABCDEG"),
+        *_BOTTLENECK,
+        *((panel, "C") for panel in ("Throughput", "Latency, median", "Latency, 99th percentile")),
+        *((panel, "C") for panel in ("CPU per request", "Memory")),
+    },
     # An arrival rate is asked for under open load only.
     "load": {("Requests sent and arrivals asked for", "B")},
-    # There is a pool of connections only where there is a database.
-    "saturation": {("Queues inside the server", "C")},
+    # Bound and service demand.
+    "saturation": {
+        *_BOTTLENECK,
+        *((f"Resources of {variant}", letter) for variant in ("platform", "virtual") for letter in "BC"),
+        POOL,
+    },
 }
 #: The bands behind the lines, of every variant in any panel.
 BANDS = "W"

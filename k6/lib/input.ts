@@ -9,18 +9,35 @@ export interface Input {
   measure: number | undefined;
   targets: Record<string, string>;
   order: string[];
+  /** Warm-up cycles with cheaper requests, and after these with the trials' own load. */
   warmupCycles: number;
-  /** Length of each single-user phase in milliseconds; 0 is none. */
+  ownCycles: number;
+  /** Milliseconds of each variant's single-user phases together, 0 for none, and how many these are. */
   single: number;
+  singlePhases: number;
+  /** Milliseconds from the ramp-up to the window in the trials of an open load. */
+  settle: number;
+  /** Phases of light load after the trials, by variant: arrivals per second of each, 0 for an idle one. */
+  light: Record<string, number[]>;
+  /** Milliseconds of such a phase: its window, and before it. */
+  lightMeasure: number;
+  lightSettle: number;
   /** The number of the first trial in its block. */
   position: number;
   /** False: what is unanswered when the last window ends is given up. */
   waitForAnswers: boolean;
+  /** What is drawn is drawn from it: the same in each call of one block. */
+  seed: string;
   runId: string;
   block: number;
   namespace: string | undefined;
   document: string | undefined;
 }
+
+/** Warm-up cycles with the trials' own load: two are judged against one. */
+const OWN_CYCLES = 3;
+/** Single-user phases of a variant: enough for an interval. */
+const SINGLE_PHASES = 3;
 
 type Env = Record<string, string | undefined>;
 
@@ -34,13 +51,23 @@ export function parseInput(env: Env, read: (path: string) => string): Input {
   const { load, windows } = experiment;
   if (env.RATE && load.model !== 'open')
     fail('RATE', `the load of "${experiment.name}" is closed`, 'set USERS instead');
+  if (env.SETTLE && load.model !== 'open')
+    fail('SETTLE', `the load of "${experiment.name}" is closed`, 'leave it out: load.round opens the window');
   const targets = parseTargets(env.TARGETS);
   const order = parseOrder(env.ORDER, experiment, targets);
   const warmupCycles = env.WARMUP_CYCLES ? whole(env.WARMUP_CYCLES, 'WARMUP_CYCLES', 0) : windows.warmup_cycles;
+  const ownCycles = env.OWN_CYCLES
+    ? whole(env.OWN_CYCLES, 'OWN_CYCLES', 0)
+    : env.WARMUP_CYCLES === '0'
+      ? 0
+      : OWN_CYCLES;
   const single = env.SINGLE === undefined ? windows.single_user_phase : duration(env.SINGLE || '0s', 'SINGLE', true);
-  if (order.length === 0 && warmupCycles === 0 && single === 0) {
-    fail('ORDER', 'no trials, no warm-up and no single-user phase', 'ask for at least one of them');
+  const light = parseLight(env.LIGHT, targets);
+  if (order.length + warmupCycles + ownCycles + single + Object.keys(light).length === 0) {
+    fail('ORDER', 'no trials, no warm-up, no single-user phase and no light load', 'ask for at least one of them');
   }
+  const runId = env.RUN_ID || 'by-hand';
+  const block = whole(env.BLOCK || '1', 'BLOCK', 0);
   return {
     experiment,
     users: env.USERS ? whole(env.USERS, 'USERS') : undefined,
@@ -49,11 +76,18 @@ export function parseInput(env: Env, read: (path: string) => string): Input {
     targets,
     order,
     warmupCycles,
+    ownCycles,
     single,
+    singlePhases: whole(env.SINGLE_PHASES || String(SINGLE_PHASES), 'SINGLE_PHASES'),
+    settle: duration(env.SETTLE || '0s', 'SETTLE', true),
+    light,
+    lightMeasure: duration(env.LIGHT_MEASURE || '2s', 'LIGHT_MEASURE'),
+    lightSettle: duration(env.LIGHT_SETTLE || '1s', 'LIGHT_SETTLE'),
     position: whole(env.POSITION || '1', 'POSITION'),
     waitForAnswers: parseWait(env.WAIT_FOR_ANSWERS, experiment),
-    runId: env.RUN_ID || 'by-hand',
-    block: whole(env.BLOCK || '1', 'BLOCK', 0),
+    seed: `${env.SEED || runId}/${block}`,
+    runId,
+    block,
     namespace: env.NAMESPACE || undefined,
     document: env.DOCUMENT || undefined,
   };
@@ -108,6 +142,20 @@ function parseOrder(text: string | undefined, experiment: Experiment, targets: R
     }
   }
   return order;
+}
+
+function parseLight(text: string | undefined, targets: Record<string, string>): Record<string, number[]> {
+  const light = parseObject(text || '{}', 'LIGHT');
+  for (const [variant, rates] of Object.entries(light)) {
+    if (!(variant in targets)) {
+      fail('LIGHT', `no variant "${variant}" in TARGETS`, `name some of ${Object.keys(targets).join(', ')}`);
+    }
+    const isRate = (rate: unknown) => typeof rate === 'number' && rate >= 0;
+    if (!Array.isArray(rates) || rates.length === 0 || !rates.every(isRate)) {
+      fail('LIGHT', `${JSON.stringify(rates)} are no rates for "${variant}"`, 'write [0, 20, 50]');
+    }
+  }
+  return light as Record<string, number[]>;
 }
 
 function parseWait(text: string | undefined, { name, load, windows }: Experiment): boolean {

@@ -1,8 +1,14 @@
 // The phases of a block, one after another. Pure: no k6 in here.
-import type { Closed, Experiment } from './experiment.ts';
+import type { Closed, Experiment, Open } from './experiment.ts';
 import type { Input } from './input.ts';
+import { random } from './random.ts';
 
-export type Kind = 'warmup' | 'single' | 'measure';
+export type Gaps = Open['gaps'];
+
+export type Kind = 'warmup' | 'single' | 'measure' | 'light';
+
+/** The value of the tag `trial` is a phase's kind and its position: "1" … for trials. */
+export const PREFIX: Record<Kind, string> = { warmup: 'w', single: 's', measure: '', light: 'l' };
 
 export interface Phase {
   /** Which it is in the block, from 0. */
@@ -10,15 +16,18 @@ export interface Phase {
   kind: Kind;
   /** Which it is among its kind, from 1. */
   position: number;
-  /** The value of the tag `trial`: "1" … for trials, "w1" … for warm-up cycles, "s1" … for single-user phases. */
+  /** The value of the tag `trial`. */
   trial: string;
   variant: string;
   url: string;
   /** Users that take part; an open load deals its arrivals to them in turn. */
   users: number;
-  /** Arrivals per second of an open load; a closed one has none. */
+  /** Arrivals per second of an open load, 0 of an idle phase; a closed load has none. */
   rate: number | undefined;
+  gaps: Gaps;
+  /** Milliseconds, on average, and whether they are exponential. */
   thinkTime: number;
+  isThinkTimeExponential: boolean;
   /** Milliseconds over which the users start, evenly. */
   rampUp: number;
   /** The window [start, end) in milliseconds from the phase's beginning. No request starts at its end or later. */
@@ -48,56 +57,108 @@ const GRACE = 5_000;
 const GENTLY = 5;
 /** The longest ramp-up of a warm-up cycle in milliseconds. */
 const WARMUP_RAMP = 1000;
+/** Most users of a phase of light load. */
+const MOST_LIGHT_USERS = 2000;
 /** Milliseconds between two phases, about: users end and begin on the grid. */
 const BETWEEN = 1000;
 
+/** What a phase does: of Phase, what is not its name. */
+type Part = Omit<Phase, 'index' | 'kind' | 'position' | 'trial' | 'variant' | 'url' | 'waitForAnswers'>;
+
+/**
+ * The phases in their order: warm-up cycles in turn, cheap ones and then with the trials' own load; single-user phases
+ * in mirrored order; the trials; light load.
+ */
 export function plan(input: Input): Plan {
   const { request, windows, load, max_response } = overridden(input);
   const inOrder = [...new Set(input.order)];
   const variants = inOrder.length > 0 ? inOrder : Object.keys(input.targets);
   const phases: Phase[] = [];
 
-  function add(
-    kind: Kind,
-    variant: string,
-    rest: Pick<Phase, 'users' | 'rate' | 'thinkTime' | 'rampUp' | 'start' | 'end'>,
-    waitForAnswers = true,
-  ) {
+  function add(kind: Kind, variant: string, part: Part, query = request.query, waitForAnswers = true) {
     const first = kind === 'measure' ? input.position : 1;
     const position = first + phases.filter((phase) => phase.kind === kind).length;
-    const trial = { warmup: 'w', single: 's', measure: '' }[kind] + position;
-    const query = kind === 'warmup' ? windows.warmup_query : request.query;
     const url = input.targets[variant] + target(request.path, query);
-    phases.push({ index: phases.length, kind, position, trial, variant, url, ...rest, waitForAnswers });
+    const trial = PREFIX[kind] + position;
+    phases.push({ index: phases.length, kind, position, trial, variant, url, ...part, waitForAnswers });
   }
 
-  const rate = load.model === 'open' ? load.rate : undefined;
-  const thinkTime = load.model === 'closed' ? load.think_time : 0;
+  const { ramp_up, warmup_load, warmup_users } = windows;
+  const isOpen = load.model === 'open';
+  const arriving = {
+    rate: isOpen ? load.rate : undefined,
+    gaps: isOpen ? load.gaps : 'even',
+    thinkTime: isOpen ? 0 : load.think_time,
+    isThinkTimeExponential: !isOpen && load.is_think_time_exponential,
+  };
+  /** Milliseconds in which the last users of a closed load get their answers. */
+  let answering = 0;
+  const round = (variant: string) => (isOpen ? 0 : roundOf(load, ramp_up, variant));
+  const bare = { users: 1, gaps: 'even', thinkTime: 0, isThinkTimeExponential: false, rampUp: 0 } as const;
 
   for (let cycle = 0; cycle < input.warmupCycles; cycle++) {
     for (const variant of variants) {
-      const rampUp = Math.min(windows.ramp_up, WARMUP_RAMP);
-      const users = load.model === 'open' ? load.users : windows.warmup_users;
-      add('warmup', variant, { users, rate, thinkTime, rampUp, start: rampUp, end: rampUp + windows.warmup_load });
+      const rampUp = Math.min(ramp_up, WARMUP_RAMP);
+      const users = isOpen ? load.users : warmup_users;
+      const part = { ...arriving, users, rampUp, start: rampUp, end: rampUp + warmup_load };
+      add('warmup', variant, part, windows.warmup_query);
     }
   }
 
-  for (const variant of input.single > 0 ? variants : []) {
-    add('single', variant, { users: 1, rate: undefined, thinkTime: 0, rampUp: 0, start: 0, end: input.single });
+  const shortest = isOpen ? ramp_up : shortestRound(load, ramp_up);
+  // Every answer is waited for, so where a trial does not wait for its backlog these cycles have none, by fewer users.
+  const warmingUsers = isOpen || windows.wait_for_answers ? load.users : Math.min(load.users, warmup_users);
+  for (let cycle = 0; cycle < input.ownCycles; cycle++) {
+    for (const variant of variants) {
+      const rampUp = Math.min(isOpen ? ramp_up : rampUpOf(load, ramp_up, variant), WARMUP_RAMP);
+      const start = rampUp + shortest;
+      const end = start + Math.max(warmup_load, shortest);
+      add('warmup', variant, { ...arriving, users: warmingUsers, rampUp, start, end });
+      answering += (round(variant) * warmingUsers) / load.users;
+    }
   }
 
-  let rounds = 0;
+  for (let turn = 0; input.single > 0 && turn < input.singlePhases; turn++) {
+    const end = Math.ceil(input.single / input.singlePhases);
+    for (const variant of turn % 2 === 0 ? variants : variants.toReversed()) {
+      add('single', variant, { ...bare, rate: undefined, start: 0, end });
+    }
+  }
+
+  const light = Object.entries(input.light);
   for (const [i, variant] of input.order.entries()) {
-    const round = load.model === 'closed' ? roundOf(load, windows.ramp_up, variant) : 0;
-    // In whole rounds: in one and a quarter the first quarter would have twice the users.
-    const rampUp = load.model === 'closed' ? round * Math.ceil((GENTLY * load.users) / round) : windows.ramp_up;
-    // Closed load: what clients see is steady only after each user's second response, so settle for one more round.
-    const start = rampUp + round;
-    const window = { start, end: start + (windows.measure_by_variant[variant] ?? windows.measure) };
-    // The next trial would begin with the backlog of this one.
-    const waitForAnswers = input.waitForAnswers || i < input.order.length - 1;
-    add('measure', variant, { users: load.users, rate, thinkTime, rampUp, ...window }, waitForAnswers);
-    if (waitForAnswers) rounds += round;
+    const part = isOpen ? openWindow() : closedWindow(load, variant, input.position + i);
+    const end = part.start + (windows.measure_by_variant[variant] ?? windows.measure);
+    // The next phase would begin with the backlog of this one.
+    const waitForAnswers = input.waitForAnswers || i < input.order.length - 1 || light.length > 0;
+    add('measure', variant, { ...arriving, users: load.users, ...part, end }, request.query, waitForAnswers);
+    if (waitForAnswers) answering += round(variant);
+  }
+
+  for (const [variant, rates] of light) {
+    const start = input.lightSettle;
+    for (const rate of rates) {
+      // Each user's first arrival comes before the window, which so has no new connections: they would cost the variant
+      // CPU. An arrival is dropped where an answer takes longer than that.
+      const users = Math.min(Math.max(1, Math.ceil((rate * start) / 1000)), MOST_LIGHT_USERS);
+      add('light', variant, { ...bare, users, rate, start, end: start + input.lightMeasure });
+    }
+  }
+
+  function openWindow() {
+    return { rampUp: ramp_up, start: ramp_up + input.settle };
+  }
+
+  /**
+   * The window opens a round after the ramp-up, as what clients see is steady only after each user's second response, and
+   * then at a moment drawn from one more round. Where waits are constant the users keep their places in the round, and
+   * fixed edges would count the same part of it in every trial. Drawn, the count is right on average, and trials differ
+   * by as much as it is uncertain; a window of whole rounds counts the same wherever it begins.
+   */
+  function closedWindow(load: Closed, variant: string, position: number) {
+    const rampUp = rampUpOf(load, ramp_up, variant);
+    const rounds = 1 + random(input.seed, 'window', position)();
+    return { rampUp, start: rampUp + Math.floor(round(variant) * rounds) };
   }
 
   const timeout = max_response + GRACE;
@@ -108,9 +169,15 @@ export function plan(input: Input): Plan {
     users,
     timeout,
     longest: 60_000 + sum(timeout + GRACE),
-    seconds: Math.round((sum(BETWEEN) + rounds) / 1000),
+    seconds: Math.round((sum(BETWEEN) + answering) / 1000),
     grid: users <= 100 ? 250 : 500 * Math.ceil(users / 500),
   };
+}
+
+/** Arrivals that a sequence with exponential gaps must hold for any of the phases; 0 where none needs it. */
+export function arrivalsIn(phases: Phase[]): number {
+  const drawn = phases.filter((phase) => phase.gaps === 'exponential');
+  return Math.max(0, ...drawn.map((phase) => ((phase.rate ?? 0) * phase.end) / 1000));
 }
 
 /** The experiment as USERS, RATE and MEASURE change it. */
@@ -129,12 +196,26 @@ function scaled(rounds: Record<string, number>, times: number): Record<string, n
 }
 
 /**
+ * Milliseconds over which the users of a trial start: whole rounds, since in one and a quarter the first quarter would
+ * have twice the users.
+ */
+function rampUpOf(load: Closed, rampUp: number, variant: string): number {
+  const round = roundOf(load, rampUp, variant);
+  return round * Math.ceil((GENTLY * load.users) / round);
+}
+
+/**
  * One whole round of a user under closed load, R + Z: where they start within one round, the first requests come evenly.
  * An unknown one is no shorter than that of the variant whose users wait least.
  */
 function roundOf(load: Closed, rampUp: number, variant: string): number {
+  return load.round[variant] ?? Math.max(rampUp, shortestRound(load, rampUp));
+}
+
+/** The round of the variant whose users wait least; where none is known, as long as the users start. */
+function shortestRound(load: Closed, rampUp: number): number {
   const known = Object.values(load.round);
-  return load.round[variant] ?? Math.max(rampUp, known.length > 0 ? Math.min(...known) : 0);
+  return known.length > 0 ? Math.min(...known) : rampUp;
 }
 
 function target(path: string, query: Record<string, string>): string {

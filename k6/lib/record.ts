@@ -14,6 +14,7 @@ export interface Document {
   agreed: boolean;
   warmup: TrialRecord[];
   single: TrialRecord[];
+  light: TrialRecord[];
   trials: TrialRecord[];
 }
 
@@ -21,12 +22,14 @@ export interface TrialRecord {
   variant: string;
   phase: Kind;
   position: number;
-  /** Milliseconds since the epoch: the phase's beginning, its window [start, end), its last completion. */
+  /** Milliseconds since the epoch: the phase's beginning, its window [start, end), its last completion (of an idle phase: its end). */
   begin: number;
   start: number;
   end: number;
   drained: number;
   users: number;
+  /** Arrivals per second of an open load; null of a closed one. */
+  rate: number | null;
   /** Over the whole phase. */
   started: number;
   /** Answered, failed, or given up. */
@@ -41,10 +44,12 @@ export interface TrialRecord {
   throughput: number;
   /** Seconds; of the OK requests completed in the window. */
   latency: { count: number; mean: number | null; max: number | null } & Percentiles;
-  /** Arrivals of an open load whose user was still busy, over the whole phase: an answer took longer than users / rate. */
+  /** Arrivals of an open load whose user was still busy, over the whole phase: an answer took longer than users / rate,
+   * about. */
   dropped: number;
   /** Seconds by which the generator was late at most. */
   late_max: number;
+  /** At the window's edges; of an open load from when an arrival was due, without those that were dropped. */
   in_flight: { start: number; end: number };
 }
 
@@ -70,6 +75,7 @@ export function makeDocument(input: Input, { phases }: Plan, summary: Summary): 
     }),
     warmup: of('warmup'),
     single: of('single'),
+    light: of('light'),
     trials: of('measure'),
   };
 }
@@ -77,9 +83,9 @@ export function makeDocument(input: Input, { phases }: Plan, summary: Summary): 
 function makeRecord(phase: Phase, value: (name: string, key: string) => number): TrialRecord {
   const count = (metric: { name: string }, more = '') => value(metrics.part(metric, phase, more), 'count');
   const begin = value(metrics.part(metrics.begin, phase), 'min');
-  const drained = Math.round(value(metrics.part(metrics.drained, phase), 'max'));
   const start = begin + phase.start;
-  const end = phase.kind === 'single' && drained > start ? drained : begin + phase.end;
+  const last = Math.round(value(metrics.part(metrics.drained, phase), 'max'));
+  const end = phase.kind === 'single' && last > start ? last : begin + phase.end;
 
   const series = metrics.part(metrics.latency, phase, `,phase:${phase.kind}`);
   const ok = value(series, 'count');
@@ -97,8 +103,9 @@ function makeRecord(phase: Phase, value: (name: string, key: string) => number):
     begin,
     start,
     end,
-    drained,
+    drained: phase.rate === 0 ? end : last,
     users: phase.users,
+    rate: phase.rate ?? null,
     started: count(metrics.started),
     completed: count(metrics.completed),
     ok,

@@ -4,9 +4,13 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { backlog, heldByEveryUser } from './backlog.mjs';
+import { load as compiled } from './compiled.mjs';
 import { block, experiment, folder } from './k6.mjs';
 import { littlesLaw, near, sound, sum, undisturbed } from './laws.mjs';
 import { bimodal, constant, cut, hang, now, queue, statuses, stub } from './stub.mjs';
+
+const { arrivals, inSequence } = await compiled('arrivals');
+const { random } = await compiled('random');
 
 /** Linear interpolation at rank p (n - 1), as k6 does it. */
 function percentile(values, p) {
@@ -280,6 +284,89 @@ test('think time, overrides and a single trial', async () => {
   assert.deepEqual([trial.users, trial.end - trial.start], [50, 2000]);
 });
 
+test('think times drawn from an exponential distribution', async () => {
+  const { document } = await undisturbed(
+    async () => {
+      const servers = { constant: await stub(constant(50)) };
+      const load = {
+        model: 'closed',
+        users: 60,
+        think_time: 150,
+        is_think_time_exponential: true,
+        round: { constant: 200 },
+      };
+      const windows = { measure: 4000 };
+      const result = await block(experiment({ load, windows }), servers, { ORDER: 'constant', WARMUP_CYCLES: '0' });
+      servers.constant.close();
+      return result;
+    },
+    (result) => {
+      sound(result);
+      // Some 1200 think times: their mean is that of the distribution within 3 %, one standard deviation.
+      littlesLaw(result.document.trials[0], 0.15, 0.1);
+      const arrived = result.servers.constant.log.map((entry) => entry.arrived).toSorted((a, b) => a - b);
+      const gaps = arrived.slice(1).map((time, i) => time - arrived[i]);
+      // Users that all wait alike come evenly; these come at random, so that the gaps scatter like their mean.
+      const mean = sum(gaps, (gap) => gap) / gaps.length;
+      const deviation = Math.sqrt(sum(gaps, (gap) => (gap - mean) ** 2) / gaps.length);
+      assert.ok(deviation > 0.7 * mean, `gaps of ${mean} ms on average scatter by ${deviation} ms`);
+    },
+  );
+  assert.equal(document.trials[0].rate, null);
+});
+
+test('a whole block: cheap cycles and own ones, single-user phases in mirrored order, light load after the trials', async () => {
+  const LIGHT = '{"first":[0,40,0],"second":[40]}';
+  const result = await undisturbed(
+    async () => {
+      const servers = { first: await stub(constant(50)), second: await stub(constant(50)) };
+      const change = {
+        load: { model: 'closed', users: 20, round: { first: 50 } },
+        windows: { warmup_query: { cheap: '1' }, ramp_up: 100 },
+      };
+      const phases = {
+        WARMUP_CYCLES: '1',
+        OWN_CYCLES: '1',
+        SINGLE: '600ms',
+        SINGLE_PHASES: '3',
+        ORDER: 'first,second',
+      };
+      const env = { ...phases, LIGHT, LIGHT_SETTLE: '500ms', LIGHT_MEASURE: '1500ms' };
+      const measured = await block(experiment(change), servers, env);
+      for (const server of Object.values(servers)) server.close();
+      return measured;
+    },
+    (measured) => {
+      sound(measured);
+      const { single, light } = measured.document;
+      for (const record of single) littlesLaw(record, 0, 0.1);
+      for (const { rate, ok } of light) assert.ok(Math.abs(ok - 1.5 * rate) <= 1, `${ok} answers at ${rate}/s`);
+    },
+  );
+  const of = (records) => records.map(({ variant, position, users }) => `${variant} ${position} ${users}`);
+  const { warmup, single, trials, light } = result.document;
+  assert.deepEqual(of(warmup), ['first 1 5', 'second 2 5', 'first 3 20', 'second 4 20']);
+  assert.deepEqual(of(single), ['first 1 1', 'second 2 1', 'second 3 1', 'first 4 1', 'first 5 1', 'second 6 1']);
+  assert.deepEqual(of(trials), ['first 1 20', 'second 2 20']);
+  assert.deepEqual(of(light), ['first 1 1', 'first 2 20', 'first 3 1', 'second 4 20']);
+  for (const { phase, rate, started, dropped, begin, start, end, drained } of light) {
+    assert.deepEqual([phase, start - begin, end - start], ['light', 500, 1500]);
+    assert.deepEqual([started, dropped], [2 * rate, 0]);
+    assert.ok(drained >= end - 50);
+  }
+  // The own cycles ask for what the trials do.
+  const { log } = result.servers.first;
+  const cheap = (record) => log.filter(({ arrived }) => arrived >= record.begin && arrived <= record.drained);
+  const [w1, , w3] = warmup;
+  assert.ok(cheap(w1).every(({ url }) => url === '/work?cheap=1'));
+  assert.ok([w3, trials[0]].every((record) => cheap(record).every(({ url }) => !url.includes('cheap'))));
+  // A connection takes CPU: none is made in a window of light load.
+  for (const { variant, start, end } of light) {
+    assert.deepEqual(result.servers[variant].connectedIn(start, end), []);
+  }
+  assert.match(result.stdout, /l: light load/);
+});
+
 test('warm-up only: an empty order', async () => {
   const { document } = await undisturbed(async () => {
     const servers = { first: await stub(constant(50)), second: await stub(constant(50)) };
@@ -331,6 +418,73 @@ test('open load: exact arrivals, each in time', async () => {
     const arrivals = servers.constant.log.map(({ arrived }) => arrived - document.trials[0].begin);
     return arrivals.toSorted((a, b) => a - b).map((at, i) => at - 10 * i);
   }
+});
+
+test('open load: one sequence of arrivals with exponential gaps, the same for every variant, each in time', async () => {
+  // Each user is due every 4 s.
+  const load = { model: 'open', rate: 100, users: 400, gaps: 'exponential' };
+  const result = await undisturbed(
+    async () => {
+      const servers = { first: await stub(constant(200)), second: await stub(constant(200)) };
+      const env = { ORDER: 'first,second', WARMUP_CYCLES: '0', SEED: '5', BLOCK: '2', SETTLE: '700ms' };
+      const measured = await block(experiment({ load, windows: { ramp_up: 500, measure: 3000 } }), servers, env);
+      for (const server of Object.values(servers)) server.close();
+      return measured;
+    },
+    (measured) => {
+      for (const trial of measured.document.trials) {
+        const due = expected(trial);
+        const seen = measured.servers[trial.variant].log.map(({ arrived }) => arrived - trial.begin);
+        const most = 1000 * (trial.late_max + measured.stall) + 10;
+        for (const [i, at] of seen.toSorted((a, b) => a - b).entries()) {
+          assert.ok(at - due[i] <= most, `arrival ${i}: ${at - due[i]} ms late, at most ${most}`);
+        }
+        // Between the two each answer takes the server 200 ms; near an edge some may be on its other side.
+        const inFlight = (edge) => due.filter((at) => at < edge - trial.begin && at + 200 >= edge - trial.begin).length;
+        near(trial.in_flight.start, inFlight(trial.start), 0.1, 'in flight at the start');
+        near(trial.in_flight.end, inFlight(trial.end), 0.1, 'in flight at the end');
+      }
+    },
+  );
+  sound(result);
+  for (const trial of result.document.trials) {
+    assert.deepEqual([trial.start - trial.begin, trial.end - trial.start], [1200, 3000]);
+    assert.deepEqual([trial.rate, trial.started, trial.dropped], [100, expected(trial).length, 0]);
+    const seen = result.servers[trial.variant].log.map(({ arrived }) => arrived - trial.begin);
+    for (const [i, at] of seen.toSorted((a, b) => a - b).entries()) {
+      assert.ok(at >= expected(trial)[i], `arrival ${i}: before it was due`);
+    }
+  }
+
+  /** When arrivals are due, from the phase's beginning. */
+  function expected({ begin, end }) {
+    const sequence = arrivals(random('5/2', 'arrivals'), 1000);
+    const due = inSequence(sequence, 100);
+    return sequence.map((_, i) => due(i)).filter((time) => time < end - begin);
+  }
+});
+
+test('open load: in flight at the edges is what was due before and not answered, without what was dropped', async () => {
+  // One worker of 250 ms for 12 arrivals a second: 8 a second are added to those that wait, until users are still busy.
+  const load = { model: 'open', rate: 12, users: 25 };
+  const result = await undisturbed(
+    async () => {
+      const servers = { queue: await stub(queue(1, 250)) };
+      const change = { load, windows: { ramp_up: 500, measure: 4000 }, max_response: 20_000 };
+      const measured = await block(experiment(change), servers, { ORDER: 'queue', WARMUP_CYCLES: '0' });
+      servers.queue.close();
+      return measured;
+    },
+    ({ document, servers }) => {
+      const [{ start, end, in_flight, ok }] = document.trials;
+      assert.ok(Math.abs(in_flight.start - servers.queue.inFlightAt(start)) <= 1, `at the start: ${in_flight.start}`);
+      assert.ok(Math.abs(in_flight.end - servers.queue.inFlightAt(end)) <= 1, `at the end: ${in_flight.end}`);
+      assert.ok(Math.abs(ok - 16) <= 1, `one answer each 250 ms: ${ok}`);
+    },
+  );
+  sound(result);
+  const [trial] = result.document.trials;
+  assert.ok(trial.dropped > 0 && trial.started + trial.dropped === 54, `${trial.started} and ${trial.dropped}`);
 });
 
 test('open load: drops where the user is still busy', async () => {

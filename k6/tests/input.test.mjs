@@ -36,6 +36,14 @@ const BAD = [
   ['open load that gives up', { ...OPEN, WAIT_FOR_ANSWERS: 'false' }, /WAIT_FOR_ANSWERS: the load .* is open/],
   ['position', { POSITION: '0' }, /POSITION: \\"0\\" is not a whole number/],
   ['single', { SINGLE: 'yes' }, /SINGLE: \\"yes\\" is not a duration/],
+  ['single-user phases', { SINGLE_PHASES: '0' }, /SINGLE_PHASES: \\"0\\" is not a whole number/],
+  ['own cycles', { OWN_CYCLES: '-1' }, /OWN_CYCLES: \\"-1\\" is not a whole number/],
+  ['settle of a closed load', { SETTLE: '1s' }, /SETTLE: the load of .* is closed: leave it out/],
+  ['settle', { ...OPEN, SETTLE: '5' }, /SETTLE: \\"5\\" is not a duration/],
+  ['light load of an unknown variant', { LIGHT: '{"green":[1]}' }, /LIGHT: no variant \\"green\\" in TARGETS/],
+  ['light load without rates', { LIGHT: '{"virtual":[]}' }, /LIGHT: \[\] are no rates for \\"virtual\\"/],
+  ['light load below none', { LIGHT: '{"virtual":[3,-1]}' }, /LIGHT: \[3,-1\] are no rates for \\"virtual\\"/],
+  ['light load without time', { LIGHT: '{"virtual":[3]}', LIGHT_SETTLE: '0s' }, /LIGHT_SETTLE: .* is not a positive/],
 ];
 
 for (const [what, env, message] of BAD) {

@@ -12,7 +12,7 @@ let files = 0;
 /** A normalised experiment with short windows; `change` overrides its keys, one level deep. */
 export function experiment(change = {}) {
   const query = { duration: '1s', what: 'a b' };
-  const closed = { think_time: 0, round: {} };
+  const closed = { think_time: 0, is_think_time_exponential: false, round: {} };
   const windows = {
     warmup_users: 5,
     warmup_query: query,
@@ -33,7 +33,7 @@ export function experiment(change = {}) {
     variants: ['platform', 'virtual'],
     ...change,
     request: { method: 'GET', path: '/work', query, status: 200, ...change.request },
-    load: load.model === 'closed' ? { ...closed, ...load } : load,
+    load: load.model === 'closed' ? { ...closed, ...load } : { gaps: 'even', ...load },
     windows: { ...windows, ...change.windows },
   };
 }
@@ -74,10 +74,8 @@ export async function block(content, targets, env = {}, options = {}) {
   const urls = Object.fromEntries(Object.entries(targets).map(([variant, target]) => [variant, target.url ?? target]));
   const ticks = [];
   const clock = setInterval(() => ticks.push(Date.now()), 5);
-  const result = await k6(
-    { EXPERIMENT: file({ ...content, variants }), TARGETS: JSON.stringify(urls), DOCUMENT: path, ...env },
-    options,
-  );
+  const vars = { EXPERIMENT: file({ ...content, variants }), TARGETS: JSON.stringify(urls), DOCUMENT: path };
+  const result = await k6({ ...vars, OWN_CYCLES: '0', SINGLE_PHASES: '1', ...env }, options);
   clearInterval(clock);
   let document;
   try {
@@ -85,12 +83,14 @@ export async function block(content, targets, env = {}, options = {}) {
   } catch (error) {
     throw new Error(`no document: ${error.message}\n${result.stdout}\n${result.stderr}`);
   }
-  const records = [...document.warmup, ...document.single, ...document.trials];
+  const records = [...document.warmup, ...document.single, ...document.trials, ...document.light];
   const gap = (from, to) => longestGap(ticks, from, to);
-  const ofK6 = [...document.single, ...document.trials].flatMap(({ variant, begin, drained, late_max, latency }) => [
-    late_max,
-    latency.max - (targets[variant].longest?.(begin, drained) ?? 0) / 1000,
-  ]);
+  const ofK6 = [...document.single, ...document.trials, ...document.light].flatMap(
+    ({ variant, begin, drained, late_max, latency }) => [
+      late_max,
+      latency.max - (targets[variant].longest?.(begin, drained) ?? 0) / 1000,
+    ],
+  );
   // From the first phase to the last: a stall in a ramp bunches the users, one between phases moves their beginnings.
   const stall = Math.max(gap(records[0]?.begin, records.at(-1)?.drained) / 1000, ...ofK6);
   return { ...result, servers: targets, document, records, gap, stall };

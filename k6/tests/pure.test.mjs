@@ -1,35 +1,23 @@
-// The parts that need no k6, compiled as they are; `k6/metrics` is a stand-in.
+// The parts that need no k6.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { experiment, folder, reassemble } from './k6.mjs';
+import { load } from './compiled.mjs';
+import { experiment, reassemble } from './k6.mjs';
 
-const root = new URL('..', import.meta.url).pathname;
-const out = join(folder, 'compiled');
-execFileSync(process.execPath, [
-  join(root, 'node_modules/typescript/bin/tsc'),
-  ...['-p', root, '--noEmit', 'false', '--outDir', out],
-]);
-const standIn = join(out, 'node_modules/k6');
-mkdirSync(standIn, { recursive: true });
-writeFileSync(join(out, 'package.json'), '{"type":"module"}');
-writeFileSync(join(standIn, 'package.json'), '{"type":"module","exports":{"./metrics":"./metrics.js"}}');
-writeFileSync(
-  join(standIn, 'metrics.js'),
-  'class M { constructor(name) { this.name = name; } }\nexport { M as Counter, M as Gauge, M as Trend };\n',
-);
-const load = (name) => import(join(out, 'lib', `${name}.js`));
 const { parseInput } = await load('input');
-const { plan } = await load('plan');
+const { arrivalsIn, plan } = await load('plan');
+const { exponential, random } = await load('random');
+const { arrivals, dealt, evenly, inFlightAt, inSequence } = await load('arrivals');
 const { beyond, percentiles } = await load('statistics');
 const { chunks, table } = await load('output');
 const { makeDocument } = await load('record');
 
 const TARGETS = '{"platform":"http://p/","virtual":"http://v"}';
 const input = (change, env = {}) =>
-  parseInput({ EXPERIMENT: 'stub', TARGETS, ...env }, () => JSON.stringify(experiment(change)));
+  parseInput({ EXPERIMENT: 'stub', TARGETS, OWN_CYCLES: '0', SINGLE_PHASES: '1', ...env }, () =>
+    JSON.stringify(experiment(change)),
+  );
 
 test('overrides are written as in an experiment, or refused', () => {
   const all = { '100ms': 100, '5s': 5000, '1.5s': 1500, '2m': 120_000, '1h': 3_600_000 };
@@ -52,16 +40,20 @@ test('without ORDER the block is the experiment’s: mirrored, or one trial of e
   );
 });
 
-test('a block warms up in turn, then measures one user, then the mirrored order', () => {
-  const { phases, users } = plan(input({ windows: { warmup_cycles: 2 } }, { SINGLE: '2s' }));
+test('a block warms up in turn, then measures one user, then the mirrored order, then light load', () => {
+  const env = { SINGLE: '2s', OWN_CYCLES: '1', SINGLE_PHASES: '3', LIGHT: '{"virtual":[0,5],"platform":[5]}' };
+  const { phases, users } = plan(input({ windows: { warmup_cycles: 1 } }, env));
   assert.deepEqual(
     phases.map(({ trial, variant }) => `${trial} ${variant}`),
     [
       ...['w1 platform', 'w2 virtual', 'w3 platform', 'w4 virtual'],
-      ...['s1 platform', 's2 virtual'],
+      ...['s1 platform', 's2 virtual', 's3 virtual', 's4 platform', 's5 platform', 's6 virtual'],
       ...['1 platform', '2 virtual', '3 virtual', '4 platform'],
+      ...['l1 virtual', 'l2 virtual', 'l3 platform'],
     ],
   );
+  const single = phases.filter(({ kind }) => kind === 'single');
+  assert.deepEqual([...new Set(single.map(({ start, end }) => end - start))], [667]);
   assert.deepEqual(
     phases.map(({ index }) => index),
     phases.map((_, i) => i),
@@ -91,46 +83,73 @@ test('warm-up follows the order given, or the targets where there is none', () =
   assert.equal(first({ ORDER: '' }), 'platform');
 });
 
-test('closed load: users begin in whole rounds, 200 a second at most, settle for another, then the window', () => {
+/** How many rounds after the ramp-up a window opens, in a trial of each number. */
+function waits(round, numbers, env = {}) {
+  return numbers.map((POSITION) => {
+    const load = { model: 'closed', users: 10, round: { platform: round } };
+    const [trial] = plan(input({ load }, { ORDER: 'platform', WARMUP_CYCLES: '0', POSITION, ...env })).phases;
+    return (trial.start - trial.rampUp) / round;
+  });
+}
+
+test('closed load: users begin in whole rounds, 200 a second at most, settle for one to two, then the window', () => {
   const of = (users) => {
     const load = { model: 'closed', users, round: { platform: 5 * users, virtual: 1000 } };
     const change = { load, windows: { measure: 5000, ramp_up: 100 } };
     const { phases } = plan(input(change, { ORDER: 'platform,virtual', WARMUP_CYCLES: '0' }));
-    return phases.map(({ rampUp, start, end }) => [rampUp, start, end]);
+    for (const [i, { rampUp, start, end }] of phases.entries()) {
+      const rounds = (start - rampUp) / (i === 0 ? 5 * users : 1000);
+      assert.ok(rounds >= 1 && rounds < 2, `${rounds} rounds`);
+      assert.equal(end - start, 5000);
+    }
+    return phases.map(({ rampUp }) => rampUp);
   };
-  assert.deepEqual(of(1000), [
-    [5000, 10_000, 15_000],
-    [5000, 6000, 11_000],
+  assert.deepEqual([1000, 500, 10].map(of), [
+    [5000, 5000],
+    [2500, 3000],
+    [50, 1000],
   ]);
-  assert.deepEqual(of(500), [
-    [2500, 5000, 10_000],
-    [3000, 4000, 9000],
-  ]);
-  assert.deepEqual(of(10), [
-    [50, 100, 5100],
-    [1000, 2000, 7000],
-  ]);
+});
+
+test('closed load: a window begins anywhere in a round, as the seed, the block and the number of the trial say', () => {
+  const numbers = Array.from({ length: 400 }, (_, i) => String(i + 1));
+  kolmogorov(waits(100_000, numbers), (rounds) => rounds - 1);
+  const first = (env) => waits(100_000, ['1'], env)[0];
+  assert.equal(first({ SEED: '7', BLOCK: '2' }), first({ SEED: '7', BLOCK: '2', RUN_ID: 'other' }));
+  const different = [{}, { RUN_ID: 'r' }, { SEED: '7' }, { SEED: '8' }, { SEED: '7', BLOCK: '2' }].map(first);
+  assert.equal(new Set(different).size, different.length);
+});
+
+test('closed load: a window of whole rounds counts the same wherever it begins, another one right on average', () => {
+  // Each user is answered once a round, at its place in the round.
+  const count = (length, start) => {
+    const places = Array.from({ length: 10 }, (_, user) => (100 * user) / 10);
+    const upTo = (time) => places.reduce((total, place) => total + Math.floor((time - place) / 100), 0);
+    return upTo(start + length) - upTo(start);
+  };
+  const starts = waits(
+    100,
+    Array.from({ length: 400 }, (_, i) => String(i + 1)),
+  ).map((rounds) => 100 * rounds);
+  assert.deepEqual([...new Set(starts.map((start) => count(300, start)))], [30]);
+  const counts = starts.map((start) => count(155, start));
+  assert.deepEqual([...new Set(counts)].toSorted(), [15, 16]);
+  const mean = counts.reduce((sum, n) => sum + n, 0) / counts.length;
+  assert.ok(Math.abs(mean - 15.5) < 0.1, `${mean} instead of 15.5`);
 });
 
 test('an unknown round is no shorter than that of the variant whose users wait least', () => {
   const starts = (round, env) => {
     const change = { load: { model: 'closed', users: 10, round }, windows: { ramp_up: 300 } };
     const { phases } = plan(input(change, { ORDER: 'platform,virtual', WARMUP_CYCLES: '0', ...env }));
-    return phases.map(({ rampUp, start }) => [rampUp, start]);
+    // One round: it lasts as long as the ramp-up.
+    for (const { rampUp, start } of phases) assert.ok(start >= 2 * rampUp && start < 3 * rampUp);
+    return phases.map(({ rampUp }) => rampUp);
   };
-  assert.deepEqual(starts({ platform: 2000 }), [
-    [2000, 4000],
-    [2000, 4000],
-  ]);
-  assert.deepEqual(starts({ platform: 100 })[1], [300, 600]);
-  assert.deepEqual(starts({}), [
-    [300, 600],
-    [300, 600],
-  ]);
-  assert.deepEqual(starts({ platform: 100 }, { USERS: '40' }), [
-    [400, 800],
-    [400, 800],
-  ]);
+  assert.deepEqual(starts({ platform: 2000 }), [2000, 2000]);
+  assert.deepEqual(starts({ platform: 100 }), [100, 300]);
+  assert.deepEqual(starts({}), [300, 300]);
+  assert.deepEqual(starts({ platform: 100 }, { USERS: '40' }), [400, 400]);
 });
 
 test('a round that rounds to nothing still lets users begin', () => {
@@ -143,7 +162,8 @@ test('a trial in a separate call is paced and numbered as in its block, and may 
   const load = { model: 'closed', users: 10, round: { platform: 2000 } };
   const phases = (env, windows) => plan(input({ load, windows }, { WARMUP_CYCLES: '1', SINGLE: '2s', ...env })).phases;
   const [alone] = phases({ ORDER: 'virtual', POSITION: '2' }).slice(-1);
-  assert.deepEqual([alone.rampUp, alone.start, alone.position, alone.trial], [2000, 4000, 2, '2']);
+  assert.deepEqual([alone.rampUp, alone.position, alone.trial], [2000, 2, '2']);
+  assert.equal(alone.start, phases({ ORDER: 'platform,virtual' }).at(-1).start);
   const waits = (env, windows) =>
     phases({ ORDER: 'platform,virtual', ...env }, windows).map(
       ({ trial, waitForAnswers }) => `${trial} ${waitForAnswers}`,
@@ -154,6 +174,7 @@ test('a trial in a separate call is paced and numbered as in its block, and may 
   for (const all of [waits({}), waits({ WAIT_FOR_ANSWERS: 'true' }, { wait_for_answers: false })]) {
     assert.equal(all.at(-1), '2 true');
   }
+  assert.equal(waits({ WAIT_FOR_ANSWERS: 'false', LIGHT: '{"virtual":[1]}' }).at(-2), '2 true', 'light load follows');
 });
 
 test('warm-up: its own users, who start within a second, the whole load is the window', () => {
@@ -173,18 +194,105 @@ test('open load: the window opens after the ramp-up, and the timeout exceeds max
   assert.ok(made.longest > made.phases.reduce((sum, phase) => sum + phase.end + made.timeout, 0));
 });
 
+test('open load: SETTLE opens the window of a trial later, and of nothing else', () => {
+  const change = { load: { model: 'open', rate: 50, users: 20 }, windows: { ramp_up: 300 } };
+  const starts = (env) =>
+    plan(input(change, { OWN_CYCLES: '1', ...env })).phases.map(({ trial, start }) => [trial, start]);
+  const warmup = [
+    ['w1', 300],
+    ['w2', 300],
+    ['w3', 600],
+    ['w4', 600],
+  ];
+  assert.deepEqual(starts({ ORDER: 'platform' }), [
+    ...warmup.filter((_, i) => i % 2 === 0).map(([, start], i) => [`w${i + 1}`, start]),
+    ['1', 300],
+  ]);
+  assert.deepEqual(starts({ ORDER: 'platform,virtual', SETTLE: '1500ms' }), [...warmup, ['1', 1800], ['2', 1800]]);
+});
+
+test('warm-up ends with the trials’ own load: its users and request, a window of a round at least', () => {
+  const warmup = (change, env) => {
+    const { phases } = plan(input(change, { WARMUP_CYCLES: '1', OWN_CYCLES: '2', ORDER: '', ...env }));
+    return phases.map(({ users, thinkTime, rampUp, start, end, url }) => [
+      users,
+      thinkTime,
+      rampUp,
+      start,
+      end,
+      url.slice(-3),
+    ]);
+  };
+  const load = { model: 'closed', users: 1000, think_time: 70, round: { platform: 15_000, virtual: 3000 } };
+  const windows = { warmup_users: 5, warmup_query: { a: '1' }, warmup_load: 2000, ramp_up: 400 };
+  const request = { query: { b: '2' } };
+  const cheap = [5, 70, 400, 400, 2400, 'a=1'];
+  const trials = [1000, 70, 1000, 4000, 7000, 'b=2'];
+  assert.deepEqual(warmup({ load, windows, request }), [cheap, cheap, trials, trials, trials, trials]);
+  // Longer windows than a round, and a shorter ramp-up where the trial's is.
+  const short = { ...load, users: 20, round: { virtual: 100 } };
+  assert.deepEqual(warmup({ load: short, windows, request }).slice(-2), [
+    [20, 70, 400, 500, 2500, 'b=2'],
+    [20, 70, 100, 200, 2200, 'b=2'],
+  ]);
+  assert.deepEqual(warmup({ load: { ...short, round: {} }, windows, request }).at(-1), [20, 70, 400, 800, 2800, 'b=2']);
+  // A backlog that no trial waits for would have to be waited for here.
+  const [, , few] = warmup({ load, windows: { ...windows, trials: 1, wait_for_answers: false }, request });
+  assert.deepEqual(few, [5, 70, 1000, 4000, 7000, 'b=2']);
+});
+
+test('warm-up: three cycles with the trials’ own load, unless there is to be none', () => {
+  const count = (env) => plan(input({}, { ORDER: 'platform', ...env })).phases.length - 1;
+  assert.equal(count({ OWN_CYCLES: '' }), 4);
+  assert.equal(count({ OWN_CYCLES: '', WARMUP_CYCLES: '0' }), 0);
+  assert.equal(count({ OWN_CYCLES: '1', WARMUP_CYCLES: '0' }), 1);
+});
+
+test('light load: even gaps at each rate in turn, and all users connect before the window', () => {
+  const env = {
+    WARMUP_CYCLES: '0',
+    ORDER: '',
+    LIGHT: '{"virtual":[0,0.2,30.5,30.5]}',
+    LIGHT_MEASURE: '3s',
+    LIGHT_SETTLE: '1500ms',
+  };
+  const { phases, users } = plan(
+    input({ load: { model: 'closed', users: 400, think_time: 9, is_think_time_exponential: true } }, env),
+  );
+  assert.deepEqual(
+    phases.map(({ rate, users, gaps, thinkTime, start, end }) => [rate, users, gaps, thinkTime, start, end]),
+    [
+      [0, 1, 'even', 0, 1500, 4500],
+      [0.2, 1, 'even', 0, 1500, 4500],
+      [30.5, 46, 'even', 0, 1500, 4500],
+      [30.5, 46, 'even', 0, 1500, 4500],
+    ],
+  );
+  assert.equal(users, 46);
+  for (let user = 0; user < 46; user++) assert.ok(dealt(evenly(30.5), user, 46)() < 1500);
+  const most = plan(input({}, { ...env, LIGHT: '{"virtual":[9999]}' })).users;
+  assert.equal(most, 2000);
+});
+
 test('the length of a block is that of its phases, with a second between two and a round for the last answers', () => {
   const load = { model: 'closed', users: 10, round: { platform: 4000, virtual: 1000 } };
   const change = { load, windows: { ramp_up: 1000, warmup_load: 2000, measure: 5000 } };
-  // Warm-up 2 × (3 + 1), trials 2 × (8 + 5 + 4 + 1) and 2 × (2 + 5 + 1 + 1).
-  assert.equal(plan(input(change)).seconds, 62);
+  const { phases, seconds } = plan(input(change));
+  // Warm-up 2 × (3 + 1), trials 2 × (8 + 5 + 4 + 1) and 2 × (2 + 5 + 1 + 1), and what was drawn before their windows.
+  const drawn = phases.slice(-4).reduce((sum, { rampUp, start }) => sum + start - 2 * rampUp, 0);
+  assert.equal(seconds, Math.round(62 + drawn / 1000));
+  // 4 (3 + 1) more, and a round for the last answers of each variant.
+  assert.equal(
+    plan(input(change, { OWN_CYCLES: '1' })).seconds,
+    Math.round(62 + 2 * (1 + 1 + 2 + 1) + 5 + drawn / 1000),
+  );
 });
 
 /** What a plan asks of every phase: a line each. */
 function phaseLines({ phases }) {
   return phases.map((phase) => {
-    const { trial, users, rate, thinkTime, rampUp, start, end, waitForAnswers, url } = phase;
-    const load = rate === undefined ? `think ${thinkTime}` : `rate ${rate}`;
+    const { trial, users, rate, gaps, thinkTime, rampUp, start, end, waitForAnswers, url } = phase;
+    const load = rate === undefined ? `think ${thinkTime}` : `rate ${rate} (${gaps})`;
     const wait = waitForAnswers ? '' : ', gives up';
     return `  ${trial} ${url}: ${users} users, ${load}, ramp-up ${rampUp}, window ${start} to ${end}${wait}`;
   });
@@ -212,6 +320,129 @@ test('the plans of the shipped experiments are those that were measured: changed
     }
   }
   assert.deepEqual(lines, measured);
+});
+
+/** Whether these values have that distribution: Kolmogorov's statistic within its 99 % bound (values are seeded). */
+function kolmogorov(values, distribution) {
+  const sorted = values.toSorted((a, b) => a - b);
+  const n = sorted.length;
+  const off = sorted.map((value, i) => Math.max((i + 1) / n - distribution(value), distribution(value) - i / n));
+  assert.ok(Math.max(...off) < 1.63 / Math.sqrt(n), `${Math.max(...off)} off, of ${n}`);
+}
+
+const gapsOf = (times) => times.map((time, i) => time - (times[i - 1] ?? 0));
+const exponentially = (gap) => 1 - Math.exp(-gap);
+
+test('numbers are uniform, each seed, purpose and user has its own, and none depends on when it is drawn', () => {
+  const draw = random('20261122/1', 'arrivals');
+  const numbers = Array.from({ length: 10_000 }, draw);
+  kolmogorov(numbers, (number) => number);
+  const again = random('20261122/1', 'arrivals');
+  assert.deepEqual(numbers.slice(0, 100), Array.from({ length: 100 }, again));
+  const first = [
+    ['20261122/1', 'arrivals'],
+    ['20261122/2', 'arrivals'],
+    ['20261123/1', 'arrivals'],
+    ['20261122/1', 'think'],
+    ['20261122/1', 'think', 1],
+    ['20261122/1', 'think', 2],
+  ].map((what) => random(...what)());
+  assert.equal(new Set(first).size, first.length);
+  // Of neighbours, too.
+  kolmogorov(
+    Array.from({ length: 2000 }, (_, user) => random('1', 'think', user)()),
+    (number) => number,
+  );
+});
+
+test('arrivals: exponential gaps of mean 1, independent of the one before, for as long as asked', () => {
+  const times = arrivals(random('1/1', 'arrivals'), 20_000);
+  for (let until = 100; until <= 20_000; until += 100) {
+    const some = times.slice(0, times.findIndex((time) => time >= until) + 1);
+    assert.deepEqual(arrivals(random('1/1', 'arrivals'), until).length, some.length, `until ${until}`);
+  }
+  // Counts of a Poisson process: within four standard deviations.
+  assert.ok(Math.abs(times.length - 20_000) < 4 * Math.sqrt(20_000), `${times.length} arrivals`);
+  const gaps = gapsOf(times);
+  kolmogorov(gaps, exponentially);
+  const pairs = gaps.slice(1).map((gap, i) => (gap - 1) * (gaps[i] - 1));
+  const correlation = pairs.reduce((sum, product) => sum + product, 0) / pairs.length;
+  assert.ok(Math.abs(correlation) < 4 / Math.sqrt(pairs.length), `correlation of neighbours ${correlation}`);
+  assert.deepEqual(arrivals(random('1/1', 'arrivals'), 0), []);
+});
+
+test('think times drawn per user are exponential, and another sequence for each', () => {
+  const of = (user) => {
+    const draw = random('1/1', 'think', user);
+    return Array.from({ length: 5000 }, () => exponential(draw));
+  };
+  kolmogorov(of(0), exponentially);
+  kolmogorov(of(1), exponentially);
+  assert.equal(of(0).filter((time) => of(1).includes(time)).length, 0);
+});
+
+test('arrivals are dealt to the users without loss or double, at the rate asked for', () => {
+  const sequence = arrivals(random('1/1', 'arrivals'), 300);
+  for (const due of [inSequence(sequence, 50), evenly(50)]) {
+    const end = 5000;
+    const all = [];
+    for (let i = 0; due(i) < end; i++) all.push(due(i));
+    assert.ok(all.length > 180 && all.length < 320, `${all.length} arrivals in 5 s`);
+    for (const users of [1, 7, 400]) {
+      const everybody = Array.from({ length: users }, (_, user) => {
+        const next = dealt(due, user, users);
+        const own = [];
+        for (let time = next(); time < end; time = next()) own.push(time);
+        return own;
+      });
+      assert.deepEqual(
+        everybody.flat().toSorted((a, b) => a - b),
+        all,
+      );
+      // In turn: nobody has two more than another.
+      const counts = everybody.map((own) => own.length);
+      assert.ok(Math.max(...counts) - Math.min(...counts) <= 1);
+    }
+  }
+  assert.deepEqual([0, 1, 2].map(evenly(50)), [0, 20, 40]);
+  assert.ok(Number.isNaN(inSequence(sequence, 50)(sequence.length)), 'beyond the last');
+});
+
+test('a service that answers within max_response loses next to no arrival with as many users as vtlab demands', () => {
+  const [rate, maxResponse] = [150, 5000];
+  const inFlight = (rate * maxResponse) / 1000;
+  const users = Math.ceil(inFlight + 4 * Math.sqrt(inFlight));
+  const sequence = arrivals(random('1/1', 'arrivals'), 50_000);
+  const due = inSequence(sequence, rate);
+  let dropped = 0;
+  for (let user = 0; user < users; user++) {
+    const next = dealt(due, user, users);
+    let free = 0;
+    for (let time = next(); !Number.isNaN(time); time = next()) {
+      if (free > time) dropped++;
+      else free = time + maxResponse;
+    }
+  }
+  // With a sequence of its own each user would lose 1 - exp(-750 / 860), more than half.
+  assert.ok(dropped < 0.001 * sequence.length, `${dropped} of ${sequence.length} dropped`);
+});
+
+test('one sequence is long enough for every phase, and the same for every variant and trial of a block', () => {
+  const load = { model: 'open', rate: 40, users: 90, gaps: 'exponential' };
+  const needed = (env) => arrivalsIn(plan(input({ load }, { WARMUP_CYCLES: '0', ...env })).phases);
+  // Of the ramp-up of 200 ms and the window of 1 s.
+  assert.deepEqual([needed({}), needed({ RATE: '100' }), needed({ SETTLE: '2s' })], [48, 120, 128]);
+  assert.equal(arrivalsIn(plan(input({ load: { ...load, gaps: 'even' } })).phases), 0);
+  const seeds = ['1', '2'].map((BLOCK) => input({ load }, { SEED: '5', BLOCK, ORDER: 'virtual', POSITION: '3' }).seed);
+  assert.deepEqual(seeds, ['5/1', '5/2']);
+});
+
+test('a request is in flight from when it was due or sent until its answer, at both edges of a window', () => {
+  const at = (from, to) => inFlightAt(100, from, to);
+  assert.deepEqual(
+    [at(50, 99), at(50, 100), at(99, 150), at(100, 150), at(150, 200)],
+    [false, true, true, false, false],
+  );
 });
 
 test('a percentile needs ten samples beyond it', () => {
@@ -253,11 +484,37 @@ test('the document says so when users disagreed, and leaves out what never began
   assert.equal(document.agreed, true);
   assert.equal(document.trials.length, 1);
   const [trial] = document.trials;
-  assert.deepEqual([trial.start, trial.end, trial.drained], [1_000_400, 1_001_400, 1_001_500]);
+  const { start, end } = plan(given).phases[0];
+  assert.deepEqual([trial.start, trial.end, trial.drained], [1_000_000 + start, 1_000_000 + end, 1_001_500]);
   assert.deepEqual([trial.ok, trial.throughput, trial.failed], [2000, 2000, { 'status-503': 3 }]);
   assert.deepEqual([trial.latency.mean, trial.latency.p99, trial.latency.p99_9], [0.02, 0.05, null]);
+  assert.equal(trial.rate, null);
   assert.equal(make(1_000_000, 1_000_500).agreed, false);
   assert.match(table(make(1_000_000, 1_000_500)), /users disagreed/);
+});
+
+test('an idle phase ends with its window, and an open load has a rate', () => {
+  const light = { LIGHT: '{"virtual":[0,20]}', LIGHT_SETTLE: '1s', LIGHT_MEASURE: '2s' };
+  const given = input(
+    { load: { model: 'open', rate: 50, users: 20 } },
+    { ORDER: 'platform', WARMUP_CYCLES: '0', ...light },
+  );
+  const began = ['1', 'l1', 'l2'].map((trial, i) => [
+    `trial_begin{trial:${trial}}`,
+    { values: { min: i + 1, max: i + 1 } },
+  ]);
+  const document = makeDocument(given, plan(given), { metrics: Object.fromEntries(began) });
+  assert.deepEqual(
+    [...document.trials, ...document.light].map(({ phase, position, rate, users }) => [phase, position, rate, users]),
+    [
+      ['measure', 1, 50, 20],
+      ['light', 1, 0, 1],
+      ['light', 2, 20, 20],
+    ],
+  );
+  const [idle] = document.light;
+  assert.deepEqual([idle.start, idle.end, idle.drained, idle.started, idle.throughput], [1002, 3002, 3002, 0, 0]);
+  assert.match(table(document), /^ {2}l1 +virtual +1 +0\.00/m);
 });
 
 test('the table fits 100 columns and says what it is not', () => {

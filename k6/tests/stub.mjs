@@ -27,12 +27,15 @@ export async function stub(behave, connecting) {
       else response.writeHead(status).end('{"answer":42}');
     });
   });
+  const connections = [];
+  server.on('connection', () => connections.push(now()));
   server.keepAliveTimeout = 60_000;
   await new Promise((resolve) => server.listen(0, '127.0.0.1', 4096, resolve));
   return {
     // TLS by name: only then the server is asked for the certificate of a name.
     url: `${connecting === undefined ? 'http://127.0.0.1' : 'https://localhost'}:${server.address().port}`,
     log,
+    connectedIn: (start, end) => connections.filter((time) => time >= start && time < end),
     inFlightAt: (time) => log.filter((entry) => entry.arrived < time && entry.ended > time).length,
     /** Milliseconds of the longest answer to what arrived then, with its connection. */
     longest: (from, to) => {

@@ -49,3 +49,18 @@ class BlockFault(Exception):
 
     Not a LabError: the command continues with the next attempt.
     """
+
+
+class VariantFailed(BlockFault):
+    """A variant broke while it was measured: a result of the variant, and the others can be measured further.
+
+    A BlockFault too, for callers that measure no others.
+    """
+
+    def __init__(self, variant: str, reason: str, phase: str | None = None, log: str = "") -> None:
+        """``reason`` completes "it fails: …"; ``phase`` is k6's tag of the phase that loaded it last (``w2``, ``s1``,
+        ``3``), ``log`` the end of what it said."""
+        super().__init__(f"{variant}: {reason}" + (f" ({log})" if log else ""))
+        self.variant = variant
+        self.reason = reason
+        self.phase = phase

@@ -15,8 +15,12 @@ from vtlab.model.records import VERSION, MachineFigure
 
 Document = Mapping[str, Any]
 
-#: Figures of a trial: the resource ``users`` is the ``load``.
-_SERVER = {f"{figure}_users": f"{figure}_load" for figure in ("capacity", "utilization", "demand")}
+#: Figures of a trial: the resource ``users`` is the ``load``, ``downstream`` the ``client-pool``.
+_SERVER = {
+    **{f"{figure}_users": f"{figure}_load" for figure in ("capacity", "utilization", "demand")},
+    **{f"{figure}_downstream": f"{figure}_client-pool" for figure in ("capacity", "utilization", "demand")},
+    **{f"downstream_{figure}": f"client_pool_{figure}" for figure in ("active", "pending")},
+}
 
 
 def manifest(document: Document) -> Document:

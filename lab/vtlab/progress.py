@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from rich.console import Console
 from rich.status import Status
 
-from vtlab.model.records import Block
+from vtlab.model.records import Block, Failure
 
 
 class Progress:
@@ -48,8 +48,16 @@ class Progress:
         else:
             self.say(text)
 
-    def block_done(self, name: str, block: Block, reasons: Sequence[str], accepted: int, planned: int) -> None:
-        """Shows what a block measured, or why it does not count."""
+    def block_done(
+        self,
+        name: str,
+        block: Block,
+        reasons: Sequence[str],
+        failures: Sequence[Failure],
+        accepted: int,
+        planned: int,
+    ) -> None:
+        """Shows what a block measured and how variants failed in it, or why it does not count."""
         spent = time.monotonic() - self._began
         self._began = time.monotonic()
         if reasons:
@@ -62,7 +70,7 @@ class Progress:
             if expected is None:
                 # The next blocks are most likely of the same run.
                 self._left = [spent if left is None else left for left in self._left]
-        self.say(f"{name}: block {accepted} of {planned}: {_measured(block)}{self._end()}")
+        self.say(f"{name}: block {accepted} of {planned}: {_measured(block, failures)}{self._end()}")
 
     def give_up(self, blocks: int) -> None:
         """That many of the next blocks will not be measured: their run is invalid."""
@@ -93,9 +101,13 @@ def _more(count: int) -> str:
     return f" (and {count} more)" if count > 0 else ""
 
 
-def _measured(block: Block) -> str:
+def _measured(block: Block, failures: Sequence[Failure]) -> str:
     parts = []
     for name in dict.fromkeys(block.order):
+        failure = next((failure for failure in failures if failure.variant == name), None)
+        if failure:
+            parts.append(f"{name} failed, {failure.moment}: {failure.reason}")
+            continue
         trials = [t for t in block.trials if t.variant == name]
         rate = sum(t.throughput for t in trials) / len(trials)
         means = [t.latency.mean for t in trials if t.latency.mean is not None]

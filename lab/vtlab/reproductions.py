@@ -29,7 +29,7 @@ from vtlab.model.experiment import names as experiment_names
 from vtlab.model.publication import Publication
 from vtlab.model.run import Analysis
 from vtlab.planning import plan
-from vtlab.report import figures, sections, words
+from vtlab.report import bottlenecks, figures, sections
 from vtlab.targets.local import benchmark
 
 
@@ -156,7 +156,7 @@ def _row(analysis: Analysis, published: Publication, variant: str) -> Row:
     blocks = [float(np.mean([t.throughput for t in block.trials if t.variant == variant])) for block in counted]
     experiment = analysis.run.experiment
     limiting = RESOURCES.get(result.bottleneck.resource)
-    under_load = ("cpu", "in use", *(["load"] if is_single_user(experiment) else []))
+    under_load = ("cpu", "pinned", *(["load"] if is_single_user(experiment) else []))
     comes_from_throughput = limiting is not None and limiting.demand in under_load
     comparable = published.is_published_size(experiment)
     of = analysis.run.manifest.machine
@@ -179,7 +179,7 @@ def _row(analysis: Analysis, published: Publication, variant: str) -> Row:
         low=over.low if over else None,
         high=over.high if over else None,
         n=len(blocks),
-        bottleneck=result.bottleneck.resource,
+        bottleneck=bottlenecks.names(result.bottleneck),
         utilisation=result.bottleneck.utilisation,
         limits=sections.under(analysis),
         machine=", ".join(of[key] + unit for key, unit in _MACHINE.items() if key in of),
@@ -193,14 +193,13 @@ HEAD = ("variant", "published", "expected", "ours", "interval", "n", "bottleneck
 
 
 def _cells(row: Row) -> list[str]:
-    reached = f" ({figures.share(row.utilisation)})" if row.utilisation is not None else ""
-    known = row.low is not None and row.high is not None
+    reached = f" ({figures.reached(row.utilisation)})" if row.utilisation is not None else ""
     return [
         row.variant,
         row.published or figures.DASH,
         figures.rate(row.expected),
         figures.rate(row.throughput),
-        f"{words.rate(row.low or 0.0)} to {words.rate(row.high or 0.0)}" if known else figures.DASH,
+        figures.interval(row.low, row.high, figures.rate),
         str(row.n),
         row.bottleneck + reached,
     ]

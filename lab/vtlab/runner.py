@@ -2,34 +2,60 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 from vtlab import results
-from vtlab.analysis import checks
+from vtlab.analysis import checks, laws, verdict
 from vtlab.analysis.laws import cpu_capacity
-from vtlab.errors import BlockFault, InvalidRun
+from vtlab.errors import BlockFault, InvalidRun, VariantFailed
 from vtlab.host import processes
+from vtlab.model import units
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, Facts, Instance, K6Document, Manifest, Trial
-from vtlab.model.run import BlockSeries
-from vtlab.planning import plan
+from vtlab.model.records import Block, Diagnosis, Facts, Failure, Instance, K6Document, Manifest
+from vtlab.model.run import BlockSeries, Run
+from vtlab.planning import load, plan
+from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
 from vtlab.progress import Progress
 
 
 class StartedBlock(Protocol):
-    """One attempt at one block, whose variants run. A BlockFault from any call rejects the block."""
+    """One attempt at one block, whose variants run. A BlockFault from any call rejects the block, but for a
+    VariantFailed, which says that one variant broke."""
 
     @property
     def instances(self) -> list[Instance]:
-        """What runs, one for each variant."""
+        """What runs, one for each variant that started."""
 
-    def load(self, *, order: Sequence[str], warmup_cycles: int, single: str | None) -> K6Document:
-        """One call of k6: warm-up cycles, then the single-user phases, then the trials in that order."""
+    @property
+    def failures(self) -> list[Failure]:
+        """How the others failed to start."""
 
-    def trial_without_drain(self, variant: str, position: int) -> K6Document:
+    def drop(self, variant: str) -> None:
+        """This variant gets no more load in the block; it ends where it can be ended."""
+
+    def load(
+        self,
+        *,
+        order: Sequence[str],
+        warmup_cycles: int,
+        single: str | None,
+        own_cycles: int = 0,
+        light: LightLoad | None = None,
+        pace: Pace = AS_PLANNED,
+    ) -> K6Document:
+        """One call of k6: warm-up cycles, those with the trials' own load, then the single-user phases, then the trials
+        in that order, then phases of light load."""
+
+    def diagnose(self, variants: Sequence[str]) -> dict[str, Diagnosis]:
+        """What the threads of these variants wait for, by one more trial that does not count; without a variant of
+        which that cannot be told."""
+
+    def trial_without_drain(self, variant: str, position: int, pace: Pace = AS_PLANNED) -> K6Document:
         """One call of k6: a trial after which this variant gets no more load in this block. At its return nothing of it
         is in flight: that was waited for, or given up and ended with the variant."""
 
@@ -44,7 +70,8 @@ class Target(Protocol):
     """Where variants run: this machine, or a cluster."""
 
     def start(self, experiment: Experiment, block: int, attempt: int) -> StartedBlock:
-        """Fresh instances of every variant, ready, their limits verified. BlockFault where one does not start."""
+        """Fresh instances of every variant, ready, their limits verified. BlockFault where what they need does not
+        start."""
 
 
 def measure(
@@ -54,18 +81,34 @@ def measure(
     run = results.read(folder)
     manifest, experiment = run.manifest, run.experiment
     judged = [(block, checks.reasons(block, experiment)) for block in run.blocks]
-    accepted = sum(not reasons for _, reasons in judged)
+    accepted = [block for block, reasons in judged if not reasons]
     rejected = [(block, reasons) for block, reasons in judged if reasons]
-    while accepted < manifest.blocks:
+    while len(accepted) < manifest.blocks:
+        if verdict.failing_ends(experiment, accepted):
+            progress.say(f"{name}: no further blocks: a variant failed in each of the first {verdict.ENDING}")
+            progress.give_up(manifest.blocks - len(accepted))
+            return
         if len(rejected) > manifest.max_rejected:
             raise InvalidRun(
-                f"{name}: {len(rejected)} blocks were rejected, {accepted} of {manifest.blocks} count; the last: "
+                f"{name}: {len(rejected)} blocks were rejected, {len(accepted)} of {manifest.blocks} count; the last: "
                 + "; ".join(rejected[-1][1][:3]),
                 f"see the reasons in the report (vtlab report {folder}); is something else running there?",
             )
-        number = accepted + 1
+        number = len(accepted) + 1
         tries = 1 + sum(block.block == number for block, _ in rejected)
-        block, samples = attempt(target, manifest, experiment, number, tries, progress, name)
+        attempt = Attempt(
+            experiment, manifest.seed, progress, f"{name}: block {number} of {manifest.blocks}", number, tries
+        )
+        order = plan.order(experiment.variants, manifest.seed, number, experiment.windows.trials)
+        # Of a variant that failed before it was alone there is nothing yet.
+        alone = {phase.variant for block in accepted for phase in block.single}
+        lit = {phase.variant for block in accepted for phase in block.light}
+        block, samples = attempt.measure(
+            target,
+            order,
+            with_single=not alone.issuperset(experiment.variants),
+            beside=[variant for variant in experiment.variants if variant not in lit],
+        )
         # Ctrl-C must not cost a block that is measured.
         with processes.uninterrupted():
             results.append_block(folder, block)
@@ -74,92 +117,207 @@ def measure(
         reasons = checks.reasons(block, experiment)
         if reasons:
             rejected.append((block, reasons))
-            # Whatever disturbed the block may last a moment; give it a growing one.
+            # The disturbance may last a moment: each rejection waits longer than the one before.
             wait(min(2.0 * len(rejected), 10.0))
         else:
-            accepted += 1
-        progress.block_done(name, block, reasons, accepted, manifest.blocks)
+            accepted.append(block)
+        failures = [] if reasons else checks.failures(block, experiment)
+        progress.block_done(name, block, reasons, failures, len(accepted), manifest.blocks)
 
 
-def attempt(
-    target: Target,
-    manifest: Manifest,
-    experiment: Experiment,
-    number: int,
-    attempt: int,
-    progress: Progress,
-    name: str,
-) -> tuple[Block, BlockSeries]:
-    title = f"{name}: block {number} of {manifest.blocks}" + (f", attempt {attempt}" if attempt > 1 else "")
-    order = plan.order(experiment.variants, manifest.seed, number, experiment.windows.trials)
-    block = Block(block=number, attempt=attempt, order=order)
-    samples: BlockSeries = {}
-    try:
-        progress.step(f"{title}: starting {' and '.join(experiment.variants)}")
-        started = target.start(experiment, number, attempt)
-    except BlockFault as fault:
-        block.faults.append(str(fault))
+def blocks_left(run: Run) -> int:
+    """How many blocks the run still needs."""
+    accepted = [block for block in run.blocks if not checks.reasons(block, run.experiment)]
+    return 0 if verdict.is_complete(run, accepted) else max(0, run.manifest.blocks - len(accepted))
+
+
+class Attempt:
+    """One attempt at one block. A variant that breaks leaves it, and the others are measured further: its failure is a
+    result, and so are their figures. A variant without a steady state gets no trials."""
+
+    def __init__(
+        self, experiment: Experiment, seed: int, progress: Progress, name: str, number: int, attempt: int
+    ) -> None:
+        self._experiment = experiment
+        self._seed = seed
+        self._pace = load.pace(experiment, seed)
+        self._progress = progress
+        self._title = name + (f", attempt {attempt}" if attempt > 1 else "")
+        self._block = Block(block=number, attempt=attempt, order=[])
+        #: The variants that take part.
+        self._variants: list[str] = []
+
+    def measure(
+        self, target: Target, order: Sequence[str], with_single: bool, beside: Sequence[str] = ()
+    ) -> tuple[Block, BlockSeries]:
+        """The block and its samples for the charts. ``beside``: the variants of which no block has what is measured
+        beside the trials, light load and, where these do not explain the trials, thread dumps."""
+        block, experiment = self._block, self._experiment
+        block.order = list(order)
+        samples: BlockSeries = {}
+        try:
+            self._step(f"starting {' and '.join(experiment.variants)}")
+            started = target.start(experiment, block.block, block.attempt)
+        except BlockFault as fault:
+            block.faults.append(str(fault))
+            return block, samples
+        block.instances, block.failures = started.instances, list(started.failures)
+        for failure in block.failures:
+            self._say(failure)
+        self._variants = [instance.variant for instance in block.instances]
+        try:
+            self._warm_up(started)
+            single = experiment.windows.single_user_phase
+            self._measure_trials(started, order, single if with_single and units.milliseconds(single) else None)
+            if block.trials:
+                samples = started.series(block.trials[0].begin, block.trials[-1].drained)
+                self._measure_beside(started, [variant for variant in beside if variant in self._variants])
+        except BlockFault as fault:
+            block.faults.append(str(fault))
+        try:
+            block.instances = started.check_instances()
+        except BlockFault as fault:
+            block.faults.append(str(fault))
         return block, samples
-    block.instances = started.instances
-    try:
-        level = _warm_up(started, experiment, block, progress, title)
-        if level:
-            progress.step(f"{title}: measuring in the order {', '.join(order)}")
-            single = experiment.windows.single_user_phase if number == 1 else None
-            for document in _trials(started, experiment, order, single):
-                block.single += document.single
-                block.trials += document.trials
-                block.agreed = block.agreed and document.agreed
-            samples = started.series(block.trials[0].begin, block.trials[-1].drained)
-    except BlockFault as fault:
-        block.faults.append(str(fault))
-    try:
-        block.instances = started.check_instances()
-    except BlockFault as fault:
-        block.faults.append(str(fault))
-    return block, samples
+
+    def _warm_up(self, started: StartedBlock) -> None:
+        """Equal warm-up cycles for all variants, until all have reached their steady state. Those that do not leave."""
+        windows, block = self._experiment.windows, self._block
+        least = windows.warmup_cycles + checks.LEAST_CYCLES
+        cycles, cheap, own = 0, windows.warmup_cycles, checks.LEAST_CYCLES
+        while self._variants:
+            self._step(f"warm-up, cycle {cycles + 1} of {least} to {least + windows.max_cycles}")
+            call = partial(started.load, order=[], warmup_cycles=cheap, own_cycles=own, single=None, pace=self._pace)
+            document = self._survived(started, cycles, "the warm-up", call)
+            if document is None:
+                continue
+            cycles += cheap + own
+            block.warmup += [
+                trial.model_copy(update={"position": position})
+                for position, trial in enumerate(document.warmup, len(block.warmup) + 1)
+            ]
+            block.agreed = block.agreed and document.agreed
+            # No answer was OK: more of the same does not help, and the checks say why.
+            silent = {trial.variant for trial in document.warmup if not trial.ok}
+            unsteady = {variant for variant in self._variants if not self._is_steady(variant)}
+            leaving = silent | unsteady if cycles >= least + windows.max_cycles else silent
+            for variant in [name for name in self._variants if name in leaving]:
+                self._leave(started, variant)
+            if unsteady.isdisjoint(self._variants):
+                warmed = [[t for t in block.warmup if t.variant == variant][-1] for variant in self._variants]
+                self._pace = load.pace(self._experiment, self._seed, warmed)
+                return
+            cheap, own = 0, 1
+
+    def _is_steady(self, variant: str) -> bool:
+        cycles = [trial for trial in self._block.warmup if trial.variant == variant]
+        instance = next(i for i in self._block.instances if i.variant == variant)
+        judged = checks.own_load(cycles, self._experiment)
+        return len(judged) >= checks.LEAST_CYCLES and checks.steady_state(judged, cpu_capacity(instance)).reached
+
+    def _measure_trials(self, started: StartedBlock, order: Sequence[str], single: str | None) -> None:
+        """The single-user phases and the trials: by one call of k6, or, where what is unanswered may be given up, by
+        one for each trial."""
+        if self._experiment.windows.wait_for_answers:
+            self._measure_together(started, order, single)
+            return
+        if single:
+            self._measure_together(started, [], single)
+        for position, variant in enumerate(order, 1):
+            # Another one may break meanwhile.
+            while variant in self._variants:
+                self._step(f"measuring {variant}")
+                document = self._survived(
+                    started,
+                    0,
+                    f"trial {position}",
+                    partial(started.trial_without_drain, variant, position, self._pace),
+                )
+                if document is not None:
+                    self._keep(document)
+                    break
+
+    def _measure_together(self, started: StartedBlock, order: Sequence[str], single: str | None) -> None:
+        while self._variants:
+            left = [variant for variant in order if variant in self._variants]
+            self._step(f"measuring in the order {', '.join(left)}" if left else "measuring a single user")
+            document = self._survived(
+                started,
+                0,
+                "the trials",
+                partial(started.load, order=left, warmup_cycles=0, single=single, pace=self._pace),
+            )
+            if document is not None:
+                self._keep(document)
+                return
+
+    def _measure_beside(self, started: StartedBlock, variants: Sequence[str]) -> None:
+        """Phases of light load, and thread dumps of what these do not explain: once in a run, of a block that counts."""
+        block, experiment = self._block, self._experiment
+        # Variants that give up what is unanswered have ended with their trials.
+        if not variants or not experiment.windows.wait_for_answers or checks.reasons(block, experiment):
+            return
+        under_load = {variant: laws.measured([block], experiment, variant) for variant in variants}
+        self._step("light load")
+        light = load.light(
+            {variant: laws.shortest_response(m) or 0.0 for variant, m in under_load.items()},
+            {variant: m.throughput or 0.0 for variant, m in under_load.items()},
+            {variant: laws.cpu_share(m) or 0.0 for variant, m in under_load.items()},
+        )
+        call = partial(started.load, order=[], warmup_cycles=0, single=None, light=light, pace=self._pace)
+        try:
+            document = self._survived(started, 0, "light load", call)
+            block.light = document.light if document else []
+            unexplained = [
+                variant
+                for variant in variants
+                if variant in self._variants and verdict.is_unexplained(block, experiment, variant)
+            ]
+            if unexplained:
+                self._step(f"thread dumps of {' and '.join(unexplained)}")
+                block.diagnosis = started.diagnose(unexplained)
+        except BlockFault as fault:
+            # The trials are measured: what is beside them costs no block.
+            self._progress.say(f"{self._title}: not measured beside the trials: {fault}")
+
+    def _keep(self, document: K6Document) -> None:
+        self._block.single += document.single
+        self._block.trials += document.trials
+        self._block.agreed = self._block.agreed and document.agreed
+
+    def _survived(
+        self, started: StartedBlock, cycles: int, moment: str, call: Callable[[], K6Document]
+    ) -> K6Document | None:
+        """What a call of k6 measured; None where a variant broke, which then leaves the block. ``cycles``: those of the
+        warm-up before the call."""
+        try:
+            return call()
+        except VariantFailed as broken:
+            when = _moment(broken.phase, cycles, len(self._variants)) or moment
+            failure = Failure(variant=broken.variant, reason=broken.reason, moment=when)
+            self._block.failures.append(failure)
+            self._say(failure)
+            self._leave(started, broken.variant)
+            return None
+
+    def _leave(self, started: StartedBlock, variant: str) -> None:
+        self._variants.remove(variant)
+        started.drop(variant)
+
+    def _step(self, text: str) -> None:
+        self._progress.step(f"{self._title}: {text}")
+
+    def _say(self, failure: Failure) -> None:
+        self._progress.say(f"{self._title}: {failure.variant} failed, {failure.moment}: {failure.reason}")
 
 
-def _warm_up(started: StartedBlock, experiment: Experiment, block: Block, progress: Progress, title: str) -> bool:
-    """Equal warm-up cycles for all variants, until all have reached their steady state. False when they do not."""
-    windows = experiment.windows
-    cycles, more = 0, windows.warmup_cycles
-    while True:
-        progress.step(f"{title}: warm-up, cycle {cycles + 1} of {windows.warmup_cycles} to {windows.max_cycles}")
-        document = started.load(order=[], warmup_cycles=more, single=None)
-        cycles += more
-        block.warmup += [
-            _renumbered(trial, position) for position, trial in enumerate(document.warmup, len(block.warmup) + 1)
-        ]
-        block.agreed = block.agreed and document.agreed
-        if all(checks.steady_state(_of(block.warmup, i.variant), cpu_capacity(i)).reached for i in block.instances):
-            return True
-        # No answer was OK: more of the same does not help, and the validity checks say why.
-        if cycles >= windows.max_cycles or not all(trial.ok for trial in document.warmup):
-            return False
-        more = 1
-
-
-def _trials(
-    started: StartedBlock, experiment: Experiment, order: Sequence[str], single: str | None
-) -> Iterator[K6Document]:
-    """The single-user phases and the trials: by one call of k6, or, where what is unanswered may be given up, by one
-    for each trial."""
-    if experiment.windows.wait_for_answers:
-        yield started.load(order=order, warmup_cycles=0, single=single)
-        return
-    if single:
-        yield started.load(order=[], warmup_cycles=0, single=single)
-    for position, variant in enumerate(order, 1):
-        yield started.trial_without_drain(variant, position)
-
-
-def _renumbered(trial: Trial, position: int) -> Trial:
-    return trial.model_copy(update={"position": position})
-
-
-def _of(trials: Sequence[Trial], variant: str) -> list[Trial]:
-    return [trial for trial in trials if trial.variant == variant]
+def _moment(phase: str | None, cycles: int, variants: int) -> str | None:
+    """In words the phase that k6's tag names, after so many warm-up cycles of so many variants; None without one."""
+    if not phase:
+        return None
+    if phase.startswith("w"):
+        return f"warm-up cycle {cycles + math.ceil(int(phase[1:]) / variants)}"
+    return "the single-user phase" if phase.startswith("s") else f"trial {phase}"
 
 
 def manifest_of(planned: plan.PlannedRun, facts: Facts, **fields: Any) -> Manifest:

@@ -8,8 +8,8 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +17,7 @@ from pathlib import Path
 from rich.console import Console
 
 from vtlab import __version__, results, runner, services
-from vtlab.analysis import asserts, checks, statistics, verdict
+from vtlab.analysis import asserts, statistics, verdict
 from vtlab.errors import BadInput, BlockFault, Interrupted, InvalidRun, LabError, PrerequisiteMissing
 from vtlab.host import machine, processes, tools
 from vtlab.model import publication
@@ -29,12 +29,13 @@ from vtlab.progress import Progress
 from vtlab.report import terminal
 from vtlab.report import write as write_report
 from vtlab.services import companions, process, sample
-from vtlab.targets import k6
-from vtlab.targets.kubernetes import release
+from vtlab.targets import k6, publish
+from vtlab.targets.kubernetes import forward, release
 from vtlab.targets.kubernetes.cluster import ReleaseRef
 from vtlab.targets.kubernetes.target import kubernetes_target
-from vtlab.targets.local.prometheus_server import PrometheusServer
+from vtlab.targets.local.prometheus_server import PrometheusServer, serving
 from vtlab.targets.local.target import KEPT, local_target
+from vtlab.targets.prometheus_api import PrometheusApi
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 EXPERIMENTS = REPOSITORY / "k6" / "experiments"
@@ -184,6 +185,7 @@ def measure_and_report(folder: Path, root: Path, console: Console) -> list[Analy
         error.fix = f"{error.fix}; then resume with: vtlab resume {folder}" if error.fix else f"vtlab resume {folder}"
         raise
     analyses = report(folder, console)
+    publish_verdicts(run_folders, analyses, console)
     if invalid:
         raise invalid
     for analysis in analyses:
@@ -225,6 +227,37 @@ def report(folder: Path, console: Console) -> list[Analysis]:
     return analyses
 
 
+def publish_verdicts(run_folders: Sequence[Path], analyses: Sequence[Analysis], console: Console) -> None:
+    """Writes the verdicts to the Prometheus of each run, for the dashboards. Only now: the runs of a call are judged
+    together. What cannot be written is a note: the verdict is in the report."""
+    for run_folder, analysis in zip(run_folders, analyses, strict=True):
+        if not publish.has_verdict(analysis.verdict):
+            continue
+        try:
+            with _prometheus(run_folder, analysis.run.manifest) as client:
+                if client:
+                    publish.publish(client, analysis)
+        except Interrupted:
+            raise
+        except (BlockFault, LabError) as error:
+            fix = f"; {error.fix}" if isinstance(error, LabError) and error.fix else ""
+            text = f"note: the dashboards do not show the verdict of {analysis.run.name}: {error}{fix}"
+            console.print(text, highlight=False, style="yellow", soft_wrap=True)
+
+
+@contextmanager
+def _prometheus(folder: Path, manifest: Manifest) -> Iterator[PrometheusApi | None]:
+    """The Prometheus that has the samples of a run; None where they are gone."""
+    if manifest.target == "kubernetes":
+        with forward.prometheus(ReleaseRef.from_manifest(manifest.cluster)) as client:
+            yield client
+    elif (folder / KEPT / "data").is_dir():
+        with _serving(folder) as server, PrometheusApi(server.url) as client:
+            yield client
+    else:
+        yield None
+
+
 def _target(folder: Path, root: Path, manifest: Manifest) -> AbstractContextManager[runner.Target]:
     if manifest.target == "kubernetes":
         return kubernetes_target(folder, root, REPOSITORY, ReleaseRef.from_manifest(manifest.cluster), manifest.run_id)
@@ -241,22 +274,22 @@ def _target(folder: Path, root: Path, manifest: Manifest) -> AbstractContextMana
 def serve(folder: Path, port: int, console: Console) -> None:
     """Serves what a run's Prometheus kept, until it is interrupted. BadInput where there is nothing of the kind."""
     _refuse_other_systems()
-    kept = folder / KEPT
-    if not (kept / "data").is_dir():
+    if not (folder / KEPT / "data").is_dir():
         raise BadInput(
             f"{folder} holds no data of a Prometheus", "name the results directory of a run with --prometheus-port"
         )
     # While the run is measured its data have a server already. Two servers would break the data.
     processes.refuse_if_busy(root_of(folder))
-    with processes.open_exclusive_ledger(kept) as ledger:
-        server = PrometheusServer(
-            tools.find_prometheus(REPOSITORY), kept, ledger, folder / "logs" / "prometheus.log", port
-        )
-        server.scrape({}, "/")
+    with _serving(folder, port) as server:
         console.print(f"{server.url} serves the data of {folder.name}; Ctrl-C ends it", highlight=False)
         while server.exit_description() is None:
             time.sleep(0.2)
         raise BlockFault(f"{server.exit_description()}: {server.process.last_lines()}")
+
+
+def _serving(folder: Path, port: int | None = None) -> AbstractContextManager[PrometheusServer]:
+    folder = folder.absolute()
+    return serving(tools.find_prometheus(REPOSITORY), folder / KEPT, folder / "logs" / "prometheus.log", port)
 
 
 def _refuse_migrated(run: Run, folder: Path) -> None:
@@ -302,8 +335,7 @@ def resolve(names: Sequence[str]) -> list[Experiment]:
 def _remaining_block_seconds(run_folder: Path) -> list[float | None]:
     """The estimated length of each block that the run lacks."""
     run = results.read(run_folder)
-    done = sum(not checks.reasons(block, run.experiment) for block in run.blocks)
-    return [block_seconds(run_folder / results.PLAN, run.experiment)] * max(0, run.manifest.blocks - done)
+    return [block_seconds(run_folder / results.PLAN, run.experiment)] * runner.blocks_left(run)
 
 
 def block_seconds(plan_file: Path, experiment: Experiment) -> float | None:

@@ -6,28 +6,46 @@
 // TARGETS        JSON: variant -> base URL
 // ORDER          the trials, a comma list of variants; default: the experiment's block; empty: warm-up only
 // WARMUP_CYCLES  rounds of warm-up, one cycle for each variant in each; default: the experiment's
-// SINGLE         length of a phase with one user for each variant, after the warm-up; default: the experiment's; 0s: none
+// OWN_CYCLES     further rounds with the trials' own users and request; default: 3, or 0 where WARMUP_CYCLES is 0
+// SINGLE         length of the phases with one user, for each variant, after the warm-up; default: the experiment's; 0s: none
+// SINGLE_PHASES  into how many of each variant it is divided, in mirrored order; default: 3
 // POSITION       the number of the first trial in its block, for one of several calls; default: 1
 // WAIT_FOR_ANSWERS  false: what is unanswered when the last window ends is given up, of closed load; default: the
 //                experiment's
+// SETTLE         open load: from the ramp-up to a trial's window; default: 0s
+// LIGHT          JSON: variant -> [arrivals per second, ...], phases of evenly spaced light load after the trials; 0 is idle
+// LIGHT_MEASURE, LIGHT_SETTLE  the window of such a phase, and how long it has arrivals before; default: 2s, 1s. An answer
+//                may take as long as LIGHT_SETTLE
+// SEED           what is drawn (arrivals, think times, when a window begins) depends on it and on BLOCK; default: RUN_ID
 // RUN_ID, BLOCK  what this block belongs to; go into every sample and the document
 // NAMESPACE      where the variants run on Kubernetes; goes into every sample
 // DOCUMENT       where the JSON document goes: a path, or `stdout` for lines `@@vtlab i/n …` of at most 8 KB
 // USERS, RATE, MEASURE  override the experiment's load and windows
+// Durations are written as in an experiment: 5s, 100ms.
+import { SharedArray } from 'k6/data';
 import exec from 'k6/execution';
 import http from 'k6/http';
 import type { Options } from 'k6/options';
+import { arrivals } from './lib/arrivals.ts';
 import { awaitBegin, endOnGrid, readClock, setClock } from './lib/clock.ts';
 import { parseInput } from './lib/input.ts';
 import { takePart } from './lib/load.ts';
 import { thresholds } from './lib/metrics.ts';
 import { chunks, table } from './lib/output.ts';
-import { type Phase, plan } from './lib/plan.ts';
+import { arrivalsIn, type Phase, plan } from './lib/plan.ts';
+import { random } from './lib/random.ts';
 import { makeDocument, type Summary } from './lib/record.ts';
 import { SUMMARY_STATISTICS } from './lib/statistics.ts';
 
 const input = parseInput(__ENV, (path) => open(import.meta.resolve(path)));
 const block = plan(input);
+const shared = {
+  request: input.experiment.request,
+  timeout: block.timeout,
+  seed: input.seed,
+  // One sequence for all users, the same for every variant of a block.
+  arrivals: new SharedArray('arrivals', () => arrivals(random(input.seed, 'arrivals'), arrivalsIn(block.phases))),
+};
 
 export const options: Options = {
   scenarios: {
@@ -72,7 +90,7 @@ export default function (clock: number): void {
   const user = exec.vu.idInTest - 1;
 
   const begin = awaitBegin(phase.index, block.users);
-  takePart(phase, begin, user, input.experiment.request, block.timeout);
+  takePart(phase, begin, user, shared);
   endOnGrid(begin + phase.end);
 }
 

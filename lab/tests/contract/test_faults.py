@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -34,22 +35,32 @@ def kill(root: Path, role: str) -> None:
     os.kill(pids[-1], signal.SIGKILL)
 
 
-def test_a_dead_service_and_a_dead_prometheus_cost_a_block_each(tmp_path: Path) -> None:
-    """A killed service and a killed Prometheus cost a run one block each, and the verdict counts the others."""
+def test_a_dead_prometheus_costs_a_block_and_a_dead_service_is_a_result(tmp_path: Path) -> None:
+    """A killed Prometheus costs a run one block; a service that ends fails, and the other variant is measured."""
     root = tmp_path / "results"
-    planned = stub_file(tmp_path, windows={"measure": "3s"})
+    dying = {"virtual": {"threads": "virtual", "settings": {"STUB_DIE_AFTER": "30"}}}
+    planned = stub_file(tmp_path, windows={"measure": "3s"}, properties=dying)
     with Running(tmp_path, "run", planned, "--blocks", "1", *PATIENT, "--results", root) as run:
-        position = run.until(measuring(1))
-        kill(root, "service virtual")
-        run.until(measuring(1), position)
+        run.until(measuring(1))
         kill(root, "prometheus")
         assert run.process.wait(400) == 0, run.text()
-        assert "1 of 1:" in run.text()
+        assert re.search(r"virtual failed, .*: it ended with exit code 9", run.text())
     results = only(root)
-    faults = [" ".join(block["faults"]) for block in blocks(results)]
-    assert any("virtual: the service ended with exit code 137 (killed)" in fault for fault in faults)
+    recorded = blocks(results)
+    faults = [" ".join(block["faults"]) for block in recorded]
     assert any("Prometheus ended with exit code 137 (killed)" in fault for fault in faults)
-    assert verdict(results)["valid"] is True
+    assert len(recorded) > 1
+    last = recorded[-1]
+    assert last["faults"] == []
+    assert [(failure["variant"], failure["reason"]) for failure in last["failures"]] == [
+        ("virtual", "it ended with exit code 9")
+    ]
+    assert [trial["variant"] for trial in last["trials"]] == ["platform"]
+    document = verdict(results)
+    assert document["valid"] is True
+    failed = {name: result["failed_blocks"] for name, result in document["variants"].items()}
+    assert failed == {"platform": 0, "virtual": 1}
+    assert document["variants"]["platform"]["throughput"] > 0
     assert leftovers(root) == []
 
 
@@ -85,13 +96,41 @@ def test_an_interruption_stops_everything_in_every_phase(phase: str, number: int
     assert not list((root / ".processes").glob("*.jsonl")), "the ledger of a clean end is gone"
 
 
-def test_failing_answers_make_the_run_invalid(tmp_path: Path) -> None:
-    """A run whose answers fail ends with 4 and names their status."""
-    wrong = stub_file(tmp_path, settings={"STUB_STATUS": "500"})
-    done = vtlab("run", wrong, "--blocks", "1", "--results", tmp_path / "results")
-    assert done.returncode == 4, done.stdout + done.stderr
+def test_a_variant_that_fails_in_every_block_is_the_verdict(tmp_path: Path) -> None:
+    """A run whose variant fails in three blocks of three ends with the verdict fails, exit code 0, and the reason; what
+    was asserted of it does not hold."""
+    broken = {"virtual": {"threads": "virtual", "settings": {"STUB_STATUS": "500"}}}
+    wrong = stub_file(tmp_path, properties=broken)
+    done = vtlab("run", wrong, "--blocks", "6", *PATIENT, "--results", tmp_path / "results")
+    assert done.returncode == 0, done.stdout + done.stderr
     assert "status-500" in done.stdout + done.stderr
-    assert verdict(only(tmp_path / "results"))["valid"] is False
+    results = only(tmp_path / "results")
+    document = verdict(results)
+    assert (document["valid"], document["n"]) == (True, 3), "further blocks are not needed"
+    assert (document["comparisons"][0]["verdict"], document["comparisons"][0]["fails"]) == ("fails", ["virtual"])
+    virtual, platform = document["variants"]["virtual"], document["variants"]["platform"]
+    assert (virtual["failed_blocks"], platform["failed_blocks"]) == (3, 0)
+    assert all("status-500" in failure["reason"] for failure in virtual["failures"])
+    assert platform["throughput"] > 0
+
+    manifest = results / "manifest.json"
+    asserted = json.loads(manifest.read_text(encoding="utf-8")) | {"asserts": ["throughput(virtual/platform) > 0.1"]}
+    manifest.write_text(json.dumps(asserted), encoding="utf-8")
+    done = vtlab("resume", results)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "virtual failed in 3 of 3 blocks" in done.stderr
+
+
+def test_errors_that_the_experiment_allows_do_not_fail_a_variant(tmp_path: Path) -> None:
+    """A service that answers one error in twenty is compared where max_errors allows it, with its error ratio."""
+    planned = stub_file(tmp_path, settings={"STUB_FAIL_EVERY": "20"}, max_errors=0.15)
+    done = vtlab("run", planned, "--blocks", "1", *PATIENT, "--results", tmp_path / "results")
+    assert done.returncode == 0, done.stdout + done.stderr
+    document = verdict(only(tmp_path / "results"))
+    assert document["comparisons"][0]["ratio"] is not None
+    for result in document["variants"].values():
+        assert result["failed_blocks"] == 0
+        assert 0.02 < result["error_ratio"] < 0.15
 
 
 def fill(disk: Path) -> Path:

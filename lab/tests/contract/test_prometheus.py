@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import signal
@@ -14,16 +15,21 @@ from pathlib import Path
 
 import httpx
 import pytest
+from rich.console import Console
 
+from tests.support import builders
 from tests.support.lab_call import Running, vtlab
 from vtlab import session
 from vtlab.catalogue import metrics
 from vtlab.catalogue.metrics import REPORT_SERIES, WINDOW_METRICS
+from vtlab.catalogue.published import PUBLISHED
 from vtlab.errors import BlockFault
 from vtlab.host import ports, tools
 from vtlab.host.processes import Identity, Ledger
+from vtlab.targets import publish
 from vtlab.targets.local.prometheus_server import PrometheusServer
 from vtlab.targets.prometheus import Prometheus
+from vtlab.targets.prometheus_api import PrometheusApi
 
 #: The path that is scraped; every path is answered.
 METRICS = "/metrics"
@@ -127,6 +133,33 @@ def test_what_a_run_has_kept_is_served_until_ctrl_c(tmp_path: Path, exposition: 
         assert serving.end(signal.SIGINT) == 130
     assert ports.listening_pid(port) is None
     assert list((run / "prometheus" / ".processes").glob("*.jsonl")) == []
+
+
+def test_a_verdict_is_dated_at_its_runs_end_and_served_afterwards(tmp_path: Path) -> None:
+    """The verdict of a run is written to the Prometheus data that it kept, each series once, dated at the run's end."""
+    run = builders.run(with_series=False, prometheus_port=19_090)
+    # Prometheus fills it.
+    (tmp_path / "prometheus" / "data").mkdir(parents=True)
+    output = io.StringIO()
+    for _ in range(2):
+        # A run that is resumed when nothing is left to measure writes the same again.
+        session.publish_verdicts([tmp_path], [builders.analysed(run)], Console(file=output))
+    assert output.getvalue() == ""
+    primary = builders.analysed(run).verdict.comparisons[0]
+    ended = run.blocks[-1].trials[-1].drained
+    with Running(tmp_path, "prometheus", tmp_path, "--port", str(port := ports.free(1)[0])) as serving:
+        serving.until("serves the data of")
+        with PrometheusApi(f"http://{ports.HOST}:{port}") as client:
+            series = client.query('{__name__=~".+"}', ended)
+            assert {labels["__name__"] for labels, _ in series} == PUBLISHED.keys()
+            assert len(series) == len(list(publish.samples(builders.analysed(run))))
+            ((labels, ratio),) = client.query('vtlab_comparison_ratio{verdict!=""}', ended)
+            assert ratio == primary.ratio
+            written = next(s for s in publish.samples(builders.analysed(run)) if "verdict" in s.labels)
+            assert labels == {"__name__": written.name, **written.labels}, "no label of Prometheus's own"
+            assert client.evaluate("1000 * timestamp(vtlab_verdict_blocks)", ended) == ended
+            assert client.query("vtlab_verdict_blocks", ended - 1) == []
+        assert serving.end(signal.SIGINT) == 130
 
 
 def test_values_of_exactly_the_window(tmp_path: Path, ledger: Ledger, exposition: str) -> None:

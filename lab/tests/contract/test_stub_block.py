@@ -5,26 +5,33 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
+from rich.console import Console
 
 from tests.support.experiments import stub, stub_with
 from tests.support.lab_call import alive
 from tests.support.privileges import needs_root
 from tests.support.runs import LONG, Later, RunFolder, environment_of, kill_under_load
 from tests.support.stalls import Stalls, undisturbed
-from vtlab.analysis import laws
+from vtlab import runner
+from vtlab.analysis import checks, laws
 from vtlab.catalogue.metrics import REPORT_SERIES, WINDOW_METRICS
-from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
+from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing, VariantFailed
 from vtlab.host import cgroup, ports
 from vtlab.host.cgroup import Limit
+from vtlab.host.wait import wait_until
 from vtlab.model.records import Block, Trial
-from vtlab.targets.local.target import LocalBlock
+from vtlab.planning import plan
+from vtlab.progress import Progress
+from vtlab.targets.local.target import LocalBlock, LocalTarget
 from vtlab.targets.prometheus import Prometheus
 
 pytestmark = [pytest.mark.timeout(300), needs_root]
@@ -200,6 +207,13 @@ def load(block: LocalBlock) -> None:
     block.load(order=VARIANTS, warmup_cycles=LONG, single=None)
 
 
+def kill_once_seen(target: LocalTarget, pid: int) -> None:
+    """Kills a service of platform once k6 has told Prometheus of the load on it."""
+    with Prometheus(target.prometheus.url) as client:
+        wait_until("no sample of k6", lambda: client.last_phase("platform", 0), within=60)
+    os.kill(pid, signal.SIGKILL)
+
+
 def k6_was_stopped(run: RunFolder) -> None:
     assert not alive(run.look()["k6"])
     documents = [json.loads(path.read_text(encoding="utf-8")) for path in (run.folder / "k6").glob("*.json")]
@@ -212,9 +226,10 @@ def test_a_process_that_dies_under_load_is_a_fault_with_its_name_and_the_next_bl
     run = RunFolder(tmp_path, stub(windows={"measure": "4s"}))
     with run.target() as target:
         block = target.start(run.planned, 1, 1)
-        kill_under_load(run, "service platform")
-        with pytest.raises(BlockFault, match=r"^platform: the service ended with exit code 137 \(killed\) while k6"):
+        Later(run, "k6", lambda: kill_once_seen(target, run.pids["service platform"]))
+        with pytest.raises(VariantFailed, match=r"^platform: it ended with exit code 137 \(killed\)") as failed:
             load(block)
+        assert re.fullmatch(r"w\d+", failed.value.phase or ""), "the phase, by what k6 has sent"
         k6_was_stopped(run)
         first, second = block.check_instances()
         assert (first.alive, second.alive) == (False, True)
@@ -346,14 +361,64 @@ def test_without_a_limit_nothing_is_refused_and_none_is_told(run: RunFolder) -> 
     run.nothing_left(*SERVICES, "prometheus")
 
 
-def test_a_service_that_does_not_start_is_a_fault_with_its_words(tmp_path: Path) -> None:
-    """A service that ends while it starts is a fault with the last lines of its log."""
-    run = RunFolder(tmp_path, stub(settings={"STUB_REFUSES_TO_START": "many threads are not a number"}))
+def attempted(run: RunFolder) -> Block:
+    """The first attempt at the first block."""
+    order = plan.order(run.planned.variants, 1, 1, run.planned.windows.trials)
     with run.target() as target:
-        with pytest.raises(BlockFault, match=r"(?s)ended with exit code 1 while it started: .*many threads are not a"):
-            target.start(run.planned, 1, 1)
+        attempt = runner.Attempt(run.planned, Progress(Console(quiet=True), [60]), "stub", 1, 1)
+        block, _ = attempt.measure(target, order, with_single=True)
         run.look()
-    run.nothing_left(*SERVICES)
+    run.nothing_left(*SERVICES, "k6", "prometheus")
+    return block
+
+
+def virtual_with(**settings: str) -> dict[str, Any]:
+    return {"virtual": {"threads": "virtual", "settings": settings}}
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason", "moment"),
+    [
+        (
+            {"STUB_REFUSES_TO_START": "many threads are not a number"},
+            "it ended with exit code 1: many threads are not a number",
+            "while it started",
+        ),
+        ({"STUB_DIE_AFTER": "20"}, r"it ended with exit code 9", r"the warm-up|warm-up cycle \d"),
+        (
+            {"STUB_EAT_AFTER": "20"},
+            "the kernel killed it at its memory limit of 64Mi",
+            r"the warm-up|warm-up cycle \d|while it started",
+        ),
+    ],
+)
+def test_a_variant_that_breaks_leaves_the_block_and_the_other_is_measured(
+    settings: dict[str, str], reason: str, moment: str, tmp_path: Path
+) -> None:
+    """A service that ends while it starts or in the warm-up is a failure with its reason and moment, and the other
+    variant is warmed up and measured."""
+    block = attempted(RunFolder(tmp_path, stub(properties=virtual_with(**settings))))
+    (failure,) = block.failures
+    assert failure.variant == "virtual"
+    assert re.fullmatch(reason, failure.reason), failure
+    assert re.fullmatch(moment, failure.moment), failure
+    assert block.faults == []
+    assert {phase.variant for phase in (*block.warmup, *block.single, *block.trials)} == {"platform"}
+    assert len(block.trials) == 1
+    assert block.trials[0].ok > 0
+
+
+def test_a_variant_that_hangs_fails_by_its_time_outs(tmp_path: Path) -> None:
+    """A service that stops answering fails by its time-outs, and the other variant is warmed up and measured."""
+    # Virtual answers 40 requests, some of its warm-up; then every slot is held for ever.
+    hanging = stub(properties=virtual_with(STUB_HANG_AFTER="40"), max_response="1s")
+    block = attempted(RunFolder(tmp_path, hanging))
+    failures = checks.failures(block, hanging)
+    assert {failure.variant for failure in failures} == {"virtual"}, failures
+    assert any("of the answers were errors" in failure.reason for failure in failures), failures
+    assert block.faults == []
+    assert {trial.variant for trial in block.trials} == {"platform"}
+    assert block.trials[0].ok > 0
 
 
 def test_a_variant_that_is_not_what_it_is_called_is_refused(tmp_path: Path) -> None:
@@ -371,7 +436,7 @@ def test_a_kernel_oom_kill_under_load_is_named(tmp_path: Path) -> None:
     run = RunFolder(tmp_path, stub(settings={"STUB_EAT_AFTER": "20"}))
     with run.target() as target:
         block = target.start(run.planned, 1, 1)
-        with pytest.raises(BlockFault, match="the kernel killed it at its memory limit of 64Mi"):
+        with pytest.raises(VariantFailed, match="the kernel killed it at its memory limit of 64Mi"):
             load(block)
         assert [instance.oom_kills > 0 for instance in block.check_instances()].count(True) >= 1
         run.look()

@@ -8,7 +8,8 @@ Everything is a function of its arguments: the same call gives the same records.
     run(arrivals())               open load, p99: virtual 11 % lower
     run(arrivals(), OVERLOADED)   open load that platform cannot keep up with
     run(blocks=3)                 a quick look
-    run(rejected={2: "oom"})      block 2 has an attempt that the validity checks reject, then one that passes
+    run(rejected={2: "steal"})    block 2 has an attempt that the validity checks reject, then one that passes
+    run(failing={1: "oom"})       virtual (``fails`` names another) runs out of memory in block 1, which counts
     run(noise=0.15, ratio=1.1)    inconclusive (platform's throughput times 1.1)
 """
 
@@ -16,13 +17,14 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from vtlab.analysis import verdict
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, InFlight, Instance, Latency, Manifest, ServerFigure, Trial
+from vtlab.model.records import Block, Failure, InFlight, Instance, Latency, Manifest, ServerFigure, Trial
 from vtlab.model.run import Analysis, BlockSeries, Run
 
 EPOCH = 1_793_000_000_000  # 2026-10-26, epoch ms
@@ -37,7 +39,7 @@ def experiment(name: str = "blocking", **changes: Any) -> Experiment:
         "request": {"path": "/wait", "query": {"time": "1s"}},
         "load": {"model": "closed", "users": 1000},
         "primary": "throughput",
-        "windows": {"warmup_users": 200, "warmup_load": "6s", "measure": "30s"},
+        "windows": {"warmup_users": 200, "warmup_load": "6s", "warmup_cycles": 0, "measure": "30s"},
         "max_response": "20s",
         "limits": {"cpu": 1.0, "memory": "512Mi", "heap": "256m"},
         "variants": ["platform", "virtual"],
@@ -292,31 +294,96 @@ def block(
     ]
     single = [phase("single", v, i, 5.0, 1) for i, v in enumerate(turns, 1)]
     trials = [phase("measure", v, i, None, None) for i, v in enumerate(order, 1)]
+    light = [
+        lightly_loaded(v, exp, behaviour[v], rate, error, now)
+        for v in turns
+        for rate, error in ((0, 0.0), (20, 0.01), (40, 0.01), (40, -0.01), (20, -0.01), (0, 0.0))
+        if number == 1
+    ]
     values: dict[str, Any] = {
         "block": number,
         "attempt": attempt,
         "order": order,
         "warmup": warmup,
         "single": single,
+        "light": light,
         "trials": trials,
         "instances": [instance(v, block=number, exp=exp) for v in exp.variants],
     }
     return Block.model_validate({**values, **changes})
 
 
+def lightly_loaded(
+    variant: str,
+    exp: Experiment,
+    service: Service,
+    rate: float,
+    error: float = 0.0,
+    begin: int = EPOCH,
+    **server: float,
+) -> Trial:
+    """A phase of light load, whose CPU is that share off; idle with a rate of 0."""
+    ok = round(6 * rate)
+    return trial(
+        variant,
+        exp=exp,
+        service=service,
+        phase="light",
+        begin=begin,
+        window=6.0,
+        rate=float(rate),
+        ok=ok,
+        throughput=ok / 6,
+        latency=latency(ok, service.wait + service.cpu),
+        server={"cpu_cores": rate * service.cpu * (1 + error), "server_throughput": float(rate), **server},
+    )
+
+
 def spoiled(good: Block, how: str) -> Block:
-    """``good`` as an attempt that one validity check rejects: oom, errors, generator, or fault."""
-    if how == "oom":
-        bad = [i.model_copy(update={"alive": False, "oom_kills": 1}) for i in good.instances[:1]]
-        return good.model_copy(update={"instances": bad + good.instances[1:]})
-    if how == "errors":
-        failed = {"status-500": good.trials[0].ok // 100}
-        return _first_trial(good, {"failed": failed})
+    """``good`` as an attempt that a check of the machine rejects: steal, core_wait, generator, or fault."""
+    trial = good.trials[0]
+    if how == "steal":
+        return _first_trial(good, {"machine": {**trial.machine, "steal": 0.04}})
+    if how == "core_wait":
+        return _first_trial(good, {"server": {**trial.server, "core_wait": 0.07}})
     if how == "generator":
-        machine = {**good.trials[0].machine, "idle_cores": 0.02}
-        return _first_trial(good, {"machine": machine})
+        return _first_trial(good, {"machine": {**trial.machine, "idle_cores": 0.02}})
     if how == "fault":
-        return good.model_copy(update={"trials": [], "faults": ["platform: the JVM ended with exit code 137"]})
+        return good.model_copy(update={"trials": [], "faults": ["k6 ended with exit code 137 (killed)"]})
+    raise ValueError(how)
+
+
+def broken(good: Block, variant: str, how: str) -> Block:
+    """``good`` as a block in which that variant failed: start, oom, errors, or unsteady."""
+
+    def others(trials: Sequence[Trial]) -> list[Trial]:
+        return [t for t in trials if t.variant != variant]
+
+    if how == "errors":
+        failed = [
+            t.model_copy(update={"failed": {"status-500": t.ok // 7}}) if t.variant == variant else t
+            for t in good.trials
+        ]
+        return good.model_copy(update={"trials": failed})
+    without_trials = {"trials": others(good.trials), "single": others(good.single)}
+    if how == "unsteady":
+        cycles = [t for t in good.warmup if t.variant == variant]
+        rising = [
+            t.model_copy(update={"throughput": t.throughput * (1 + 0.2 * n), "ok": round(t.ok * (1 + 0.2 * n))})
+            for n, t in enumerate(cycles)
+        ]
+        return good.model_copy(update={**without_trials, "warmup": [*others(good.warmup), *rising]})
+    if how == "oom":
+        failure = Failure(variant=variant, reason="out of heap memory (256m)", moment="trial 2")
+        instances = [i.model_copy(update={"alive": i.variant != variant}) for i in good.instances]
+        return good.model_copy(update={**without_trials, "instances": instances, "failures": [*good.failures, failure]})
+    if how == "start":
+        failure = Failure(variant=variant, reason="it ended with exit code 1", moment="while it started")
+        instances = [i for i in good.instances if i.variant != variant]
+        warmup = others(good.warmup)
+        return good.model_copy(
+            update={**without_trials, "warmup": warmup, "instances": instances, "failures": [*good.failures, failure]}
+        )
     raise ValueError(how)
 
 
@@ -388,6 +455,15 @@ def analysed(run: Run) -> Analysis:
     return analysis
 
 
+def changed(analysis: Analysis, comparison: dict[str, Any] | None = None, /, **variants: dict[str, Any]) -> Analysis:
+    """The analysis with other fields of its primary comparison and of its variants' results."""
+    v = analysis.verdict
+    first, *others = v.comparisons
+    results = {name: result.model_copy(update=variants.get(name, {})) for name, result in v.variants.items()}
+    comparisons = [first.model_copy(update=comparison or {}), *others]
+    return replace(analysis, verdict=v.model_copy(update={"comparisons": comparisons, "variants": results}))
+
+
 def run(
     exp: Experiment | None = None,
     behaviour: dict[str, Service] | None = None,
@@ -397,6 +473,8 @@ def run(
     noise: float | None = None,
     ratio: float | None = None,
     rejected: dict[int, str] | None = None,
+    failing: dict[int, str] | None = None,
+    fails: str = "virtual",
     seed: int = 1,
     with_series: bool = True,
     **changes: Any,
@@ -404,8 +482,8 @@ def run(
     """A whole run.
 
     ``noise`` is about the standard deviation of a block's log ratio; ``ratio`` makes the other variants'
-    throughput that multiple of the first's; ``rejected`` maps a block to how its first attempt fails;
-    ``changes`` go to the manifest.
+    throughput that multiple of the first's; ``rejected`` maps a block to what spoils its first attempt,
+    ``failing`` to how ``fails`` fails in it; ``changes`` go to the manifest.
     """
     exp = exp or experiment()
     behaviour = behaviour or services(exp)
@@ -443,6 +521,8 @@ def run(
                 samples[number, attempt] = series(made, exp, rng)
             if attempts == 2 and attempt == 1:
                 made = spoiled(made, (rejected or {})[number])
+            elif number in (failing or {}):
+                made = broken(made, fails, (failing or {})[number])
             recorded.append(made)
     about = manifest(exp, planned or blocks, **changes)
     return Run(manifest=about, experiment=exp, blocks=recorded, series=samples)

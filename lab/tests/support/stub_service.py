@@ -6,6 +6,7 @@ breaks it by the environment:
     STUB_DIE_AFTER=n      ends with exit code 9 at the n-th request      STUB_STATUS=500        answers that
     STUB_HANG_AFTER=n     answers no request from the n-th on            STUB_NOT_READY=1       is never ready
     STUB_EAT_AFTER=n      takes memory from the n-th request on          STUB_METERS=jvm,http   shows no other meters
+    STUB_FAIL_EVERY=n     answers every n-th request with 500
     STUB_REFUSES_TO_START=words   prints them and ends with exit code 1
 """
 
@@ -81,10 +82,11 @@ async def work(path: str, duration: float) -> int:
     requests += 1
     if requests >= float(ENV("STUB_DIE_AFTER", NEVER)):
         os._exit(9)
-    if requests >= float(ENV("STUB_HANG_AFTER", NEVER)):
-        await asyncio.sleep(3600)
+    number = requests
     async with slots:
         active += 1
+        if number >= float(ENV("STUB_HANG_AFTER", NEVER)):
+            await asyncio.sleep(3600)
         began = time.monotonic()
         if requests >= float(ENV("STUB_EAT_AFTER", NEVER)):
             eaten.append(bytearray(b"x") * (32 << 20))
@@ -97,7 +99,7 @@ async def work(path: str, duration: float) -> int:
         active -= 1
         answered += 1
         waited += time.monotonic() - began
-    return int(ENV("STUB_STATUS", "200"))
+    return 500 if number % float(ENV("STUB_FAIL_EVERY", NEVER)) == 0 else int(ENV("STUB_STATUS", "200"))
 
 
 async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

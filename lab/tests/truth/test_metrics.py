@@ -9,7 +9,7 @@ import pytest
 
 from tests.support import real_block
 from tests.support.privileges import needs_root
-from tests.support.real_block import VARIANTS, Measured
+from tests.support.real_block import Measured
 from vtlab.analysis import laws
 
 pytestmark = [pytest.mark.small, pytest.mark.timeout(900), needs_root]
@@ -43,28 +43,12 @@ def test_the_expressions_agree_with_what_k6_counted(measured: Measured, variant:
     assert measured.client.evaluate(run, at) == pytest.approx(trial.throughput, rel=0.005)
 
 
-def test_the_ratio_is_that_of_the_windows(measured: Measured) -> None:
-    """The ratios that the rules record are those of the trials' windows."""
-    platform, virtual = (measured.trial(variant) for variant in VARIANTS)
-    at, of_run = round(1000 * time.time()), f'{{testid="{measured.run_id}"}}'
-    ratio = measured.client.evaluate(f"vtlab:throughput:virtual_over_platform{of_run}", at)
-    assert ratio == pytest.approx(virtual.throughput / platform.throughput, rel=0.005)
-    slower = measured.client.evaluate(f"vtlab:latency_p99:virtual_over_platform{of_run}", at)
-    # Of two percentiles from buckets that are 9 % wide.
-    assert platform.latency.p99 is not None
-    assert virtual.latency.p99 is not None
-    assert slower == pytest.approx(virtual.latency.p99 / platform.latency.p99, rel=0.2)
-
-
 @pytest.mark.parametrize(("variant", "resource"), [("platform", "tomcat-threads"), ("virtual", "load")])
-def test_dashboards_and_verdict_name_the_same_bottleneck(measured: Measured, variant: str, resource: str) -> None:
-    """Rules and verdict name the same bottleneck, with the same utilisation."""
+def test_rules_and_verdict_have_the_same_utilisations(measured: Measured, variant: str, resource: str) -> None:
+    """The utilisations that the rules record are those of the verdict's bounds, and at most 1."""
     explained = laws.explain(laws.measured([measured.block], measured.planned, variant))
     assert explained.bottleneck.resource == resource
     trial = measured.trial(variant)
-    (seen,) = measured.query(f'vtlab:bottleneck:ratio{{variant="{variant}"}}', trial.end - 1000)
-    every = measured.query(f'vtlab:utilization:ratio{{variant="{variant}"}}', trial.end - 1000)
-    assert seen["metric"]["resource"] == resource, (every, measured.block.single)
     # Of the CPU a cold JVM takes less and less: the last 15 s are not the whole window. Nor are they of what is sampled
     # once a second; over the same seconds rules and vtlab are compared above.
     held = {"tomcat-threads", "connections", "load"}
@@ -74,4 +58,6 @@ def test_dashboards_and_verdict_name_the_same_bottleneck(measured: Measured, var
         recorded = measured.client.evaluate(
             f'vtlab:utilization:ratio{{variant="{variant}",resource="{bound.resource}"}}', trial.end
         )
+        assert recorded is not None
+        assert recorded <= 1
         assert recorded == pytest.approx(bound.utilisation, rel=0.05), bound

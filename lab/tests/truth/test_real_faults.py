@@ -16,7 +16,6 @@ from tests.support.runs import RunFolder
 from vtlab import results as stored
 from vtlab import runner, session
 from vtlab.analysis import checks
-from vtlab.errors import BlockFault
 from vtlab.host.cgroup import Cgroup
 from vtlab.planning import plan
 from vtlab.progress import Progress
@@ -45,12 +44,14 @@ def test_jvms_that_outlive_vtlab_are_ended_and_the_run_goes_on(tmp_path: Path) -
     assert leftovers(root) == []
 
 
-def test_a_jvm_that_cannot_start_is_a_fault_with_its_words(tmp_path: Path) -> None:
-    """A JVM that Spring ends is a fault with the reason from its log, without the stack trace."""
+def test_a_jvm_that_cannot_start_fails_with_its_words(tmp_path: Path) -> None:
+    """A JVM that Spring ends fails with the reason from its log, without the stack trace."""
     run = RunFolder(tmp_path, tiny(settings={"SERVER_TOMCAT_THREADS_MAX": "many"}))
     with run.target() as target:
-        with pytest.raises(BlockFault, match=r"(?s)the JVM ended with exit code 1 while it started: .*many"):
-            target.start(run.planned, 1, 1)
+        for failure in target.start(run.planned, 1, 1).failures:
+            assert failure.reason.startswith("it ended with exit code 1: ")
+            assert "many" in failure.reason
+            assert "at org.springframework" not in failure.reason
         run.look()
     run.nothing_left("jvm platform", "jvm virtual")
 
@@ -59,8 +60,9 @@ def test_a_jvm_beyond_its_memory_limit_is_named(tmp_path: Path) -> None:
     """A JVM that the kernel kills while it starts is named with its memory limit."""
     run = RunFolder(tmp_path, tiny(limits={"cpu": 1, "memory": "64Mi", "heap": "48m"}))
     with run.target() as target:
-        with pytest.raises(BlockFault, match="killed it at its memory limit of 64Mi"):
-            target.start(run.planned, 1, 1)
+        failures = target.start(run.planned, 1, 1).failures
+        assert [failure.variant for failure in failures] == ["platform", "virtual"]
+        assert all("killed it at its memory limit of 64Mi" in failure.reason for failure in failures)
         run.look()
     run.nothing_left("jvm platform", "jvm virtual")
 
@@ -75,9 +77,9 @@ def test_a_squeezed_k6_is_called_saturated(tmp_path: Path) -> None:
     try:
         with local_target(folder, root, session.REPOSITORY, k6_prefix=squeeze.prefix) as target:
             run = stored.read(folder)
-            block, _ = runner.attempt(
-                target, run.manifest, run.experiment, 1, 1, Progress(Console(quiet=True), [60]), "tiny"
-            )
+            order = plan.order(run.experiment.variants, 1, 1)
+            attempt = runner.Attempt(run.experiment, Progress(Console(quiet=True), [60]), "tiny", 1, 1)
+            block, _ = attempt.measure(target, order, with_single=True)
     finally:
         squeeze.remove()
     reasons = checks.reasons(block, run.experiment)

@@ -50,6 +50,16 @@ def test_an_overload_fails_an_assertion_in_words() -> None:
         asserts.check([asserts.parse("throughput(virtual/platform) >= 1.2")], [changed])
 
 
+@pytest.mark.parametrize("failing", [(1,), (1, 2, 3)])
+def test_of_a_variant_that_failed_no_assertion_holds(failing: tuple[int, ...]) -> None:
+    (analysis,) = verdict.analyse_all([builders.run(blocks=3, failing=dict.fromkeys(failing, "oom"))])
+    for metric in ("throughput", "memory"):
+        with pytest.raises(AssertionFailed) as failed:
+            asserts.check([asserts.parse(f"{metric}(virtual/platform) >= 0.001")], [analysis.verdict])
+        said = f"does not hold: virtual failed in {len(failing)} of 3 blocks: out of heap memory (256m)"
+        assert said in failed.value.message
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -61,4 +71,4 @@ def test_an_overload_fails_an_assertion_in_words() -> None:
 def test_what_no_run_could_answer_is_refused_before_measuring(text: str, message: str) -> None:
     with pytest.raises(BadInput, match=message):
         asserts.refuse_unknown([asserts.parse(text)], [builders.experiment()])
-    asserts.refuse_unknown([asserts.parse("latency_p99(virtual/platform) < 1")], [builders.experiment()])
+    asserts.refuse_unknown([asserts.parse("latency_p99(virtual/platform) < 1")], [builders.arrivals()])

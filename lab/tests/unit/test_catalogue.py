@@ -17,7 +17,7 @@ from vtlab.model.records import MachineFigure, ServerFigure, Trial
 
 @pytest.mark.parametrize("name", METRICS)
 def test_every_query_of_a_metric_can_be_put_together(name: str) -> None:
-    values = dict.fromkeys(("server", "client", "window", "range", "least", "most"), "")
+    values = dict.fromkeys(("server", "client", "window", "range"), "")
     for scope in METRICS[name].queries:
         assert "$" not in metrics.metric(name, scope, **values)
 
@@ -41,8 +41,11 @@ def test_a_wrong_metric_is_refused(row: dict[str, Any], error: str) -> None:
     ("row", "error"),
     [
         ({"demnd": "cpu"}, "resources.toml: r: the key demnd is unknown"),
-        ({"demand": "cup"}, "resources.toml: r: the demand 'cup' is not one of cpu, request, round, in use, load"),
-        ({"demand": "in use"}, "resources.toml: r: 'utilization' or 'holds' does not go with the demand 'in use'"),
+        (
+            {"demand": "cup"},
+            "resources.toml: r: the demand 'cup' is not one of cpu, request, round, hold, pinned, load",
+        ),
+        ({"demand": "hold"}, "resources.toml: r: 'utilization' or 'holds' does not go with the demand 'hold'"),
         (
             {"demand": "request", "utilization": "up"},
             "resources.toml: r: 'utilization' or 'holds' does not go with the demand 'request'",
@@ -89,20 +92,28 @@ def test_every_resource_has_its_metrics_and_words() -> None:
     assert resources.words("unknown") == "unknown"
 
 
+def test_what_limits_a_variant_has_words_and_a_colour() -> None:
+    assert resources.WORDS.keys() == resources.COLOURS.keys() == {*RESOURCES, "memory", "database", "downstream"}
+    assert resources.words("database") == "the database"
+    assert resources.words("Semaphore at OrderService:42") == "Semaphore at OrderService:42"
+
+
 def test_a_new_resource_is_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its metrics, and a bound in the analysis, follow from the row alone."""
-    row = {"words": "its locks", "colour": "#000000", "capacity": "1", "demand": "in use", "holds": ["cpu"]}
+    """Its metrics, and a bound in the analysis by its timer, follow from the row alone."""
+    row = {"words": "its locks", "colour": "#000000", "capacity": "1", "demand": "hold", "holds": ["cpu"]}
     locks = resources.from_row("locks", {**row, "utilization": "$cpu_cores / 2"})
     assert [metric.name for metric in metrics.of_resources([locks])] == [
         "utilization_locks",
         "capacity_locks",
         "demand_locks",
     ]
-    monkeypatch.setattr(laws, "RESOURCES", {"locks": locks})
-    monkeypatch.setattr(laws, "HOLDS", {"locks": ("cpu",)})
-    trial = builders.trial()
-    trial.server |= {"utilization_locks": 0.95, "capacity_locks": 1.0}  # type: ignore[dict-item]
-    m = laws.Measured(builders.experiment(), "platform", [trial], [], [])
-    (bound,) = laws.bounds(m)
-    assert (bound.resource, bound.utilisation) == ("locks", pytest.approx(0.95))
+    monkeypatch.setattr(laws, "RESOURCES", {**RESOURCES, "locks": locks})
+    exp = builders.experiment(load={"model": "closed", "users": 100}, expected=None)
+    trial = builders.trial(exp=exp, ok=570, throughput=19.0)
+    trial.server |= {"capacity_locks": 2.0}  # type: ignore[dict-item]
+    lone = builders.trial(exp=exp, phase="single", users=1, window=5.0)
+    lone.server |= {"hold_locks": 0.1}  # type: ignore[dict-item]
+    m = laws.Measured(exp, "platform", [laws.Phases([trial], [lone], [], [builders.instance()])])
+    (bound,) = (b for b in laws.bounds(m) if b.resource == "locks")
+    assert (bound.bound, bound.utilisation) == (pytest.approx(20), pytest.approx(0.95))
     assert laws.explain(m).bottleneck.resource == "locks"

@@ -14,6 +14,7 @@ import pytest
 from vtlab import session
 from vtlab.catalogue import rules
 from vtlab.catalogue.dashboards import frame, style, substitute
+from vtlab.catalogue.published import PUBLISHED
 from vtlab.host import tools
 
 FOLDER = session.REPOSITORY / "grafana-dashboards"
@@ -180,7 +181,7 @@ def test_panel_says_what_it_is(panel: dict[str, Any]) -> None:
     assert re.fullmatch(r"[A-Z0-9].{30,300}\.", panel["description"]), "one line that says what to conclude"
     assert "\n" not in panel["description"]
     assert defaults["unit"]
-    assert re.match(r"no (data|ratio) because ", defaults["noValue"])
+    assert re.match(r"no (data|verdict) because ", defaults["noValue"])
 
 
 @each_panel
@@ -235,7 +236,7 @@ def test_colours_are_the_variants(panel: dict[str, Any]) -> None:
 
 def test_colours_differ() -> None:
     assert len(set(style.VARIANTS.values())) == len(style.VARIANTS)
-    for names in (style.RESOURCES, style.STATES):
+    for names in (style.BOTTLENECKS, style.STATES):
         assert len(set(names.values())) == len(names)
 
 
@@ -286,6 +287,12 @@ def test_recorded_series_exist() -> None:
     used = set(re.findall(r"vtlab:\w+:\w+", json.dumps(list(DOCUMENTS.values()))))
     recorded = {rule.get("record") for group in json.loads(rules.text())["groups"] for rule in group["rules"]}
     assert used <= recorded
+
+
+def test_published_series_exist() -> None:
+    """What a dashboard shows of the verdict is written by vtlab, and all that vtlab writes is shown."""
+    used = set(re.findall(r"\bvtlab_\w+", json.dumps(list(DOCUMENTS.values()))))
+    assert used == PUBLISHED.keys() - {"vtlab_verdict_margin"}
 
 
 def test_variables_are_substituted_as_grafana_does() -> None:

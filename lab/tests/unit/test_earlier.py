@@ -44,6 +44,7 @@ def test_has_todays_keys_and_the_same_pacing() -> None:
     today = Experiment.model_validate(document)
     assert today.expected == {"virtual": 80}
     windows = normalised.normalise(today).windows
+    assert windows.warmup_cycles == 0, "all of its cycles are judged"
     assert (windows.ramp_up, windows.measure_by_variant, windows.wait_for_answers) == (200, {"platform": 50_000}, False)
     assert normalised.normalise(today).load.model_dump()["round"] == {"virtual": 1250}
     published = normalised.normalise(publication.in_published_size(today))
@@ -55,5 +56,5 @@ def test_open_load_and_no_expectation_stay_as_they_are() -> None:
     windows = {key: value for key, value in WINDOWS.items() if key not in ("drain", "measure_of", "trials")}
     stored = {key: value for key, value in STORED.items() if key not in ("ideal", "publication")}
     today = Experiment.model_validate(earlier.experiment(stored | {"load": load, "windows": windows}))
-    assert today.load.model_dump() == load
+    assert today.load.model_dump() == load | {"gaps": "even"}
     assert today.expected == {}

@@ -12,6 +12,7 @@ import pytest
 from vtlab import session
 from vtlab.errors import BadInput
 from vtlab.model import experiment
+from vtlab.model.experiment import ClosedLoad, OpenLoad
 
 GOOD: dict[str, Any] = json.loads((session.EXPERIMENTS / "blocking.json").read_text(encoding="utf-8"))
 
@@ -76,8 +77,13 @@ def test_the_experiments_of_the_issue_are_there() -> None:
         (changed(windows__measure_by_variant={"virtual": "0s"}), "windows.measure_by_variant.virtual must be above 0"),
         (changed(windows__ramp_up="0s"), "windows.ramp_up must be above 0"),
         (changed(windows__warmup_load="0s"), "windows.warmup_load must be above 0"),
-        (changed(load={"model": "open", "rate": 100, "users": 50}), "load.users must be at least 750"),
-        (changed(windows__max_cycles=3, windows__warmup_cycles=5), "below windows.warmup_cycles"),
+        # 100/s for 15 s, and 4 sqrt(1500) = 154.9
+        (changed(load={"model": "open", "rate": 100, "users": 1654}), "load.users must be at least 1655"),
+        (changed(load={"model": "open", "rate": 1, "users": 99, "gaps": "odd"}), "load.gaps"),
+        (changed(load__think_time="exp(1)"), "load.think_time"),
+        (changed(load__think_time="exp(1s"), "load.think_time"),
+        (changed(load__think_time="uniform(1s)"), "load.think_time"),
+        (changed(windows__warmup_cycles=-1), "windows.warmup_cycles"),
         (changed(variants=["platform", "green"]), "unknown variant 'green'"),
         (changed(variants=["platform", "platform"]), "must differ"),
         (changed(variants=["platform"]), "variants"),
@@ -99,6 +105,21 @@ def test_what_is_wrong_is_named_with_the_file(text: str, message: str) -> None:
         experiment.parse(text, "some/file.json")
     assert "some/file.json" in caught.value.message
     assert message in caught.value.message
+
+
+def test_an_open_load_with_just_enough_users_is_valid_and_its_gaps_are_exponential() -> None:
+    load = experiment.parse(changed(load={"model": "open", "rate": 100, "users": 1655}), "here").load
+    assert isinstance(load, OpenLoad)
+    assert load.gaps == "exponential"
+
+
+@pytest.mark.parametrize(
+    ("text", "mean", "exponential"), [("0s", 0, False), ("200ms", 0.2, False), ("exp(1.5s)", 1.5, True)]
+)
+def test_a_think_time_is_constant_or_exponential(text: str, mean: float, exponential: bool) -> None:
+    load = experiment.parse(changed(load__think_time=text), "here").load
+    assert isinstance(load, ClosedLoad)
+    assert (load.mean_think_time, load.is_think_time_exponential) == (mean, exponential)
 
 
 def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from vtlab.errors import BlockFault
+from vtlab.planning.load import LightLoad, Pace
 from vtlab.targets import k6
 
 
@@ -16,9 +17,7 @@ def call(**changes: object) -> k6.Call:
         "script": Path("/lab/k6/block.ts"),
         "experiment": Path("/run/plan.json"),
         "targets": {"platform": "http://127.0.0.1:1", "virtual": "http://127.0.0.1:2"},
-        "order": ["platform", "virtual"],
-        "warmup_cycles": 0,
-        "single": None,
+        "variables": k6.phase_variables(["platform", "virtual"], 0, None),
         "run_id": "r",
         "block": 3,
         "document": Path("/run/k6/d.json"),
@@ -32,7 +31,7 @@ def given(command: list[str]) -> dict[str, str]:
 
 
 def test_the_command_says_everything() -> None:
-    command = k6.command(Path("/bin/k6"), call(single="5s"))
+    command = k6.command(Path("/bin/k6"), call(variables=k6.phase_variables(["platform", "virtual"], 0, "5s")))
     assert command[:2] == ["/bin/k6", "run"]
     assert command[-1] == "/lab/k6/block.ts"
     assert command[command.index("-o") + 1] == "experimental-prometheus-rw"
@@ -41,6 +40,7 @@ def test_the_command_says_everything() -> None:
         "TARGETS": '{"platform":"http://127.0.0.1:1","virtual":"http://127.0.0.1:2"}',
         "ORDER": "platform,virtual",
         "WARMUP_CYCLES": "0",
+        "OWN_CYCLES": "0",
         "SINGLE": "5s",
         "POSITION": "1",
         "WAIT_FOR_ANSWERS": "true",
@@ -51,15 +51,24 @@ def test_the_command_says_everything() -> None:
 
 
 def test_a_last_trial_has_its_number_and_gives_up_what_is_unanswered() -> None:
-    values = given(k6.command(Path("k6"), call(order=["virtual"], position=2, wait_for_answers=False)))
+    values = k6.phase_variables(["virtual"], 0, None, 2, wait_for_answers=False)
     assert (values["ORDER"], values["POSITION"], values["WAIT_FOR_ANSWERS"]) == ("virtual", "2", "false")
 
 
 def test_warm_up_alone_has_an_empty_order_and_no_single_phase() -> None:
-    values = given(k6.command(Path("k6"), call(order=[], warmup_cycles=2)))
+    values = k6.phase_variables([], 2, None, own_cycles=3)
     assert values["ORDER"] == ""
-    assert values["WARMUP_CYCLES"] == "2"
-    assert values["SINGLE"] == "0s"
+    assert (values["WARMUP_CYCLES"], values["OWN_CYCLES"], values["SINGLE"]) == ("2", "3", "0s")
+
+
+def test_light_load_and_what_the_warm_up_showed_are_told() -> None:
+    light = LightLoad({"platform": [0, 12.5]}, settle=1500, measure=2500)
+    values = k6.phase_variables([], 0, None, light=light, pace=Pace(seed=7, settle=2000, measure=17_321))
+    assert json.loads(values["LIGHT"]) == {"platform": [0, 12.5]}
+    assert (values["LIGHT_SETTLE"], values["LIGHT_MEASURE"]) == ("1500ms", "2500ms")
+    assert (values["SEED"], values["SETTLE"], values["MEASURE"]) == ("7", "2000ms", "17321ms")
+    # A closed load has no time to settle, and what is not told is the experiment's.
+    assert not {"LIGHT", "SEED", "SETTLE", "MEASURE"} & k6.phase_variables([], 1, None).keys()
 
 
 def test_the_length_of_a_block_is_what_the_plan_of_k6_says(tmp_path: Path) -> None:

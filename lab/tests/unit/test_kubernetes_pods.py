@@ -61,6 +61,23 @@ def test_trouble_is_named(state: Json, reason: str | None, hopeless: bool) -> No
         assert trouble.hopeless is hopeless
 
 
+def test_what_the_service_did_is_told_from_what_was_done_to_its_pod() -> None:
+    def failure(found: Json) -> str:
+        trouble = pods.trouble(found)
+        assert trouble is not None
+        return trouble.failure
+
+    assert failure(pod(container(OOM))) == "the kernel killed it at its memory limit"
+    assert failure(pod(container(None, {"terminated": {"reason": "Error", "exitCode": 3}}, 1))) == "out of heap memory"
+    ended = {"terminated": {"reason": "Error", "exitCode": 1}}
+    assert failure(pod(container(None, ended, 1))) == "it ended with exit code 1"
+    lost = {"terminated": {"reason": "ContainerStatusUnknown", "exitCode": 137}}
+    assert failure(pod(container(None, lost, 1))) == "", "its node was restarted"
+    assert failure(pod(container(None, None, 1))) == ""
+    assert failure(pod(reason="Evicted", message="low on memory")) == ""
+    assert failure({"metadata": {"deletionTimestamp": "2026-11-20T00:00:00Z"}}) == ""
+
+
 def test_only_an_image_that_is_missing_is_blamed_on_the_image() -> None:
     for reason, image in (("ImagePullBackOff", True), ("CreateContainerConfigError", False)):
         trouble = pods.trouble(pod(container({"waiting": {"reason": reason}})))

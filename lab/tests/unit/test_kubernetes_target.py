@@ -63,6 +63,9 @@ class FakeCluster:
             raise NotFound(name)
         return self.deployments[name]
 
+    def last_warning(self, _: str) -> str:
+        return ""
+
     def cron_jobs(self, _: str) -> list[dict[str, Any]]:
         return self.cron
 
@@ -286,7 +289,7 @@ def test_the_version_of_prometheus_is_asked_for_in_every_block(
         raise answers.pop(0)
 
     monkeypatch.setattr(Prometheus, "refuse_old", refuse_old)
-    monkeypatch.setattr(watch, "wait_for_pods", lambda *_: {})
+    monkeypatch.setattr(watch, "wait_for_pods", lambda *_: ({}, {}))
     monkeypatch.setattr(cluster, "annotate_pods", lambda *_: None)
     with measuring(tmp_path) as running:
         with pytest.raises(BlockFault, match="away"):

@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.test_kubernetes_pods import container, pod
 from tests.unit.test_kubernetes_target import FakeCluster
-from vtlab.errors import BlockFault, PrerequisiteMissing
+from vtlab.errors import BlockFault, PrerequisiteMissing, VariantFailed
 from vtlab.targets.kubernetes import job, watch
 
 Json = dict[str, Any]
@@ -62,7 +62,9 @@ def of_job(document: Json) -> Json:
 
 
 def fresh(cluster: FakeCluster) -> dict[str, Json]:
-    return watch.wait_for_pods(cluster, VARIANTS, "vtlab/block", "1")  # type: ignore[arg-type]
+    ready, failed = watch.wait_for_pods(cluster, VARIANTS, "vtlab/block", "1")  # type: ignore[arg-type]
+    assert failed == {}
+    return ready
 
 
 def ended(cluster: FakeCluster) -> Json:
@@ -93,6 +95,47 @@ def test_a_missing_image_of_k6_is_said_at_once(cluster: FakeCluster, clock: Cloc
         ended(cluster)
     assert no.value.fix == "load the image into the cluster (docs/operations.md)"
     assert clock.now == 0
+
+
+OOM = {"terminated": {"reason": "OOMKilled", "exitCode": 137}}
+CRASH = {"terminated": {"reason": "Error", "exitCode": 3}}
+
+
+@pytest.mark.parametrize(
+    ("of_container", "said"),
+    [
+        (container(OOM), "the kernel killed it at its memory limit"),
+        (container({"waiting": {"reason": "CrashLoopBackOff"}}, CRASH, 1), "out of heap memory"),
+        (container(), "it was not ready after 180 s"),
+    ],
+)
+def test_a_service_that_does_not_start_fails_and_the_other_is_ready(
+    cluster: FakeCluster, of_container: Json, said: str
+) -> None:
+    cluster.found_pods[1] = of_variant("virtual", pod(of_container))
+    ready, failed = watch.wait_for_pods(cluster, VARIANTS, "vtlab/block", "1")  # type: ignore[arg-type]
+    assert ready == {"platform": cluster.found_pods[0]}
+    assert failed == {"virtual": said}
+
+
+def test_a_pod_whose_container_does_not_run_is_no_failure_of_the_service(cluster: FakeCluster) -> None:
+    cluster.found_pods[1] = of_variant("virtual", pod(container({"waiting": {"reason": "ContainerCreating"}})))
+    with pytest.raises(BlockFault, match="not ready after 180 s: virtual"):
+        fresh(cluster)
+
+
+def test_a_service_that_breaks_under_load_fails_and_an_evicted_pod_is_a_fault(cluster: FakeCluster) -> None:
+    loaded = dict(zip(VARIANTS, cluster.found_pods, strict=True))
+    whole = cluster.found_pods[1]
+    cluster.found_pods[1] = of_variant("virtual", pod(container(None, OOM, 1)))
+    with pytest.raises(VariantFailed) as failed:
+        watch.wait_for_job(cluster, JOB, "lab-vtlab-run-a1b2-", loaded)  # type: ignore[arg-type]
+    assert (failed.value.variant, failed.value.reason) == ("virtual", "the kernel killed it at its memory limit")
+    for lost in ([], [whole | {"status": {"reason": "Evicted", "message": "low on memory"}}]):
+        cluster.found_pods[1:] = lost
+        with pytest.raises(BlockFault, match="virtual: its pod lab-virtual-1") as fault:
+            watch.wait_for_job(cluster, JOB, "lab-vtlab-run-a1b2-", loaded)  # type: ignore[arg-type]
+        assert not isinstance(fault.value, VariantFailed)
 
 
 def test_what_is_no_missing_image_has_another_fix(cluster: FakeCluster) -> None:

@@ -25,21 +25,42 @@ def recorded(tmp_path: Path) -> Path:
 
 
 def renamed(document: dict[str, Any]) -> dict[str, Any]:
-    """A verdict of 0.1 with the keys and names of today."""
+    """A verdict of 0.1 with the keys and names of today, without what is judged otherwise today: a CPU that had time to
+    spare has no bound without phases of light load, carriers have none where nothing is pinned, one single-user
+    phase gives no interval to rely on for what comes next, p values are of the claim, and under closed load nothing but
+    throughput has a ratio at unequal throughputs."""
+    document["comparisons"] = [c for c in document["comparisons"] if c["metric"] == "throughput"]
+    for comparison in document["comparisons"]:
+        del comparison["p_t"], comparison["p_holm"], comparison["p_sign_flip"]
     for variant in document["variants"].values():
         variant["bottleneck"], variant["expected"] = variant.pop("constraint"), variant.pop("ideal")
+        del variant["next"]
+        variant["bounds"] = [bound for bound in variant["bounds"] if bound["resource"] not in ("cpu", "carriers")]
         for bound in variant["bounds"]:
             bound["service_demand"] = bound.pop("demand")
-        for named in filter(None, [variant["bottleneck"], variant["next"], *variant["bounds"]]):
+        for named in [variant["bottleneck"], *variant["bounds"]]:
             named["resource"] = {"users": "load"}.get(named["resource"], named["resource"])
     return {**document, "version": 2}
+
+
+def assert_includes(document: Any, earlier: Any) -> None:
+    """The document has all that the earlier one has, and perhaps more keys."""
+    if isinstance(earlier, dict):
+        for key, value in earlier.items():
+            assert_includes(document[key], value)
+    elif isinstance(earlier, list):
+        assert len(document) == len(earlier)
+        for now, before in zip(document, earlier, strict=True):
+            assert_includes(now, before)
+    else:
+        assert document == earlier
 
 
 def test_a_run_of_0_1_has_the_verdict_that_0_1_gave_it(recorded: Path) -> None:
     before = renamed(json.loads((recorded / "verdict.json").read_text(encoding="utf-8")))
     run = results.read(recorded)
     (analysis,) = verdict.analyse_all([run])
-    assert json.loads(results.verdict_text(analysis.verdict)) == before
+    assert_includes(json.loads(results.verdict_text(analysis.verdict)), before)
     assert (analysis.verdict.n, analysis.verdict.comparisons[0].verdict) == (2, "faster")
     assert [v.bottleneck.resource for v in analysis.verdict.variants.values()] == ["tomcat-threads", "load"]
     assert run.name == "recorded"

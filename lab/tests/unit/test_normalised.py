@@ -25,12 +25,18 @@ def test_defaults_are_filled_in_and_durations_are_milliseconds() -> None:
         "normalised": 1,
         "name": "mine",
         "request": {"method": "GET", "path": "/thread", "query": {"duration": "1s"}, "status": 200},
-        "load": {"model": "closed", "users": 10, "think_time": 0, "round": {}},
+        "load": {
+            "model": "closed",
+            "users": 10,
+            "think_time": 0,
+            "is_think_time_exponential": False,
+            "round": {},
+        },
         "windows": {
             "warmup_users": 50,
             "warmup_query": {"duration": "1s"},
             "warmup_load": 2000,
-            "warmup_cycles": 3,
+            "warmup_cycles": 2,
             "single_user_phase": 5000,
             "ramp_up": 1000,
             "measure": 5000,
@@ -47,10 +53,16 @@ def test_an_open_load_has_its_rate_and_an_empty_warm_up_query_stays_empty() -> N
     changed = LEAST | {"load": {"model": "open", "rate": 2.5, "users": 40}}
     changed |= {"windows": {"warmup_query": {}, "warmup_load": "1.5s", "measure": "2m"}, "max_response": "500ms"}
     document = json.loads(normalised.text(Experiment.model_validate(changed)))
-    assert document["load"] == {"model": "open", "users": 40, "rate": 2.5}
+    assert document["load"] == {"model": "open", "users": 40, "rate": 2.5, "gaps": "exponential"}
     windows = document["windows"]
     assert (windows["warmup_query"], windows["warmup_load"], windows["measure"]) == ({}, 1500, 120_000)
     assert document["max_response"] == 500
+
+
+def test_a_drawn_think_time_is_its_mean_and_that_it_is_drawn() -> None:
+    changed = LEAST | {"load": {"model": "closed", "users": 10, "think_time": "exp(250ms)"}}
+    load = json.loads(normalised.text(Experiment.model_validate(changed)))["load"]
+    assert (load["think_time"], load["is_think_time_exponential"]) == (250, True)
 
 
 def test_what_is_expected_of_a_variant_does_not_change_what_k6_does() -> None:

@@ -12,7 +12,7 @@ from vtlab.errors import BlockFault, PrerequisiteMissing
 from vtlab.host import ports
 from vtlab.host.tools import Tool
 from vtlab.targets.local.prometheus_server import PrometheusServer
-from vtlab.targets.prometheus import Prometheus
+from vtlab.targets.prometheus import NotScraped, Prometheus
 
 
 def test_long_ranges_are_asked_for_in_parts() -> None:
@@ -77,3 +77,37 @@ def test_a_fixed_port_that_is_taken_is_refused(tmp_path: Path) -> None:
         port = holder.getsockname()[1]
         with pytest.raises(PrerequisiteMissing, match=f"port {port}, asked for by the local Prometheus"):
             PrometheusServer(Tool(tmp_path, "3"), tmp_path, None, tmp_path / "log", port)  # type: ignore[arg-type]
+
+
+def test_a_variant_that_answers_no_scrape_any_more_has_no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Prometheus.await_scrape, "__defaults__", (0.0,))
+    none = {"status": "success", "data": {"resultType": "vector", "result": []}}
+    with Prometheus("http://test", httpx.MockTransport(lambda _: httpx.Response(200, json=none))) as client:
+        assert set(client.window("virtual", 1000, 6000).values()) == {None}
+        with pytest.raises(NotScraped, match="virtual: Prometheus has not scraped it"):
+            client.await_scrape("virtual", 6000)
+    with (
+        Prometheus("http://test", httpx.MockTransport(lambda _: httpx.Response(500))) as client,
+        pytest.raises(BlockFault) as fault,
+    ):
+        client.window("virtual", 1000, 6000)
+    assert not isinstance(fault.value, NotScraped), "Prometheus itself is gone"
+
+
+def test_the_phase_that_loaded_a_variant_last_is_told_by_k6(monkeypatch: pytest.MonkeyPatch) -> None:
+    series = {"metric": {"variant": "virtual", "trial": "w3"}, "value": [120, "100"]}
+    data = {"resultType": "vector", "result": [series]}
+    asked = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(httpx.QueryParams(request.content.decode())["query"])
+        return httpx.Response(200, json={"status": "success", "data": data})
+
+    with Prometheus("http://test", httpx.MockTransport(answer)) as client:
+        monkeypatch.setattr(client, "now", lambda: 120_000)
+        client.run = {"testid": "r1"}
+        assert client.last_phase("virtual", since_ms=90_000) == "w3"
+        assert client.last_phase("virtual", since_ms=100_000) is None, "of an earlier call of k6"
+        data["result"] = []
+        assert client.last_phase("virtual", since_ms=0) is None
+    assert 'variant="virtual",testid="r1"' in asked[0]

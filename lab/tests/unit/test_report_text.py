@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 from rich.console import Console
 
 from tests.support import builders, golden_files
 from tests.unit.test_report_html import NASTY, RUNS, analyses, limited
 from vtlab.analysis import verdict
-from vtlab.report import markdown, sections, terminal
+from vtlab.model.records import Failure
+from vtlab.model.run import Analysis
+from vtlab.report import html, markdown, sections, terminal
 
 
 def shown(console: Console, *names: str) -> str:
@@ -20,7 +23,7 @@ def shown(console: Console, *names: str) -> str:
 
 
 def test_markdown_is_that_of_the_golden_file() -> None:
-    runs = [limited(0.5, blocks=3), limited(1.0, rejected={2: "oom"}), RUNS["overloaded"]]
+    runs = [limited(0.5, blocks=3), limited(1.0, rejected={2: "steal"}), RUNS["overloaded"]]
     text = markdown.render(verdict.analyse_all(runs))
     golden_files.check("report.md", text)
 
@@ -28,6 +31,36 @@ def test_markdown_is_that_of_the_golden_file() -> None:
 def test_terminal_is_that_of_the_golden_file() -> None:
     text = shown(Console(file=io.StringIO(), width=80), "full", "quick", "invalid", "overloaded", "none", "cpu")
     golden_files.check("terminal.txt", text)
+
+
+def test_a_variant_that_fails_is_the_verdict_in_each_form() -> None:
+    failures = [Failure(variant="virtual", reason="out of heap memory (384m)", moment="trial 2")] * 3
+    nothing = {"ratio": None, "low": None, "high": None, "log_ratios": [], "verdict": "fails", "fails": ["virtual"]}
+    analysis = builders.changed(
+        builders.analysed(builders.run(blocks=3)),
+        nothing,
+        platform={"throughput": 180.0},
+        virtual={"throughput": 0.0, "failed_blocks": 3, "failed_interval": (0.292, 1.0), "failures": failures},
+    )
+    console = Console(file=io.StringIO(), width=200)
+    console.print(terminal.render([analysis]))
+    assert isinstance(console.file, io.StringIO)
+    sentence = "virtual fails under this load: out of heap memory (384m) in 3 of 3 blocks (29 to 100 % of starts)"
+    rest = "; platform, 0 of 3, serves 180/s"
+    assert f"✗ fails  {sentence}{rest}" in console.file.getvalue()
+    assert "virtual: failed in 3 of 3 blocks: out of heap memory (384m)" in console.file.getvalue()
+    assert f"| ✗ fails, quick look | – | – | 3 | {sentence}{rest} |" in markdown.render([analysis])
+    page = html.render([analysis])
+    assert '<article class="card fails"' in page
+    assert '<p class="figure">fails <span>in 3 of 3 blocks</span></p>' in page
+    assert "no ratio, virtual fails" in html.render([analysis, other_limit(analysis)])
+
+
+def other_limit(analysis: Analysis) -> Analysis:
+    """The same under another CPU limit, so that both stand side by side."""
+    limits = analysis.run.experiment.limits.model_copy(update={"cpu": 0.5})
+    experiment = analysis.run.experiment.model_copy(update={"limits": limits})
+    return replace(analysis, run=replace(analysis.run, experiment=experiment))
 
 
 def test_every_kind_of_run_renders() -> None:
@@ -67,7 +100,7 @@ def test_lines_are_wrapped_with_their_indent_in_a_terminal() -> None:
     lines = text.splitlines()
     assert max(map(len, lines)) <= 60
     assert all(line.startswith("  ") for line in lines[2:])
-    assert "faster  Virtual threads: 5.0 times the throughput" in text
+    assert "faster  At least 5.0 times the throughput: virtual" in text
 
 
 def test_the_environment_says_which_variants_have_other_windows_and_only_of_those_shown() -> None:

@@ -20,6 +20,7 @@ from vtlab.model import experiment, units
 from vtlab.model import publication as publications
 from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.model.publication import Publication
+from vtlab.model.records import Bottleneck
 from vtlab.planning import plan
 from vtlab.report import html
 from vtlab.report import write as write_report
@@ -166,7 +167,7 @@ def test_the_bound_of_a_single_user_is_not_expected() -> None:
     assert reproductions.rows([replace(a, run=replace(a.run, experiment=lone))])[1].expected is None
 
 
-@pytest.mark.parametrize("resource", ["cpu", "carriers", "db-pool"])
+@pytest.mark.parametrize("resource", ["cpu", "carriers"])
 def test_a_bound_that_comes_from_the_measurement_is_not_expected(resource: str) -> None:
     a = builders.analysed(builders.run(builders.experiment(expected=None), publication=published()))
     held = a.verdict.variants["platform"]
@@ -178,7 +179,7 @@ def test_one_block_gives_no_interval_and_none_no_figure() -> None:
     row = reproductions.rows([builders.analysed(builders.run(publication=published(), blocks=1))])[0]
     assert (row.n, row.low, row.high) == (1, None, None)
     nothing = reproductions.rows(
-        [builders.analysed(builders.run(publication=published(), blocks=1, rejected={1: "oom"}, planned=2))]
+        [builders.analysed(builders.run(publication=published(), blocks=1, rejected={1: "steal"}, planned=2))]
     )
     assert len(nothing) == 2, "a row all the same"
 
@@ -212,6 +213,24 @@ def test_the_table_as_text_markdown_and_json() -> None:
     assert markdown.count("Threads.") == 1
     written_rows = json.loads(reproductions.document(comparison))
     assert ([Row(**row) for row in written_rows["rows"]], written_rows["jmh"]) == (rows, [])
+
+
+def test_a_row_names_all_that_limit_together_and_no_share_above_100_percent() -> None:
+    a = builders.changed(
+        builders.analysed(builders.run(publication=published(), blocks=3)),
+        platform={"bottleneck": Bottleneck(resource="cpu", utilisation=0.93, bound=215.0, together=["load"])},
+        virtual={"bottleneck": Bottleneck(resource="load", utilisation=1.051, bound=950.0)},
+    )
+    markdown = reproductions.markdown(reproductions.Reproductions(reproductions.rows([a]), []))
+    assert "| cpu and load (93.0 %) |" in markdown
+    assert "| load (at its limit) |" in markdown
+
+
+def test_an_interval_has_a_width() -> None:
+    (row, _) = reproductions.rows([builders.analysed(builders.run(publication=published(), blocks=3))])
+    narrow = replace(row, low=199.91, high=199.94)
+    markdown = reproductions.markdown(reproductions.Reproductions([narrow], []))
+    assert "| 199.91/s to 199.94/s |" in markdown
 
 
 def test_the_report_marks_what_was_published() -> None:

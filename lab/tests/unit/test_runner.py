@@ -6,6 +6,7 @@ import math
 import os
 import signal
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, tzinfo
 from io import StringIO
 from pathlib import Path
@@ -15,10 +16,11 @@ from rich.console import Console
 
 from tests.support import builders
 from vtlab import results, runner
-from vtlab.errors import InvalidRun
+from vtlab.analysis import checks
+from vtlab.errors import InvalidRun, VariantFailed
 from vtlab.host import processes
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, Instance, K6Document
+from vtlab.model.records import Block, Failure, Instance, K6Document
 from vtlab.model.run import BlockSeries
 from vtlab.planning import plan
 from vtlab.progress import Progress
@@ -46,6 +48,13 @@ class Played:
     @property
     def instances(self) -> list[Instance]:
         return self.now.instances
+
+    @property
+    def failures(self) -> list[Failure]:
+        return []
+
+    def drop(self, variant: str) -> None:
+        raise AssertionError("nothing failed")
 
     def load(self, *, order: Sequence[str], warmup_cycles: int, single: str | None) -> K6Document:
         parts = {"warmup": [], "single": self.now.single, "trials": self.now.trials}
@@ -111,7 +120,7 @@ def test_an_attempt_that_ended_early_does_not_shorten_the_rest(monkeypatch: pyte
     monkeypatch.setattr("vtlab.progress.datetime", Noon)
     with Progress(console()[0], [3600, 3600]) as progress:
         assert progress._end() == " · ends about 14:00"
-        progress.block_done("blocking", RUN.blocks[0], ["a JVM died"], 0, 2)
+        progress.block_done("blocking", RUN.blocks[0], ["k6 died"], [], 0, 2)
         assert progress._end() == " · ends about 14:00"
         progress.give_up(2)
         assert progress._left == [], "an invalid run takes no more time"
@@ -123,8 +132,8 @@ def test_a_block_of_unknown_length_takes_as_long_as_the_one_before(monkeypatch: 
     screen, text = console()
     with Progress(screen, [None, None, None]) as progress:
         progress.step("block 1 of 3")
-        progress.block_done("blocking", RUN.blocks[0], [], 1, 3)
-        progress.block_done("blocking", RUN.blocks[0], [], 2, 3)
+        progress.block_done("blocking", RUN.blocks[0], [], [], 1, 3)
+        progress.block_done("blocking", RUN.blocks[0], [], [], 2, 3)
     begin, step, first, second = text.getvalue().splitlines()
     assert begin.endswith("3 blocks to measure")
     assert step.endswith("block 1 of 3")
@@ -169,14 +178,200 @@ def test_without_a_drain_each_trial_is_a_call_of_its_own(tmp_path: Path, monkeyp
 
 def test_too_many_rejected_blocks_end_a_run(tmp_path: Path) -> None:
     results.create(tmp_path, RUN.manifest)
-    dead = RUN.blocks[0].model_copy(
-        update={"instances": [i.model_copy(update={"alive": False}) for i in RUN.blocks[0].instances]}
-    )
+    squeezed = builders.spoiled(RUN.blocks[0], "generator")
     waited: list[float] = []
     with pytest.raises(InvalidRun, match="3 blocks were rejected"), Progress(console()[0], [1, 1]) as progress:
-        runner.measure(tmp_path, Played([dead] * 5), progress, "blocking", wait=waited.append)
+        runner.measure(tmp_path, Played([squeezed] * 5), progress, "blocking", wait=waited.append)
     assert waited == [2.0, 4.0, 6.0]
     assert len(results.read(tmp_path).blocks) == 3, "each is kept with its reasons"
+
+
+class Breaking(Played):
+    """A target whose variants break when it is their turn: ``breaks`` says in which call, each call once."""
+
+    def __init__(self, blocks: Sequence[Block], **breaks: VariantFailed | Failure) -> None:
+        super().__init__(blocks)
+        self.breaks = breaks
+        self.said: list[str] = []
+        self.left: list[str] = []
+
+    def start(self, experiment: Experiment, block: int, attempt: int) -> Breaking:
+        super().start(experiment, block, attempt)
+        self.left = [instance.variant for instance in self.instances]
+        return self
+
+    @property
+    def instances(self) -> list[Instance]:
+        return [i for i in self.now.instances if i.variant not in {f.variant for f in self.failures}]
+
+    @property
+    def failures(self) -> list[Failure]:
+        failure = self.breaks.get("start")
+        return [failure] if isinstance(failure, Failure) else []
+
+    def drop(self, variant: str) -> None:
+        self.said.append(f"drop {variant}")
+        self.left.remove(variant)
+
+    def load(self, *, order: Sequence[str], warmup_cycles: int, single: str | None) -> K6Document:
+        kind = f"{warmup_cycles} cycles" if warmup_cycles else f"trials {' '.join(order)}, {single}"
+        self.said.append(f"{kind} of {' '.join(self.left)}")
+        broken = self.breaks.pop("warmup" if warmup_cycles else "trials", None)
+        if isinstance(broken, VariantFailed):
+            raise broken
+        document = super().load(order=order, warmup_cycles=warmup_cycles, single=single)
+        kept = {part: [t for t in getattr(document, part) if t.variant in self.left] for part in ("warmup", "single")}
+        return document.model_copy(update={**kept, "trials": [t for t in document.trials if t.variant in order]})
+
+
+def one_block(target: Breaking, tmp_path: Path, exp: Experiment | None = None) -> tuple[Block, str]:
+    """What became of a run of one block, which counts, and what was said."""
+    run = builders.run(exp, blocks=1)
+    results.create(tmp_path, run.manifest)
+    said, text = console()
+    with Progress(said, [1]) as progress:
+        runner.measure(tmp_path, target, progress, "blocking")
+    (block,) = results.read(tmp_path).blocks
+    assert checks.reasons(block, run.experiment) == []
+    return block, text.getvalue()
+
+
+def test_a_variant_that_does_not_start_fails_and_the_other_is_measured(tmp_path: Path) -> None:
+    failure = Failure(variant="virtual", reason="it ended with exit code 1: no", moment="while it started")
+    target = Breaking(RUN.blocks, start=failure)
+    block, said = one_block(target, tmp_path)
+    assert block.failures == [failure]
+    assert {t.variant for t in (*block.warmup, *block.single, *block.trials)} == {"platform"}
+    assert target.said == ["3 cycles of platform", "trials platform platform, 5s of platform"]
+    assert "block 1 of 1: virtual failed, while it started: it ended with exit code 1: no" in said
+
+
+def test_a_variant_that_breaks_in_the_warm_up_leaves_and_the_other_is_measured(tmp_path: Path) -> None:
+    target = Breaking(RUN.blocks, warmup=VariantFailed("virtual", "out of heap memory (256m)", "w4"))
+    block, said = one_block(target, tmp_path)
+    assert block.failures == [
+        Failure(variant="virtual", reason="out of heap memory (256m)", moment="warm-up cycle 2")
+    ], "the fourth phase of two variants"
+    assert {t.variant for t in (*block.warmup, *block.trials)} == {"platform"}
+    assert target.said == [
+        "3 cycles of platform virtual",
+        "drop virtual",
+        "3 cycles of platform",
+        "trials platform platform, 5s of platform",
+    ]
+    assert "virtual failed, warm-up cycle 2: out of heap memory (256m)" in said
+    assert "platform 200.2/s" in said
+
+
+@pytest.mark.parametrize(("phase", "moment"), [("2", "trial 2"), ("s1", "the single-user phase"), (None, "the trials")])
+def test_a_variant_that_breaks_in_a_trial_leaves_and_the_other_has_its_trials(
+    phase: str | None, moment: str, tmp_path: Path
+) -> None:
+    target = Breaking(RUN.blocks, trials=VariantFailed("platform", "it ended with exit code 137 (killed)", phase))
+    block, _ = one_block(target, tmp_path)
+    assert [(f.variant, f.moment) for f in block.failures] == [("platform", moment)]
+    assert [t.variant for t in block.trials] == ["virtual", "virtual"]
+    assert block.order == RUN.blocks[0].order, "as planned"
+
+
+def test_without_a_drain_a_variant_that_breaks_meanwhile_does_not_cost_the_other_its_trial(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan, "order", lambda *_: ["virtual", "platform"])
+
+    class OneByOne(Breaking):
+        def trial_without_drain(self, variant: str, position: int) -> K6Document:
+            self.said.append(f"trial {position} of {variant}")
+            if position == 1 and "platform" in self.left:
+                raise VariantFailed("platform", "it ended with exit code 1")
+            document = super(Breaking, self).load(order=[variant], warmup_cycles=0, single=None)
+            trial = next(t for t in document.trials if t.variant == variant)
+            return document.model_copy(update={"single": [], "trials": [trial]})
+
+    windows = {"warmup_users": 200, "warmup_load": "6s", "measure": "30s", "trials": 1, "wait_for_answers": False}
+    exp = builders.experiment(windows=windows)
+    target = OneByOne(builders.run(exp, blocks=1).blocks)
+    block, _ = one_block(target, tmp_path, exp)
+    assert target.said[-3:] == ["trial 1 of virtual", "drop platform", "trial 1 of virtual"]
+    assert [t.variant for t in block.trials] == ["virtual"]
+    assert [(f.variant, f.moment) for f in block.failures] == [("platform", "trial 1")]
+
+
+def test_a_variant_without_a_steady_state_gets_no_trials(tmp_path: Path) -> None:
+    unsteady = builders.broken(RUN.blocks[0], "virtual", "unsteady")
+    target = Breaking([unsteady.model_copy(update={"trials": RUN.blocks[0].trials})])
+    windows = {"warmup_users": 200, "warmup_load": "6s", "measure": "30s", "max_cycles": 3}
+    block, said = one_block(target, tmp_path, builders.experiment(windows=windows))
+    assert target.said == [
+        "3 cycles of platform virtual",
+        "drop virtual",
+        "trials platform platform, 5s of platform",
+    ]
+    assert block.failures == [], "what its cycles show is for the checks"
+    assert "virtual failed, the warm-up: no steady state after 3 warm-up cycles" in said
+
+
+def test_a_variant_without_an_ok_answer_leaves_at_once(tmp_path: Path) -> None:
+    silent = [
+        t.model_copy(update={"ok": 0, "throughput": 0.0, "failed": {"status-404": 900}})
+        if t.variant == "virtual"
+        else t
+        for t in RUN.blocks[0].warmup
+    ]
+    target = Breaking([RUN.blocks[0].model_copy(update={"warmup": silent})])
+    block, said = one_block(target, tmp_path)
+    assert target.said[1:] == ["drop virtual", "trials platform platform, 5s of platform"]
+    assert {f.variant for f in checks.failures(block, RUN.experiment)} == {"virtual"}
+    assert "virtual failed" in said
+
+
+def test_both_variants_may_break(tmp_path: Path) -> None:
+    failure = Failure(variant="virtual", reason="it ended with exit code 1", moment="while it started")
+    broken = VariantFailed("platform", "it ended with exit code 1", "w1")
+    block, _ = one_block(Breaking(RUN.blocks, start=failure, warmup=broken), tmp_path)
+    assert [f.variant for f in block.failures] == ["virtual", "platform"]
+    assert (block.warmup, block.trials) == ([], [])
+
+
+def test_a_variant_that_fails_in_the_first_three_blocks_ends_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = builders.run(blocks=6)
+    results.create(tmp_path, run.manifest)
+    monkeypatch.setattr(plan, "order", lambda *_: RUN.blocks[0].order)
+    said, text = console()
+
+    class Always(Breaking):
+        def start(self, experiment: Experiment, block: int, attempt: int) -> Breaking:
+            self.breaks = {"trials": VariantFailed("virtual", "out of heap memory (256m)", "1")}
+            return super().start(experiment, block, attempt)
+
+    with Progress(said, [1] * 6) as progress:
+        runner.measure(tmp_path, Always([RUN.blocks[0]] * 6), progress, "blocking")
+        assert progress._left == []
+    measured = results.read(tmp_path)
+    assert [block.block for block in measured.blocks] == [1, 2, 3]
+    assert "no further blocks: a variant failed in each of the first 3" in text.getvalue()
+    assert runner.blocks_left(measured) == 0
+    assert runner.blocks_left(replace(measured, blocks=measured.blocks[:2])) == 4
+
+
+def test_a_variant_that_has_not_been_alone_is_so_in_the_next_block(tmp_path: Path) -> None:
+    results.create(tmp_path, RUN.manifest)
+
+    class Once(Breaking):
+        def start(self, experiment: Experiment, block: int, attempt: int) -> Breaking:
+            if block == 1:
+                self.breaks = {"warmup": VariantFailed("virtual", "it ended with exit code 1")}
+            return super().start(experiment, block, attempt)
+
+    target = Once(RUN.blocks)
+    with Progress(console()[0], [1, 1]) as progress:
+        runner.measure(tmp_path, target, progress, "blocking")
+    assert [phrase.split(", ")[1] for phrase in target.said if phrase.startswith("trials")] == [
+        "5s of platform",
+        "5s of platform virtual",
+    ]
 
 
 def test_what_the_other_server_still_works_on_counts() -> None:
@@ -218,6 +413,15 @@ def test_what_the_other_server_still_works_on_counts() -> None:
     fill_in_flight_before(document, server, {})  # type: ignore[arg-type]
     assert second.server["in_flight_before"] is None, "the server may still work on a timed-out request"
     first.failed["timeout"] = 0
+    first.failed["status-500"] = 1
+    fill_in_flight_before(document, server, {})  # type: ignore[arg-type]
+    assert second.server["in_flight_before"] == 0, "an error status is an answer"
+    first.failed_outside = 1
+    fill_in_flight_before(document, server, {})  # type: ignore[arg-type]
+    assert second.server["in_flight_before"] is None, "of what failed outside the window nobody knows the reason"
+    fill_in_flight_before(document, server, {}, longest_ms=first.drained - first.begin + 1)  # type: ignore[arg-type]
+    assert second.server["in_flight_before"] == 0, "in a phase so short nothing has timed out"
+    first.failed_outside = 0
     first.given_up = 1
     fill_in_flight_before(document, server, {})  # type: ignore[arg-type]
     assert second.server["in_flight_before"] is None, "and so may one that was given up"

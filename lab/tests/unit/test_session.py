@@ -145,6 +145,17 @@ def test_a_resumed_run_still_owes_its_assertions(tmp_path: Path) -> None:
         session.measure_and_report(folder, tmp_path, Console(quiet=True))
 
 
+def test_a_run_that_failing_has_ended_is_a_verdict_and_needs_no_further_block(tmp_path: Path) -> None:
+    options = session.Options(blocks=6, seed=1, root=tmp_path, no_cpu_limit=False)
+    folder = session.create_runs(plan.runs([builders.experiment()], []), options, "x")
+    for block in builders.run(blocks=3, failing=dict.fromkeys((1, 2, 3), "oom")).blocks:
+        results.append_block(folder, block)
+    (analysis,) = session.measure_and_report(folder, tmp_path, Console(quiet=True))
+    assert (analysis.verdict.valid, analysis.verdict.comparisons[0].fails) == (True, ["virtual"])
+    session.refuse_invalid(folder, [analysis])
+    assert len(results.read(folder).blocks) == 3
+
+
 def test_a_report_of_a_run_with_too_many_rejected_blocks_is_an_invalid_run(tmp_path: Path) -> None:
     run = builders.run(blocks=1)
     lost = [block.model_copy(update={"faults": ["boom"], "attempt": n}) for n, block in enumerate(run.blocks * 3, 1)]

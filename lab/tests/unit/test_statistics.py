@@ -294,3 +294,12 @@ def test_blocks_needed_keep_their_promise(ratio: float) -> None:
     assert m is not None
     then = simulation.simulate(m, ratio, noise, runs=2000)
     assert 1 - then.inconclusive == pytest.approx(statistics.POWER, abs=0.08)
+
+
+def test_exact_intervals_of_shares() -> None:
+    # Clopper and Pearson: of 3 of 3 the lower end is the cube root of 0.025.
+    assert statistics.binomial(3, 3) == (pytest.approx(0.025 ** (1 / 3)), 1.0)
+    assert statistics.binomial(0, 3) == (0.0, pytest.approx(1 - 0.025 ** (1 / 3)))
+    assert statistics.binomial(1, 6) == (pytest.approx(0.00421, abs=1e-5), pytest.approx(0.64123, abs=1e-5))
+    low, high = statistics.binomial(3, 6)
+    assert low == pytest.approx(1 - high)

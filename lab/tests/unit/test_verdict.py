@@ -56,12 +56,12 @@ def by_hand(*pairs: tuple[float, float], planned: int | None = None) -> Run:
 
 
 def test_a_run_end_to_end() -> None:
-    a = builders.analysed(builders.run(rejected={2: "oom"}))
+    a = builders.analysed(builders.run(rejected={2: "steal"}))
     v = a.verdict
     assert (v.n, v.valid, v.quick, v.primary, v.experiment) == (6, True, False, "throughput", "blocking")
     assert [(b.block, b.attempt) for b in a.accepted] == [(1, 1), (2, 2), (3, 1), (4, 1), (5, 1), (6, 1)]
     assert [(r.block, r.attempt) for r in v.rejected] == [(2, 1)]
-    assert "memory" in v.rejected[0].reasons[0]
+    assert "hypervisor" in v.rejected[0].reasons[0]
     first, *others = v.comparisons
     assert (first.metric, first.of, first.over) == ("throughput", "virtual", "platform")
     assert first.verdict == "faster"
@@ -69,7 +69,8 @@ def test_a_run_end_to_end() -> None:
     assert first.p_t is not None
     assert first.p_t == first.p_holm
     assert first.p_sign_flip == 1 / 64
-    assert [c.metric for c in others] == list(verdict.METRICS)[1:]
+    assert others == [], "under closed load, at throughputs that are not alike"
+    others = builders.analysed(builders.run(builders.cpu())).verdict.comparisons[1:]
     assert all(c.verdict is None and c.p_t is None and c.low is not None for c in others)
     platform, virtual = v.variants["platform"], v.variants["virtual"]
     assert platform.bottleneck.resource == "tomcat-threads"
@@ -210,10 +211,17 @@ def test_overload() -> None:
     c = a.verdict.comparisons[0]
     assert a.verdict.valid
     assert (c.verdict, c.overloaded, c.ratio, c.p_t) == ("faster", ["platform"], None, None)
-    assert a.verdict.variants["platform"].dropped_ratio > 0.2
+    platform, virtual = a.verdict.variants["platform"], a.verdict.variants["virtual"]
+    assert platform.dropped_ratio > 0.2
+    assert platform.growth is not None
+    assert platform.growth > 10
+    assert (set(platform.latency.values()), platform.queue_time) == ({None}, None), "it depends on the window's length"
+    assert virtual.growth is None
+    assert virtual.latency["p99"] is not None
     throughput = next(c for c in a.verdict.comparisons if c.metric == "throughput")
     assert throughput.ratio == pytest.approx(1.5, rel=0.05)
     assert throughput.overloaded == []
+    assert [c.metric for c in a.verdict.comparisons if c.metric.startswith("latency")] == ["latency_p99"]
 
     every = set(range(1, 7))
     good = builders.run(builders.arrivals())
@@ -222,8 +230,123 @@ def test_overload() -> None:
     assert (both.verdict, both.overloaded) == ("inconclusive", ["platform", "virtual"])
     # Now and then: platform's latency is at least what was measured, so "faster" stands and "slower" cannot.
     part = primary(overloaded(good, {2, 3}, "platform"))
-    assert (part.verdict, part.overloaded) == ("faster", ["platform"])
-    assert primary(overloaded(good, {2, 3}, "virtual")).verdict == "inconclusive"
+    assert (part.verdict, part.overloaded, part.is_lower_bound) == ("faster", ["platform"], True)
+    nothing = primary(overloaded(good, {2, 3}, "virtual"))
+    assert (nothing.verdict, nothing.ratio) == ("inconclusive", None)
+
+
+def test_an_overload_needs_two_blocks_and_every_trial() -> None:
+    one = builders.run(builders.arrivals(), builders.OVERLOADED, blocks=1)
+    assert primary(one).verdict == "inconclusive"
+    two = builders.run(builders.arrivals(), builders.OVERLOADED, blocks=2)
+    assert primary(two).verdict == "faster"
+    trials = two.blocks[1].trials
+    number = next(i for i, t in enumerate(trials) if t.variant == "platform")
+    trials[number] = trials[number].model_copy(update={"dropped": 0})
+    kept_up_once = primary(two)
+    assert (kept_up_once.verdict, kept_up_once.is_lower_bound) == ("faster", True)
+    assert kept_up_once.low is not None, "by its interval"
+
+
+# Failing is a result
+
+
+def test_a_variant_that_fails_in_three_blocks_of_three_fails_and_ends_the_run() -> None:
+    run = builders.run(blocks=3, planned=6, failing=dict.fromkeys((1, 2, 3), "oom"))
+    v = builders.analysed(run).verdict
+    assert (v.n, v.valid, v.quick, v.rejected) == (3, True, False, [])
+    (c,) = v.comparisons
+    assert (c.verdict, c.fails, c.ratio, c.p_t) == ("fails", ["virtual"], None, None)
+    virtual, platform = v.variants["virtual"], v.variants["platform"]
+    assert (virtual.failed_blocks, virtual.failed_interval) == (3, (pytest.approx(0.292, abs=5e-4), 1.0))
+    assert [f.reason for f in virtual.failures] == ["out of heap memory (256m)"] * 3
+    assert (platform.failed_blocks, platform.failures) == (0, [])
+    assert platform.failed_interval == (0.0, pytest.approx(0.708, abs=5e-4))
+    assert platform.throughput == pytest.approx(200, rel=0.01), "what it serves is known"
+    assert (virtual.throughput, virtual.bottleneck.resource) == (0.0, "unknown")
+
+
+@pytest.mark.parametrize(
+    ("failing", "planned", "verdict", "fails"),
+    [
+        ((1, 2), 3, "fails", ["virtual"]),
+        ((1,), 3, "inconclusive", []),
+        ((1, 2, 4), 6, "inconclusive", []),  # half of them
+        ((1, 2, 4, 6), 6, "fails", ["virtual"]),
+        ((1,), 1, "inconclusive", []),  # all, and one block is too few
+        ((1, 2), 2, "fails", ["virtual"]),
+    ],
+)
+def test_two_blocks_and_more_than_half_fail_a_variant(
+    failing: tuple[int, ...], planned: int, verdict: str, fails: list[str]
+) -> None:
+    run = builders.run(blocks=planned, failing=dict.fromkeys(failing, "errors"))
+    v = builders.analysed(run).verdict
+    c = v.comparisons[0]
+    assert (v.valid, c.verdict, c.fails) == (True, verdict, fails)
+    assert v.variants["virtual"].failed_blocks == len(failing)
+    assert len(c.log_ratios) == planned - len(failing), "over the blocks in which neither failed"
+    assert (c.p_t, c.p_holm, c.blocks_needed) == (None, None, None)
+    assert v.variants["virtual"].error_ratio > 0.02, "of all blocks, so that it can be shown beside the verdict"
+
+
+def test_no_variant_that_failed_is_faster_or_equivalent_however_clear_the_rest_is() -> None:
+    assert primary(builders.run(failing={3: "unsteady"})).verdict == "inconclusive"
+    assert primary(builders.run(failing={3: "unsteady"}, fails="platform")).verdict == "inconclusive"
+    assert primary(builders.run(builders.cpu(), failing={3: "start"})).verdict == "inconclusive"
+
+
+def test_both_may_fail() -> None:
+    run = builders.run(blocks=3, failing=dict.fromkeys((1, 2, 3), "oom"))
+    blocks = [builders.broken(block, "platform", "errors") for block in run.blocks]
+    c = primary(Run(run.manifest, run.experiment, blocks, {}))
+    assert (c.verdict, c.fails) == ("fails", ["platform", "virtual"])
+
+
+def test_a_run_that_was_stopped_does_not_say_that_a_variant_fails() -> None:
+    c = primary(builders.run(blocks=2, planned=6, failing={1: "oom", 2: "oom"}))
+    assert (c.verdict, c.fails) == ("inconclusive", []), "two of six are still possible"
+
+
+def test_of_several_variants_only_those_that_failed_are_not_compared() -> None:
+    run = of_three(blocks=3, failing=dict.fromkeys((1, 2, 3), "oom"), fails="virtual-small")
+    a = builders.analysed(run)
+    assert {c.of: c.verdict for c in a.verdict.comparisons if c.verdict} == {
+        "virtual": "faster",
+        "virtual-small": "fails",
+    }
+    assert not verdict.failing_ends(run.experiment, a.accepted), "the other comparison needs its blocks"
+    ended = of_three(blocks=3, failing=dict.fromkeys((1, 2, 3), "oom"), fails="platform")
+    assert verdict.failing_ends(ended.experiment, ended.blocks)
+    assert not verdict.failing_ends(ended.experiment, ended.blocks[:2])
+
+
+def test_a_winner_that_the_load_alone_limits_shows_a_lower_bound() -> None:
+    c = primary(builders.run())
+    assert (c.verdict, c.is_lower_bound) == ("faster", True)
+    # With twice the users the CPU limits it.
+    exp = builders.experiment(load={"model": "closed", "users": 6000}, expected=None)
+    bound = primary(builders.run(exp, blocks=3))
+    assert (bound.verdict, bound.is_lower_bound) == ("faster", False)
+    # The same at this load.
+    few = builders.experiment(load={"model": "closed", "users": 20}, expected=None)
+    same = primary(builders.run(few, blocks=3))
+    assert (same.verdict, same.is_lower_bound) == ("equivalent", False)
+
+
+def test_users_without_an_answer_take_the_latency_away() -> None:
+    run = builders.run(blocks=2)
+    for block in run.blocks:
+        for number, t in enumerate(block.trials):
+            if t.variant == "platform":
+                block.trials[number] = t.model_copy(update={"latency": builders.latency(t.ok, 1.0)})
+    v = builders.analysed(run).verdict
+    platform, virtual = v.variants["platform"], v.variants["virtual"]
+    assert platform.missing_users == pytest.approx(800, rel=0.01)
+    assert (set(platform.latency.values()), platform.queue_time) == ({None}, None)
+    assert virtual.missing_users is None
+    assert virtual.latency["mean"] is not None
+    assert not [c for c in v.comparisons if c.metric.startswith("latency")]
 
 
 def test_a_metric_that_is_missing_once_is_not_compared() -> None:
@@ -250,7 +373,9 @@ RUNS: dict[str, Any] = {
     "open": lambda: builders.run(builders.arrivals()),
     "overloaded": lambda: builders.run(builders.arrivals(), builders.OVERLOADED),
     "zero": lambda: by_hand(*[(200.0, 200.0)] * 6),
-    "rejected": lambda: builders.run(rejected={1: "fault", 2: "errors", 3: "generator", 4: "oom"}),
+    "fails": lambda: builders.run(blocks=3, planned=6, failing=dict.fromkeys((1, 2, 3), "oom")),
+    "once": lambda: builders.run(failing={2: "errors"}),
+    "rejected": lambda: builders.run(rejected={1: "fault", 2: "core_wait", 3: "generator", 4: "steal"}),
     "aa": lambda: builders.run(builders.experiment(variants=["platform-a", "platform-b"], expected=None)),
 }
 
@@ -297,7 +422,7 @@ def test_several_variants_are_each_compared_with_the_first() -> None:
 
 
 def test_a_report_shows_each_comparison_of_several_variants_by_itself() -> None:
-    whole = builders.analysed(of_three(rejected={2: "oom"}))
+    whole = builders.analysed(of_three(rejected={2: "steal"}))
     first, second = verdict.split_by_comparison(whole)
     assert [p.run.experiment.variants for p in (first, second)] == [
         ["platform", "virtual"],

@@ -5,22 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.support import builders
-from vtlab.model.records import Comparison
-from vtlab.model.run import Run
-from vtlab.report import words
-
-
-def say(run: Run) -> list[str | None]:
-    a = builders.analysed(run)
-    v, c = a.verdict, a.verdict.comparisons[0]
-    return [
-        words.headline(c),
-        words.sentence(c, v.n, v.confidence, v.margin),
-        words.quick(a),
-        words.validity(a),
-        words.hint(c, v.n, v.margin),
-        *(words.bottleneck(result, run.experiment) for result in v.variants.values()),
-    ]
+from vtlab.model.records import Bottleneck, Bound, Failure
+from vtlab.model.run import Analysis
+from vtlab.report import figures, words
 
 
 @pytest.mark.parametrize(
@@ -46,73 +33,271 @@ def test_amounts(metric: str, ratio: float, text: str) -> None:
     assert words.amount(metric, ratio) == text
 
 
-def test_a_clear_verdict() -> None:
-    headline, sentence, quick, validity, hint, platform, virtual = say(builders.run())
-    assert headline == "Virtual threads: 5.0 times the throughput"
-    assert sentence == (
-        "Throughput of virtual is 5.00 times that of platform, 95 % interval 5.00 to 5.00, over 6 blocks;"
-        " differences up to 5 % do not count."
+RUN = builders.analysed(builders.run(blocks=3))
+OPEN = builders.analysed(builders.run(builders.arrivals(), blocks=3))
+LOAD = Bottleneck(resource="load", utilisation=1.0, bound=1000.0)
+THREADS = Bottleneck(resource="tomcat-threads", utilisation=1.0, bound=200.0)
+OUT_OF_MEMORY = [Failure(variant="virtual", reason="out of heap memory", moment=f"trial {n}") for n in (1, 2, 1)]
+
+
+def bound(resource: str, most: float, spread: float | None = 0.02, **fields: float) -> Bound:
+    """A bound with an interval of that share to either side."""
+    interval = (most * (1 - spread), most * (1 + spread)) if spread is not None else (None, None)
+    values = {"utilisation": 0.25, "capacity": 200.0, "service_demand": 1.0, **fields}
+    return Bound.model_validate(
+        {"resource": resource, "bound": most, "low": interval[0], "high": interval[1], **values}
     )
-    assert quick is validity is hint is None
-    assert platform is not None
-    assert virtual is not None
-    assert platform.startswith("limited by its 200 Tomcat threads: 199.9/s ")
-    assert platform.endswith("; next would be the load at 998.9/s.")
-    assert virtual.startswith("limited by the load (1,000 users): ")
-    assert virtual.endswith("; next would be the CPU at 3,333/s.")
+
+
+def test_a_clear_verdict() -> None:
+    a = builders.analysed(builders.run(noise=0.01))
+    a = builders.changed(a, {"ratio": 4.96, "low": 4.872, "high": 5.049})
+    assert words.label(a) == "▲ faster"
+    assert words.headline(builders.changed(a, {"is_lower_bound": False})) == "Virtual threads: 5.0 times the throughput"
+    assert words.explanation(a) == [
+        "Throughput of virtual is 4.96 times that of platform, 95 % interval 4.87 to 5.05, over 6 blocks;"
+        " differences up to 5 % do not count."
+    ]
+    assert words.quick(a) is words.validity(a) is None
+
+
+def test_an_interval_has_the_digits_that_its_ends_need_to_differ() -> None:
+    narrow = builders.changed(RUN, {"ratio": 5.0, "low": 4.9982, "high": 5.0031})
+    assert "95 % interval 4.998 to 5.003, over" in str(words.sentence(narrow))
+    assert figures.interval(199.91, 199.94, figures.rate) == "199.91/s to 199.94/s"
+    assert figures.interval(0.985, 1.02) == "0.985× to 1.020×"
+    assert figures.interval(1.0, None) == figures.DASH
+
+
+def test_a_lower_bound_says_so_and_whom_the_load_does_not_saturate() -> None:
+    bounded = builders.changed(RUN, {"ratio": 5.0, "is_lower_bound": True, "verdict": "faster"})
+    assert words.headline(bounded) == (
+        "At least 5.0 times the throughput: virtual threads are not saturated at 1,000 users"
+    )
+    other_way = builders.changed(RUN, {"ratio": 0.2, "is_lower_bound": True, "verdict": "slower"})
+    assert words.headline(other_way) == (
+        "Virtual threads: at least 80 % less throughput; platform threads are not saturated at 1,000 users"
+    )
+    overloaded = {"ratio": 0.7, "is_lower_bound": True, "verdict": "faster", "overloaded": ["platform"]}
+    assert words.headline(builders.changed(OPEN, overloaded)) == (
+        "Virtual threads: at least 30 % lower p99 latency; platform threads are overloaded in some trials"
+    )
+
+
+def same(platform: list[Bound], virtual: list[Bound], **platform_fields: object) -> Analysis:
+    fields = {"bottleneck": LOAD, "cpu_per_request": 0.0002, "throughput": 50.0}
+    return builders.changed(
+        builders.analysed(builders.run(builders.experiment(load={"model": "closed", "users": 50}), blocks=3)),
+        {"ratio": 1.001, "low": 0.99, "high": 1.01, "verdict": "equivalent"},
+        platform={**fields, "bounds": platform, **platform_fields},
+        virtual={**fields, "bounds": virtual},
+    )
+
+
+USERS = bound("load", 50, utilisation=1.0, capacity=50.0)
+
+
+def test_two_that_the_load_limits_are_the_same_at_this_load() -> None:
+    """By N = X·(R+Z): 200 threads of 1 s are busy at 200 users."""
+    cpu = bound("cpu", 3000, utilisation=0.02, capacity=1.0, service_demand=0.0003)
+    both = same([bound("tomcat-threads", 199.9), USERS], [cpu, USERS])
+    headline = "The same at this load; neither is near its limit: platform's Tomcat threads would bind from about 200"
+    assert words.headline(both) == f"{headline} users on"
+    thinking = USERS.model_copy(update={"service_demand": 3.0})
+    assert "from about 600 users on" in words.headline(same([bound("tomcat-threads", 199.9), thinking], [cpu, USERS]))
+
+
+@pytest.mark.parametrize("threads", [bound("tomcat-threads", 200, 0.21), bound("tomcat-threads", 200, None)])
+def test_a_bound_that_is_not_known_within_20_percent_says_no_number_of_users(threads: Bound) -> None:
+    assert words.headline(same([threads, USERS], [USERS])) == "The same at this load; neither is near its limit"
+    loose = USERS.model_copy(update={"low": 35.0, "high": 65.0})
+    assert words.headline(same([bound("tomcat-threads", 200), loose], [USERS])).endswith("neither is near its limit")
+
+
+def test_one_that_is_near_a_limit_of_its_own_is_not_said_to_be_far_from_it() -> None:
+    near = bound("tomcat-threads", 60, utilisation=0.83)
+    assert words.headline(same([near, USERS], [USERS])) == (
+        "The same at this load, which is what limits both, but not far from a limit of their own"
+    )
+    busy = same([bound("tomcat-threads", 200), USERS], [USERS], cpu_per_request=0.017)
+    assert "not far from a limit" in words.headline(busy), "the CPU counts where it has no bound, too"
+    unknown = same([bound("tomcat-threads", 200), USERS], [USERS], cpu_per_request=None)
+    assert words.headline(unknown) == "The same at this load, which is what limits both"
+
+
+def test_equivalent_where_something_else_limits_one() -> None:
+    cpu = builders.analysed(builders.run(builders.cpu()))
+    assert words.label(cpu) == "= equivalent"
+    assert words.headline(cpu) == "Virtual threads: 1.1 % less throughput, too little to matter"
+
+
+def test_inconclusive_gives_the_interval_and_the_time_that_settling_takes() -> None:
+    a = builders.changed(
+        RUN, {"ratio": 1.02, "low": 0.822, "high": 1.269, "verdict": "inconclusive", "blocks_needed": 12}
+    )
+    assert words.label(a) == "? inconclusive"
+    assert words.headline(a) == "Virtual threads: no clear difference in throughput (-18 % to +27 %)"
+    assert words.hint(a) == "A new run of 12 blocks would probably settle it, in about 44 minutes (--blocks 12)."
+    hopeless = builders.changed(a, {"blocks_needed": None})
+    assert words.hint(hopeless) == (
+        "As far as 3 blocks tell, it cannot be settled on this machine: the difference is too close to the margin of"
+        " 5 %, or the blocks differ too much."
+    )
+    assert words.hint(RUN) is None
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        (0.994, 1.011, "no clear difference in throughput (-0.6 % to +1.1 %)"),
+        (1.03, 1.2, "a difference in throughput, but not clearly beyond 5 % (+3 % to +20 %)"),
+        (1.06, 1.2, "a difference in throughput, but not clearly beyond 5 % among so many runs (+6 % to +20 %)"),
+        (0.2, 5.1, "no clear difference in throughput (0.20 to 5.1 times)"),
+    ],
+)
+def test_an_inconclusive_interval_in_words(low: float, high: float, text: str) -> None:
+    a = builders.changed(RUN, {"low": low, "high": high, "verdict": "inconclusive"})
+    assert words.headline(a) == f"Virtual threads: {text}"
+
+
+def test_nothing_says_perhaps() -> None:
+    for noise in (0.02, 0.05, 0.15):
+        a = builders.analysed(builders.run(ratio=1.1, noise=noise))
+        assert "perhaps" not in " ".join([words.headline(a), *words.explanation(a)])
 
 
 def test_a_quick_look_says_so_and_what_a_full_run_costs() -> None:
-    quick = say(builders.run(blocks=3))[2]
+    quick = words.quick(builders.analysed(builders.run(blocks=3)))
     assert quick == "Quick look: n = 3, fewer than 6 blocks; a full run of 6 blocks takes about 22 minutes."
 
 
+def test_one_block_gives_no_verdict() -> None:
+    single = builders.analysed(builders.run(blocks=1))
+    assert words.headline(single) == "Virtual threads: no verdict, for one block gives no interval"
+    assert "from a single block, which gives no interval" in str(words.sentence(single))
+    assert words.hint(single) == "One block gives no interval: run at least two, better six."
+
+
 def test_an_invalid_run_says_so() -> None:
-    headline, sentence, quick, validity, hint, *bottlenecks = say(builders.run(blocks=0, planned=3))
-    assert headline == "Virtual threads: no comparison"
-    assert sentence == "No block passed the validity checks, so there is nothing to compare."
-    assert quick == "Quick look: n = 0, fewer than 6 blocks."
-    assert validity == "Not valid: 0 of 3 planned blocks count. Do not decide by this run."
-    assert hint == "See the reasons for the rejected blocks."
-    assert bottlenecks == ["no block counts, so nothing is known."] * 2
-    short = builders.analysed(builders.run(blocks=2, planned=4, rejected={1: "oom"}))
-    assert words.validity(short) == "Not valid: 2 of 4 planned blocks count, 1 rejected. Do not decide by this run."
+    a = builders.analysed(builders.run(blocks=0, planned=3))
+    assert words.headline(a) == "Virtual threads: no comparison"
+    assert words.explanation(a) == [
+        "No block passed the validity checks, so there is nothing to compare.",
+        "vtlab resume measures the missing blocks.",
+    ]
+    assert words.quick(a) == "Quick look: n = 0, fewer than 6 blocks."
+    assert words.validity(a) == "Not valid: 0 of 3 planned blocks count. Do not decide by this run."
+    short = builders.analysed(builders.run(blocks=2, planned=4, rejected={1: "steal"}))
+    assert words.headline(short) == "Virtual threads: no verdict, for blocks are missing"
+    assert words.hint(short) == "See the reasons for the rejected blocks."
 
 
-def test_equivalent_inconclusive_and_overloaded() -> None:
-    assert say(builders.run(builders.cpu()))[0] == ("Virtual threads: 1.1 % less throughput, too little to matter")
-    headline, _, _, _, hint, _, virtual = say(builders.run(ratio=1.1, noise=0.15))
-    assert headline == "Virtual threads: perhaps 0.6 % less throughput"
-    assert hint == "A new run of 63 blocks would probably settle it (--blocks 63)."
-    assert virtual is not None
-    assert "nothing measured explains its 213.6/s; the nearest bound is" in virtual
-    headline, sentence, *_ = say(builders.run(builders.arrivals(), builders.OVERLOADED))
-    assert headline == ("Virtual threads: keep up with the arrivals, platform threads do not")
-    assert sentence == (
-        "Platform threads dropped arrivals with a healthy load generator, over 6 blocks:"
-        " latency there has no upper bound."
+def overloaded(*names: str, **fields: object) -> Analysis:
+    growths = {name: {"growth": {"platform": 95.2, "virtual": 20.0}[name], "throughput": 55.0} for name in names}
+    none = {"ratio": None, "low": None, "high": None, "log_ratios": [], "overloaded": list(names), **fields}
+    return builders.changed(OPEN, none, **growths)
+
+
+def test_an_overload_says_how_fast_it_grows_and_no_latency() -> None:
+    a = overloaded("platform", verdict="faster")
+    assert words.label(a) == "▲ faster (overloaded)"
+    assert words.headline(a) == (
+        "Virtual threads keep up with the arrivals; platform threads are overloaded, growing by 95 requests a second"
+    )
+    assert words.explanation(a) == [
+        "Platform answered 55/s of 150 arrivals a second, over 3 blocks; latency grows with the length of the window,"
+        " so none is given."
+    ]
+    slower = overloaded("virtual", verdict="slower")
+    assert words.label(slower) == "▼ slower (overloaded)"
+    assert words.headline(slower).startswith("Platform threads keep up with the arrivals; virtual threads are overl")
+    both = overloaded("platform", "virtual", verdict="inconclusive")
+    assert words.headline(both) == (
+        "Neither keeps up with the arrivals: platform is overloaded, growing by 95 requests a second;"
+        " virtual is overloaded, growing by 20 requests a second"
+    )
+    assert words.hint(both) == "Lower the rate until one of the two keeps up."
+    in_some = {"verdict": "inconclusive", "overloaded": ["platform"], "ratio": 0.9, "low": 0.8, "high": 1.0}
+    part = builders.changed(OPEN, in_some)
+    assert "In some blocks platform could not keep up with the arrivals" in str(words.sentence(part))
+    assert words.hint(part) == "Lower the rate until platform keeps up in every block."
+
+
+def failing(blocks: int, reasons: list[Failure] = OUT_OF_MEMORY, **comparison: object) -> Analysis:
+    none = {"ratio": None, "low": None, "high": None, "log_ratios": []}
+    return builders.changed(
+        RUN,
+        {**none, "verdict": "fails", "fails": ["virtual"], **comparison},
+        virtual={
+            "throughput": 0.0,
+            "failed_blocks": blocks,
+            "failed_interval": (0.292, 1.0),
+            "failures": reasons,
+        },
+        platform={"throughput": 180.0, "failed_interval": (0.0, 0.708)},
     )
 
 
-def comparison(**fields: object) -> Comparison:
-    known = {"metric": "latency_p99", "of": "virtual", "over": "platform", "better": "lower"}
-    return Comparison.model_validate({**known, "ratio": None, "low": None, "high": None, **fields})
+def test_a_variant_that_fails_is_the_verdict() -> None:
+    a = failing(3)
+    assert words.label(a) == "✗ fails"
+    assert words.headline(a) == (
+        "virtual fails under this load: out of heap memory in 3 of 3 blocks (29 to 100 % of starts);"
+        " platform, 0 of 3, serves 180/s"
+    )
+    assert words.explanation(a) == ["Failures of virtual: out of heap memory (trial 1, trial 2, trial 1)."]
 
 
-def test_the_rarer_verdicts() -> None:
-    slower = comparison(verdict="slower", overloaded=["virtual"])
-    assert words.headline(slower).endswith("do not keep up with the arrivals, platform threads do")
-    both = comparison(verdict="inconclusive", overloaded=["platform", "virtual"])
-    assert "neither" in words.headline(both)
-    assert words.hint(both, 6, 0.05) == "Lower the rate until one of the two keeps up."
-    part = comparison(verdict="inconclusive", overloaded=["platform"], ratio=0.9, low=0.8, high=1.0)
-    assert "In some blocks platform threads dropped arrivals" in words.sentence(part, 6, 0.95, 0.05)
-    assert "keep up in every block" in str(words.hint(part, 6, 0.05))
-    close = comparison(verdict="inconclusive", ratio=0.95, low=0.9, high=1.0)
-    assert "hardly" in str(words.hint(close, 6, 0.05))
-    assert "at least two" in str(words.hint(close, 1, 0.05))
-    assert "from a single block" in words.sentence(comparison(ratio=0.9, verdict="inconclusive"), 1, 0.95, 0.05)
-    assert words.headline(comparison(ratio=0.9)) == "Virtual threads: 10 % lower p99 latency"
+def test_several_reasons_stand_behind_the_count() -> None:
+    reasons = [
+        Failure(variant="virtual", reason=reason, moment="trial 1")
+        for reason in ("out of heap memory", "12.5 % of the answers were errors", "restarted", "no steady state")
+    ]
+    assert words.headline(failing(3, reasons)) == (
+        "virtual fails under this load in 3 of 3 blocks (29 to 100 % of starts): out of heap memory, 12.5 % of the"
+        " answers were errors, restarted and 1 more; platform, 0 of 3, serves 180/s"
+    )
+
+
+def test_both_may_fail() -> None:
+    slow = [Failure(variant="platform", reason="no steady state", moment="warm-up cycle 12")]
+    both = builders.changed(
+        failing(3, fails=["platform", "virtual"]),
+        {"fails": ["platform", "virtual"]},
+        platform={"failed_blocks": 2, "failed_interval": (0.094, 0.992), "failures": slow, "throughput": 0.0},
+    )
+    assert words.headline(both) == (
+        "both fail under this load: virtual, out of heap memory in 3 of 3 blocks (29 to 100 % of starts);"
+        " platform, no steady state in 2 of 3 blocks (9 to 99 % of starts)"
+    )
+
+
+def test_fewer_failures_are_no_verdict_with_both_counts() -> None:
+    one = builders.changed(
+        failing(1, OUT_OF_MEMORY[:1]),
+        {"verdict": "inconclusive", "fails": [], "ratio": 5.0, "low": 4.9, "high": 5.1, "log_ratios": [1.6, 1.61]},
+        virtual={"failed_blocks": 1, "failed_interval": (0.008, 0.906), "failures": OUT_OF_MEMORY[:1]},
+    )
+    assert words.headline(one) == (
+        "No verdict, for in some blocks a variant failed: virtual in 1 of 3 (1 to 91 % of starts),"
+        " platform in 0 of 3 (0 to 71 % of starts)"
+    )
+    assert "over 2 blocks" in str(words.sentence(one)), "those in which neither failed"
+    assert words.hint(one) == (
+        "More blocks tell whether it fails: it does in at least two blocks and in more than half of them."
+    )
+
+
+def test_errors_of_both_stand_beside_the_verdict() -> None:
+    a = builders.changed(RUN, platform={"error_ratio": 0.008}, virtual={"error_ratio": 0.0112})
+    assert words.explanation(a)[-1] == (
+        "Errors among the answers: platform 0.8 %, virtual 1.1 %; up to 0.1 % do not fail a variant."
+    )
+    assert not any("Errors" in text for text in words.explanation(RUN))
+    allowed = builders.analysed(builders.run(builders.experiment(max_errors=0.02), blocks=2))
+    assert words.explanation(allowed)[-1] == (
+        "Errors among the answers: platform 0 %, virtual 0 %; up to 2.0 % do not fail a variant."
+    )
 
 
 def test_names_of_identical_variants() -> None:
@@ -133,4 +318,4 @@ def test_durations(seconds: float, text: str) -> None:
     [(9.236, "9.24/s"), (199.94, "199.9/s"), (200.0, "200/s"), (2950.4, "2,950/s"), (100.0, "100/s")],
 )
 def test_rates(value: float, text: str) -> None:
-    assert words.rate(value) == text
+    assert figures.rate(value) == text

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from vtlab.analysis import comparable
 from vtlab.analysis.verdict import METRICS
 from vtlab.errors import AssertionFailed, BadInput
 from vtlab.model.experiment import Experiment
@@ -52,6 +53,10 @@ def refuse_unknown(demands: Sequence[Demand], experiments: Sequence[Experiment])
         if demand.metric not in METRICS:
             raise BadInput(f"--assert '{demand.text}': no metric '{demand.metric}'", f"there is: {', '.join(METRICS)}")
         for experiment in experiments:
+            if reason := comparable.never(demand.metric, experiment):
+                raise BadInput(
+                    f"--assert '{demand.text}': {experiment.name} has no such ratio: {reason}", "demand another metric"
+                )
             over, *others = experiment.variants
             if demand.over != over or demand.of not in others:
                 raise BadInput(
@@ -61,13 +66,25 @@ def refuse_unknown(demands: Sequence[Demand], experiments: Sequence[Experiment])
 
 
 def check(demands: Sequence[Demand], verdicts: Sequence[Verdict]) -> None:
-    """AssertionFailed unless every demand holds in every verdict; BadInput for a metric that was not measured."""
+    """AssertionFailed unless every demand holds in every verdict; BadInput for a metric that was not measured. Of a
+    variant that failed in any block nothing holds."""
     failed = []
     for demand in demands:
         for verdict in verdicts:
+            broken = [_failed(verdict, name) for name in (demand.over, demand.of)]
+            if any(broken):
+                failed.append(
+                    f"{verdict.experiment}: '{demand.text}' does not hold: {' and '.join(filter(None, broken))}"
+                )
+                continue
             comparisons = [
                 c for c in verdict.comparisons if (c.metric, c.of, c.over) == (demand.metric, demand.of, demand.over)
             ]
+            of, over = (verdict.variants.get(name) for name in (demand.of, demand.over))
+            reason = comparable.not_here(demand.metric, of, over) if of and over and not comparisons else None
+            if reason:
+                failed.append(f"{verdict.experiment}: '{demand.text}' does not hold: there is no ratio, as {reason}")
+                continue
             if not comparisons:
                 known = ", ".join(dict.fromkeys(f"{c.metric}({c.of}/{c.over})" for c in verdict.comparisons))
                 raise BadInput(
@@ -77,6 +94,14 @@ def check(demands: Sequence[Demand], verdicts: Sequence[Verdict]) -> None:
                 failed.append(f"{verdict.experiment}: '{demand.text}' does not hold: {_interval(comparisons[0])}")
     if failed:
         raise AssertionFailed("; ".join(failed), "an assertion holds when the whole interval lies on its side")
+
+
+def _failed(verdict: Verdict, variant: str) -> str:
+    """That the variant failed, in how many blocks, and why first; empty where it did not."""
+    result = verdict.variants.get(variant)
+    if result is None or not result.failed_blocks:
+        return ""
+    return f"{variant} failed in {result.failed_blocks} of {verdict.n} blocks: {result.failures[0].reason}"
 
 
 def _interval(comparison: Comparison) -> str:

@@ -1,32 +1,46 @@
-"""The validity checks: what a block must show before it counts. Every reason names the value and the limit.
+"""The checks of a block, of two kinds. Every reason names the value and the limit.
 
-A value that was not measured never passes silently. What disturbs one trial rejects its whole block, since the block is
-the unit of replication.
+*Machine*: the load generator, the machine and the lab's own parts. What disturbs one trial rejects its whole block,
+since the block is the unit of replication, and the block is measured again. A value that was not measured never passes
+silently.
 
-Overload. In open load, an arrival whose user is still busy is dropped. With a healthy load generator that is a finding,
-not a fault: the variant is overloaded, its trial counts and its latency has no bound. Its timeouts are the same finding
-and do not reject the block either; any other failure does. Failures outside the window have no recorded reason and are
-not judged in an overloaded trial. Timeouts without dropped arrivals do reject: with ``users`` at most rate x
-``max_response``, as experiments should have it, an overload drops arrivals before it times out. With a saturated
-load generator dropped arrivals reject, because the checks of the load generator do.
+*Service*: errors, time-outs, out of memory, a restart, no steady state, requests that do not drain, no answer. That is
+the result of the variant in this block: it failed, and the block counts. What is missing of a variant because it failed
+does not reject the block.
+
+A third kind, *mark*, neither rejects nor fails: it tells which figures of a variant do not hold.
+
+Overload. Under open load a variant that does not keep up has more requests in flight at the end of its window than at
+the beginning, by more than chance, or its users are all busy and arrivals are dropped. With a healthy load generator it
+is overloaded: its trial counts, and its latency has no bound. Its time-outs are the same finding and do not fail it;
+any other error does. Failures outside the window have no recorded reason and are not judged in an overloaded trial.
+With a saturated load generator dropped arrivals reject, because the checks of the load generator do.
 """
 
 from __future__ import annotations
 
+import itertools
+import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from vtlab.analysis.laws import cpu_capacity, demand_per_ok
-from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, Instance, Trial
+from vtlab.model import units
+from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.model.records import Block, Failure, Instance, Trial
 from vtlab.model.run import CheckResult
 from vtlab.model.units import percent
 
-#: Share of answers that may fail, and of arrivals that may be dropped before the variant counts as
-#: overloaded.
-MOST_LOST = 0.001
+Kind = Literal["machine", "service", "mark"]
+
+#: Share of arrivals that may be dropped before the variant counts as overloaded.
+MOST_DROPPED = 0.001
+#: Requests in flight that may be added within a window, as a share of its arrivals, and in standard deviations of the
+#: difference of two counts by chance.
+MOST_ADDED = 0.01
+ADDED_BY_CHANCE = 3.0
 #: Share of the machine's cores that must be idle.
 LEAST_IDLE = 0.05
 #: Seconds that a ready thread of k6 waited for a core, on average over its time slices. 60 to 75 µs is usual, on an
@@ -44,8 +58,22 @@ MOST_LATE = 0.01
 SCARCE = 0.8
 #: Gain of each of the last two warm-up cycles over the best before, in OK throughput and in the CPU budget.
 MOST_GAIN = 0.03
+#: Warm-up cycles that must have run with the trials' own load.
+LEAST_CYCLES = 3
 #: Answers for a p99: ten must lie beyond it.
 LEAST_FOR_P99 = 1000
+#: Share of the cores' time that the hypervisor may give to others.
+MOST_STEAL = 0.01
+#: Share of the window in which a thread of the server may stand ready without a core, other than by its quota.
+MOST_CORE_WAIT = 0.01
+#: Cores that the JIT compiler's threads may use in a trial's window.
+MOST_JIT = 0.05
+#: Rise of a variant's throughput from its first to its last trial of a block. While it rises by g, the mean of its two
+#: trials is g/2 below the last: here as much as the margin. The two trials of ``cpu`` differ by a standard deviation
+#: of 3 %, so that fewer than 1 in 1,000 healthy variants rises as much. A fall is no warming up.
+MOST_RISE = 0.10
+#: Users that Little's law may leave unaccounted for, as a share.
+MOST_MISSING = 0.10
 
 _SATURATED = "the load generator was saturated"
 _NOT_MEASURED = "no measurement"
@@ -61,10 +89,19 @@ class Value:
     number: float | None
     #: The value in the report's table.
     text: str
-    #: The sentence that rejects the block, should the number be worse than the limit.
+    #: What rejects the block or fails the variant, should the number be worse than the limit.
     reason: str
-    #: Where in the block: ``virtual, trial 2``; empty for the whole block.
-    where: str = ""
+    #: Whose; empty for the whole block.
+    variant: str = ""
+    #: Where in the block: ``trial 2``; empty for all of it.
+    moment: str = ""
+    #: Replaces the check's limit.
+    limit: float | None = None
+
+    @property
+    def where(self) -> str:
+        """``virtual, trial 2``; empty for the whole block."""
+        return ", ".join(filter(None, (self.variant, self.moment)))
 
 
 Subject = TypeVar("Subject")
@@ -75,6 +112,7 @@ class Check(Generic[Subject]):
     """One row of ``CHECKS``."""
 
     name: str
+    kind: Kind
     #: The limit in words.
     rule: str
     #: What of a block is judged: its faults, its variants, its trials.
@@ -86,17 +124,33 @@ class Check(Generic[Subject]):
 
     def passes(self, value: Value) -> bool:
         """Whether the value was measured and is not worse than the limit."""
-        return value.number is not None and not self.worse(value.number, self.limit)
+        limit = self.limit if value.limit is None else value.limit
+        return value.number is not None and not self.worse(value.number, limit)
 
 
 def reasons(block: Block, experiment: Experiment) -> list[str]:
     """Why this block does not count; empty when it does."""
+    return [f"{v.where}: {v.reason}" if v.where else v.reason for v in _beyond("machine", block, experiment)]
+
+
+def failures(block: Block, experiment: Experiment) -> list[Failure]:
+    """What failed variants in this block, the cause before what followed from it; at least one for each that failed."""
     return [
-        f"{value.where}: {value.reason}" if value.where else value.reason
-        for check in CHECKS
-        for value in _values(check, block, experiment)
-        if not check.passes(value)
+        Failure(variant=value.variant, reason=value.reason, moment=value.moment or "in the block")
+        for value in _beyond("service", block, experiment)
     ]
+
+
+def failed(block: Block, experiment: Experiment) -> set[str]:
+    """The variants that failed in this block."""
+    return {failure.variant for failure in failures(block, experiment)}
+
+
+def _beyond(kind: Kind, block: Block, experiment: Experiment) -> Iterator[Value]:
+    """The values that the checks of a kind do not let pass."""
+    for check in CHECKS:
+        if check.kind == kind:
+            yield from (value for value in _values(check, block, experiment) if not check.passes(value))
 
 
 def results(blocks: Sequence[Block], experiment: Experiment) -> list[CheckResult]:
@@ -190,29 +244,39 @@ def steady_state(cycles: Sequence[Trial], cpu_limit: float) -> SteadyState:
     return SteadyState(worst < MOST_GAIN, gains, worst)
 
 
+def own_load(cycles: Sequence[Trial], experiment: Experiment) -> list[Trial]:
+    """Of one variant's warm-up cycles those that judge its steady state: those with the load of its trials, which come
+    after the cheaper ones."""
+    return list(cycles)[experiment.windows.warmup_cycles :]
+
+
 @dataclass(frozen=True)
 class _WarmUp:
     """One variant's warm-up in one block."""
 
     variant: str
     cycles: list[Trial]
-    instances: list[Instance]
+    #: Those that judge its steady state.
+    judged: list[Trial]
+    #: Cores that it may use.
+    cpu_limit: float
+
+    @property
+    def state(self) -> SteadyState:
+        """By the cycles that judge it."""
+        return steady_state(self.judged, self.cpu_limit)
 
 
-def _warm_ups(block: Block, experiment: Experiment) -> list[_WarmUp]:
-    return [
-        _WarmUp(
-            variant,
-            [t for t in block.warmup if t.variant == variant],
-            [i for i in block.instances if i.variant == variant],
-        )
-        for variant in experiment.variants
-    ]
+def _warm_up(block: Block, experiment: Experiment, variant: str) -> _WarmUp:
+    cycles = [t for t in block.warmup if t.variant == variant]
+    limits = [cpu_capacity(i) for i in block.instances if i.variant == variant]
+    return _WarmUp(variant, cycles, own_load(cycles, experiment), min(limits, default=experiment.limits.cpu))
 
 
 def _cycles(block: Block, experiment: Experiment) -> Iterator[Value]:
     """One value for each thing that is wrong with the numbers of warm-up cycles; one if nothing is."""
-    warm_ups, least = _warm_ups(block, experiment), experiment.windows.warmup_cycles
+    least = experiment.windows.warmup_cycles + LEAST_CYCLES
+    warm_ups = [_warm_up(block, experiment, variant) for variant in _sound(block, experiment)]
     if len({len(warm_up.cycles) for warm_up in warm_ups}) > 1:
         unequal = ", ".join(f"{w.variant} {len(w.cycles)}" for w in warm_ups)
         yield Value(1, "unequal", f"the variants had unequal numbers of warm-up cycles: {unequal}")
@@ -222,16 +286,25 @@ def _cycles(block: Block, experiment: Experiment) -> Iterator[Value]:
         yield Value(least - count, f"{count}" if count >= least else text, text, warm_up.variant)
 
 
+def _warm_up_measured(block: Block, experiment: Experiment) -> Iterator[Value]:
+    for variant in _sound(block, experiment):
+        known = all(gain.cpu is not None for gain in _warm_up(block, experiment, variant).state.gains)
+        reason = f"{_NOT_MEASURED} of its CPU in the warm-up, so its steady state cannot be seen"
+        yield Value(0 if known else None, "every cycle" if known else _NOT_MEASURED, reason, variant)
+
+
 def _enough_cycles(block: Block, experiment: Experiment) -> list[_WarmUp]:
-    return [w for w in _warm_ups(block, experiment) if len(w.cycles) >= experiment.windows.warmup_cycles]
+    warm_ups = [_warm_up(block, experiment, variant) for variant in experiment.variants]
+    return [w for w in warm_ups if len(w.judged) >= LEAST_CYCLES]
 
 
-def _steady_state(warm_up: _WarmUp, experiment: Experiment) -> Value:
-    limit = min(map(cpu_capacity, warm_up.instances), default=experiment.limits.cpu)
-    state = steady_state(warm_up.cycles, limit)
+def _steady_state(warm_up: _WarmUp, _: Experiment) -> Value | None:
+    state, moment = warm_up.state, "the warm-up"
+    if any(gain.throughput is None for gain in state.gains):
+        reason = f"no OK answer in some of {len(warm_up.cycles)} warm-up cycles"
+        return Value(math.inf, "no OK answer", reason, warm_up.variant, moment)
     if state.worst is None:
-        reason = f"{_NOT_MEASURED} of OK throughput or CPU in the warm-up, so its steady state cannot be seen"
-        return Value(None, _NOT_MEASURED, reason, warm_up.variant)
+        return None
     steps = " and ".join(
         f"{percent(gain.throughput or 0.0, 1)} (CPU fell by {percent(gain.cpu or 0.0, 1)} of its limit)"
         for gain in state.gains
@@ -240,11 +313,7 @@ def _steady_state(warm_up: _WarmUp, experiment: Experiment) -> Value:
         f"no steady state after {len(warm_up.cycles)} warm-up cycles: in the last two throughput rose by {steps},"
         f" over the best before; less than {percent(MOST_GAIN)} allowed"
     )
-    return Value(state.worst, percent(state.worst, 1), reason, warm_up.variant)
-
-
-def _warm(block: Block, experiment: Experiment) -> bool:
-    return all(check.passes(value) for check in (_CYCLES, _STEADY_STATE) for value in _values(check, block, experiment))
+    return Value(state.worst, percent(state.worst, 1), reason, warm_up.variant, moment)
 
 
 # The whole block
@@ -261,35 +330,53 @@ def _agreed(block: Block, _: Experiment) -> Iterator[Value]:
     yield Value(not block.agreed, "yes" if block.agreed else "no", reason)
 
 
-def _same_instance(block: Block, experiment: Experiment) -> Iterator[Value]:
-    for variant in experiment.variants:
+def _lasted(block: Block, experiment: Experiment) -> Iterator[Value]:
+    for failure in block.failures:
+        yield Value(1, failure.reason, failure.reason, failure.variant, failure.moment)
+    broke = {failure.variant for failure in block.failures}
+    for variant in (name for name in experiment.variants if name not in broke):
         problems = list(_instance_problems([i for i in block.instances if i.variant == variant]))
-        yield from (Value(1, problem, problem, variant) for problem in problems)
+        yield from (Value(1, problem, problem, variant, "by the end of the block") for problem in problems)
         if not problems:
             yield Value(0, "the same", "", variant)
 
 
 def _instance_problems(instances: Sequence[Instance]) -> Iterator[str]:
-    if not instances:
-        yield f"{_NOT_MEASURED} of its instance before and after the block"
     if len(instances) > 1:
         yield f"{len(instances)} instances in one block, 1 allowed: it was restarted"
     for instance in instances:
         if instance.oom_kills:
             yield f"killed for lack of memory ({instance.oom_kills} OOM kills, 0 allowed): raise limits.memory"
-        if not instance.alive:
+        elif not instance.alive:
             yield f"the instance that started the block ({instance.identity}) did not last: ended or restarted"
 
 
+def _known(block: Block, experiment: Experiment) -> Iterator[Value]:
+    for variant in _sound(block, experiment):
+        known = any(instance.variant == variant for instance in block.instances)
+        reason = f"{_NOT_MEASURED} of its instance before and after the block"
+        yield Value(0 if known else None, "all" if known else _NOT_MEASURED, reason, variant)
+
+
+def _sound(block: Block, experiment: Experiment) -> list[str]:
+    """The variants that did not fail in this block: only of these can something be missing."""
+    broken = failed(block, experiment)
+    return [variant for variant in experiment.variants if variant not in broken]
+
+
 def _complete(block: Block, experiment: Experiment) -> Iterator[Value]:
-    if not block.trials and not _warm(block, experiment):
+    sound = _sound(block, experiment)
+    if not block.trials and any(
+        not check.passes(value) for check in (_CYCLES, _MEASURED) for value in _values(check, block, experiment)
+    ):
         return
-    order, trials = [t.variant for t in sorted(block.trials, key=lambda t: t.position)], experiment.windows.trials
-    in_words = ", ".join(order) or "none"
-    if order != block.order:
-        reason = f"the trials ran as {in_words}, not in the order {', '.join(block.order)}"
+    in_order = [t.variant for t in sorted(block.trials, key=lambda t: t.position) if t.variant in sound]
+    planned, trials = [variant for variant in block.order if variant in sound], experiment.windows.trials
+    in_words = ", ".join(in_order) or "none"
+    if in_order != planned:
+        reason = f"the trials ran as {in_words}, not in the order {', '.join(planned)}"
         yield Value(1, "incomplete", reason)
-    elif sorted(order) != sorted(experiment.variants * trials) or (trials == 2 and order != order[::-1]):
+    elif sorted(in_order) != sorted(sound * trials) or (trials == 2 and in_order != in_order[::-1]):
         form = "mirrored with two trials" if trials == 2 else "one trial"
         yield Value(1, "not mirrored", f"the order {in_words} is not {form} of each variant")
     else:
@@ -303,60 +390,104 @@ def _trials(block: Block, _: Experiment) -> list[Trial]:
     return block.trials
 
 
+def _sound_trials(block: Block, experiment: Experiment) -> list[Trial]:
+    sound = _sound(block, experiment)
+    return [t for t in block.trials if t.variant in sound]
+
+
 def _under_load(block: Block, experiment: Experiment) -> list[Trial]:
-    """The trials; where the warm-up went wrong before them, its last cycles, which may tell why."""
-    if block.trials or _warm(block, experiment):
-        return block.trials
-    return [warm_up.cycles[-1] for warm_up in _warm_ups(block, experiment) if warm_up.cycles]
+    """The trials; of a variant that had none the last warm-up cycle, which may tell why."""
+    idle = [variant for variant in experiment.variants if not any(t.variant == variant for t in block.trials)]
+    cycles = [_warm_up(block, experiment, variant).cycles for variant in idle]
+    return [*block.trials, *(each[-1] for each in cycles if each)]
 
 
-def _where(trial: Trial) -> str:
-    kind = {"measure": "trial", "warmup": "warm-up cycle", "single": "single-user phase"}[trial.phase]
-    return f"{trial.variant}, {kind} {trial.position}"
-
-
-def _drained(trial: Trial, _: Experiment) -> Value:
-    before = trial.server.get("in_flight_before")
-    if before is None:
-        return Value(None, _NOT_MEASURED, f"{_NOT_MEASURED} of the requests in flight before it", _where(trial))
-    return Value(before, f"{before:g}", f"{before:g} requests were still in flight before it, 0 allowed", _where(trial))
+def _moment(trial: Trial) -> str:
+    return f"trial {trial.position}" if trial.phase == "measure" else "the last warm-up cycle"
 
 
 def _lost(trial: Trial, _: Experiment) -> Value:
     lost = trial.started - trial.completed
     reason = f"{trial.started:,} requests started, {trial.completed:,} completed"
-    return Value(lost, f"{lost} lost", reason, _where(trial))
+    return Value(lost, f"{lost} lost", reason, trial.variant, _moment(trial))
 
 
 def _answered(trial: Trial, experiment: Experiment) -> Value:
     excused = overloaded(trial, experiment)
-    failed = {why: n for why, n in trial.failed.items() if n and not (excused and why == "timeout")}
-    window = sum(failed.values())
+    errors = {why: n for why, n in trial.failed.items() if n and not (excused and why == "timeout")}
+    window = sum(errors.values())
     outside = 0 if excused else trial.failed_outside
     answered = trial.ok + window
     waited_for = trial.completed - trial.given_up
-    why = ", ".join(f"{n:,} {name}" for name, n in sorted(failed.items()))
+    why = ", ".join(f"{n:,} {name}" for name, n in sorted(errors.items()))
     shares = [
-        (window / answered if answered else 0.0, f"in its window ({why})"),
+        (window / answered if answered else 0.0, f"in the window ({why})" if why else "in the window"),
         ((window + outside) / waited_for if waited_for else 0.0, "over the whole trial"),
     ]
-    share, when = shares[0] if shares[0][0] > MOST_LOST else max(shares)
-    reason = f"{percent(1 - share, 2)} answered OK {when}, at least {percent(1 - MOST_LOST, 1)} needed"
-    if set(failed) == {"timeout"} and experiment.load.model == "open":
-        reason += "; lower the rate, or the users to rate x max_response, so that an overload shows as such"
-    return Value(share, percent(1 - share, 2), reason, _where(trial))
+    most = experiment.max_errors
+    share, when = shares[0] if shares[0][0] > most else max(shares)
+    reason = f"{percent(share, 2)} of the answers were errors {when}, at most {percent(most, 2)} allowed"
+    return Value(share, percent(share, 2), reason, trial.variant, _moment(trial), limit=most)
+
+
+def _some_answer(trial: Trial, _: Experiment) -> Value:
+    return Value(trial.ok, f"{trial.ok:,}", "no OK answer in the window", trial.variant, _moment(trial))
 
 
 def _enough(trial: Trial, experiment: Experiment) -> Value | None:
-    if overloaded(trial, experiment):
+    if experiment.primary != "latency_p99" or overloaded(trial, experiment):
         return None
-    number, reason = trial.ok, "no OK answer in the window"
-    if not trial.ok or trial.throughput <= 0:
-        number = 0
-    elif experiment.primary == "latency_p99" and not trial.latency.p99:
-        number = 0
-        reason = f"{trial.ok:,} OK answers are too few for a p99, {LEAST_FOR_P99:,} needed"
-    return Value(number, f"{trial.ok:,}", reason, _where(trial))
+    reason = f"{trial.ok:,} OK answers are too few for a p99, {LEAST_FOR_P99:,} needed"
+    number = trial.ok if trial.latency.p99 else 0
+    return Value(number, f"{trial.ok:,}", reason, trial.variant, _moment(trial))
+
+
+# What a variant leaves in flight
+
+
+@dataclass(frozen=True)
+class _Before:
+    """What one trial found in flight in the servers, and the phases that can have left it there."""
+
+    trial: Trial
+    #: The last phase before the trial of each variant that may go on with requests whose client gave them up.
+    left: list[Trial]
+
+
+def _before(block: Block, _: Experiment) -> list[_Before]:
+    phases = sorted((*block.warmup, *block.single, *block.trials), key=lambda phase: phase.begin)
+    found = []
+    for trial in block.trials:
+        last = {phase.variant: phase for phase in phases if phase.begin < trial.begin}
+        left = [phase for phase in last.values() if phase.failed.get("timeout") or phase.failed_outside]
+        found.append(_Before(trial, left))
+    return found
+
+
+def _drained(block: Block, experiment: Experiment) -> Iterator[Value]:
+    for before in _before(block, experiment):
+        in_flight = before.trial.server.get("in_flight_before")
+        if in_flight is None:
+            continue
+        reason = f"{in_flight:g} of its requests were still in flight when the next trial began, 0 allowed"
+        for variant in [phase.variant for phase in before.left] or [before.trial.variant]:
+            yield Value(in_flight, f"{in_flight:g}", reason, variant, f"before trial {before.trial.position}")
+
+
+def _drain_measured(block: Block, experiment: Experiment) -> Iterator[Value]:
+    """Not judged where a variant that failed or was overloaded may have left something: that is its result already."""
+    broken = failed(block, experiment)
+    for before in _before(block, experiment):
+        trial = before.trial
+        if trial.variant in broken or any(p.variant in broken or overloaded(p, experiment) for p in before.left):
+            continue
+        known = trial.server.get("in_flight_before") is not None
+        reason = f"{_NOT_MEASURED} of the requests in flight before it"
+        text = "before every trial" if known else _NOT_MEASURED
+        yield Value(0 if known else None, text, reason, trial.variant, _moment(trial))
+
+
+# The generator and the machine
 
 
 def _idle_cores(trial: Trial, _: Experiment) -> Value:
@@ -364,10 +495,10 @@ def _idle_cores(trial: Trial, _: Experiment) -> Value:
     # Without a quota nothing can be throttled; some kernels do not count the wait (schedstat).
     if idle is None or (machine.get("generator_wait") is None and machine.get("generator_throttled") is None):
         reason = f"{_NOT_MEASURED} of the load generator, so it cannot be seen to have kept up"
-        return Value(None, _NOT_MEASURED, reason, _where(trial))
+        return Value(None, _NOT_MEASURED, reason, trial.variant, _moment(trial))
     share = percent(idle, 1)
     reason = f"{share} of the cores were idle, at least {percent(LEAST_IDLE)} needed: {_SATURATED}"
-    return Value(idle, share, reason, _where(trial))
+    return Value(idle, share, reason, trial.variant, _moment(trial))
 
 
 def _generator_wait(trial: Trial, _: Experiment) -> Value | None:
@@ -378,7 +509,7 @@ def _generator_wait(trial: Trial, _: Experiment) -> Value | None:
     reason = (
         f"the load generator waited {text} for a core each time, at most {1000 * MOST_WAIT:g} ms allowed: {_SATURATED}"
     )
-    return Value(wait, text, reason, _where(trial))
+    return Value(wait, text, reason, trial.variant, _moment(trial))
 
 
 def _generator_throttled(trial: Trial, _: Experiment) -> Value | None:
@@ -390,7 +521,7 @@ def _generator_throttled(trial: Trial, _: Experiment) -> Value | None:
         f"the load generator was throttled in {share} of its periods, at most {percent(MOST_THROTTLED)} allowed:"
         f" {_SATURATED}"
     )
-    return Value(throttled, share, reason, _where(trial))
+    return Value(throttled, share, reason, trial.variant, _moment(trial))
 
 
 def _late(trial: Trial, experiment: Experiment) -> Value | None:
@@ -401,22 +532,123 @@ def _late(trial: Trial, experiment: Experiment) -> Value | None:
         f"the load generator stalled for {text}, at most {MOST_LATE * trial.window:.3g} s allowed"
         f" ({percent(MOST_LATE, 1)} of the window)"
     )
-    return Value(trial.late_max / trial.window, text, reason, _where(trial))
+    return Value(trial.late_max / trial.window, text, reason, trial.variant, _moment(trial))
 
 
 def _server(trial: Trial, _: Experiment) -> Value:
     if trial.server.get("cpu_cores") is None:
         reason = f"{_NOT_MEASURED} of the server: Prometheus has no samples of this window"
-        return Value(None, "no samples", reason, _where(trial))
-    return Value(0, "in every window", "", _where(trial))
+        return Value(None, "no samples", reason, trial.variant, _moment(trial))
+    return Value(0, "in every window", "", trial.variant, _moment(trial))
+
+
+def _steal(trial: Trial, _: Experiment) -> Value | None:
+    steal = trial.machine.get("steal")
+    if steal is None:
+        return None
+    share = percent(steal, 1)
+    reason = f"the hypervisor gave {share} of the cores' time to others, at most {percent(MOST_STEAL)} allowed"
+    return Value(steal, share, reason, trial.variant, _moment(trial))
+
+
+def _core_wait(trial: Trial, _: Experiment) -> Value | None:
+    wait = trial.server.get("core_wait")
+    if wait is None:
+        return None
+    share = percent(wait, 1)
+    reason = (
+        f"the server stood ready without a core for {share} of the window, at most {percent(MOST_CORE_WAIT)} allowed:"
+        " something else used the cores"
+    )
+    return Value(wait, share, reason, trial.variant, _moment(trial))
+
+
+# Warmth
+
+
+def _jit(trial: Trial, _: Experiment) -> Value | None:
+    cores = trial.server.get("jit_cpu")
+    if cores is None:
+        return None
+    reason = f"the JIT compiler still used {cores:.2f} cores, at most {MOST_JIT:g} allowed: the warm-up was too short"
+    return Value(cores, f"{cores:.2f} cores", reason, trial.variant, _moment(trial))
+
+
+def _trend(block: Block, experiment: Experiment) -> Iterator[Value]:
+    """Of throughput, less what the two counts allow. Under open load throughput is that of the arrivals."""
+    if not isinstance(experiment.load, ClosedLoad):
+        return
+    for variant in _sound(block, experiment):
+        trials = sorted((t for t in block.trials if t.variant == variant), key=lambda t: t.position)
+        if len(trials) < 2:
+            continue
+        first, last = trials[0], trials[-1]
+        rise = last.throughput / first.throughput - 1
+        reason = (
+            f"throughput rose by {percent(rise, 1)} from its first to its last trial, at most {percent(MOST_RISE)}"
+            " allowed: it was still warming up"
+        )
+        yield Value(rise - 1 / first.ok - 1 / last.ok, percent(rise, 1), reason, variant)
+
+
+# Which figures hold
+
+
+def missing_users(trial: Trial, experiment: Experiment) -> float | None:
+    """Users that the answers of a closed trial do not account for; None where they account for all within 10 %, or
+    under open load. Below 0 where they account for more users than there are: the window began in a burst.
+
+    Little's law: N = X·(R+Z). A user whose answer is an error waits for it as others do, one that times out waits for
+    ``max_response``.
+    """
+    load = experiment.load
+    if not isinstance(load, ClosedLoad) or trial.window <= 0:
+        return None
+    think, longest = units.seconds(load.think_time), units.seconds(experiment.max_response)
+    timeouts = trial.failed.get("timeout", 0)
+    errors = sum(trial.failed.values()) - timeouts
+    waited = (trial.ok + errors) * ((trial.latency.mean or 0.0) + think) + timeouts * (longest + think)
+    missing = trial.users - waited / trial.window
+    return missing if abs(missing) > MOST_MISSING * trial.users else None
+
+
+def _little(trial: Trial, experiment: Experiment) -> Value | None:
+    if not isinstance(experiment.load, ClosedLoad):
+        return None
+    missing = missing_users(trial, experiment)
+    if missing is None:
+        return Value(0, "all users", "", trial.variant, _moment(trial))
+    off = abs(missing) / trial.users
+    text = f"{abs(missing):,.0f} users {'missing' if missing > 0 else 'too many'}"
+    reason = f"the answers account for {trial.users - missing:,.0f} of {trial.users:,} users"
+    return Value(off, text, reason, trial.variant, _moment(trial))
+
+
+def growth(trial: Trial, experiment: Experiment) -> float | None:
+    """Requests per second by which a variant falls behind an open load: those in flight that its window added, and the
+    arrivals that were dropped. None where it keeps up, and where the generator did not.
+
+    It falls behind where the window added more than 1 % of its arrivals and three standard deviations of what chance
+    adds (the number in flight varies by √(rate·R), the difference of two by √2 of that), or arrivals were dropped.
+    """
+    load = experiment.load
+    if isinstance(load, ClosedLoad) or trial.window <= 0:
+        return None
+    rate = trial.rate or load.rate
+    response = units.seconds(experiment.max_response) if trial.latency.mean is None else trial.latency.mean
+    added = trial.in_flight.end - trial.in_flight.start
+    allowed = MOST_ADDED * rate * trial.window + ADDED_BY_CHANCE * math.sqrt(2 * rate * response)
+    if added <= allowed and dropped_share(trial) <= MOST_DROPPED:
+        return None
+    values = [(check, check.value(trial, experiment)) for check in _GENERATOR]
+    if any(value is not None and not check.passes(value) for check, value in values):
+        return None
+    return max(0.0, (added + trial.dropped) / trial.window)
 
 
 def overloaded(trial: Trial, experiment: Experiment) -> bool:
     """Whether the variant, not the generator, failed to keep up with open load in this trial."""
-    if experiment.load.model != "open" or dropped_share(trial) <= MOST_LOST:
-        return False
-    values = [(check, check.value(trial, experiment)) for check in _GENERATOR]
-    return all(value is None or check.passes(value) for check, value in values)
+    return growth(trial, experiment) is not None
 
 
 def dropped_share(trial: Trial) -> float:
@@ -425,24 +657,20 @@ def dropped_share(trial: Trial) -> float:
     return trial.dropped / scheduled if scheduled else 0.0
 
 
-def _block_check(name: str, rule: str, values: Callable[[Block, Experiment], Iterator[Value]]) -> Check[Value]:
-    """A check whose values need the whole block: what is wrong counts 1 and more, what is right 0."""
-    return Check(name, rule, values, lambda value, _: value)
+def _block_check(
+    name: str, kind: Kind, rule: str, values: Callable[[Block, Experiment], Iterator[Value]], limit: float = 0
+) -> Check[Value]:
+    """A check whose values need the whole block. Without a limit what is wrong counts 1 and more, what is right 0."""
+    return Check(name, kind, rule, values, lambda value, _: value, limit)
 
 
-_CYCLES = _block_check("warm-up cycles", "enough, and equal for all variants", _cycles)
-_STEADY_STATE = Check(
-    "steady state",
-    f"< {percent(MOST_GAIN)} over the best before",
-    _enough_cycles,
-    _steady_state,
-    MOST_GAIN,
-    operator.ge,
-)
+_CYCLES = _block_check("warm-up cycles", "machine", "enough, and equal for all variants", _cycles)
+_MEASURED = _block_check("warm-up measured", "machine", "in every cycle that is judged", _warm_up_measured)
 _GENERATOR: tuple[Check[Trial], ...] = (
-    Check("idle cores", f">= {percent(LEAST_IDLE)}", _under_load, _idle_cores, LEAST_IDLE, operator.lt),
+    Check("idle cores", "machine", f">= {percent(LEAST_IDLE)}", _under_load, _idle_cores, LEAST_IDLE, operator.lt),
     Check(
         "generator's wait for a core",
+        "machine",
         f"<= {1000 * MOST_WAIT:g} ms each time",
         _under_load,
         _generator_wait,
@@ -450,46 +678,84 @@ _GENERATOR: tuple[Check[Trial], ...] = (
     ),
     Check(
         "generator throttled",
+        "machine",
         f"<= {percent(MOST_THROTTLED)} of periods",
         _under_load,
         _generator_throttled,
         MOST_THROTTLED,
     ),
-    Check("generator on time", f"<= {percent(MOST_LATE, 1)} of the window late", _under_load, _late, MOST_LATE),
+    Check(
+        "generator on time", "machine", f"<= {percent(MOST_LATE, 1)} of the window late", _under_load, _late, MOST_LATE
+    ),
 )
 #: Every check, in the order of the report.
 CHECKS: tuple[Check[Any], ...] = (
-    _block_check("nothing broke", "no fault", _faults),
-    _block_check("users agreed on the phases", "always", _agreed),
-    _block_check("same instance", "no restart, no OOM kill", _same_instance),
+    _block_check("nothing broke", "machine", "no fault", _faults),
+    _block_check("users agreed on the phases", "machine", "always", _agreed),
+    _block_check("instances known", "machine", "one of each variant", _known),
     _CYCLES,
-    _STEADY_STATE,
-    _block_check("trials complete", "two per variant, mirrored", _complete),
-    Check("drained", "0 in flight before each trial", _trials, _drained, 0, operator.ne),
-    Check("started = completed", "no request lost", _trials, _lost, 0, operator.ne),
-    Check("answered OK", f">= {percent(1 - MOST_LOST, 1)}", _under_load, _answered, MOST_LOST),
-    Check(
-        "answers for the primary metric",
-        f">= 1 (p99: {LEAST_FOR_P99:,})",
-        _trials,
-        _enough,
-        1,
-        operator.lt,
-    ),
+    _MEASURED,
+    _block_check("trials complete", "machine", "two per variant, mirrored", _complete),
+    _block_check("drain measured", "machine", "before each trial", _drain_measured),
+    Check("started = completed", "machine", "no request lost", _trials, _lost, 0, operator.ne),
+    Check("answers for a p99", "machine", f">= {LEAST_FOR_P99:,}", _sound_trials, _enough, 1, operator.lt),
     *_GENERATOR,
-    Check("server measured", "samples in every window", _trials, _server),
+    Check("steal", "machine", f"<= {percent(MOST_STEAL)} of the cores' time", _under_load, _steal, MOST_STEAL),
+    Check(
+        "server's wait for a core",
+        "machine",
+        f"<= {percent(MOST_CORE_WAIT)} of the window, outside throttled periods",
+        _under_load,
+        _core_wait,
+        MOST_CORE_WAIT,
+    ),
+    Check("server measured", "machine", "samples in every window", _sound_trials, _server),
+    Check("JIT compiler", "machine", f"<= {MOST_JIT:g} cores in every window", _sound_trials, _jit, MOST_JIT),
+    _block_check(
+        "trend", "machine", f"<= {percent(MOST_RISE)} from a variant's first to its last trial", _trend, MOST_RISE
+    ),
+    _block_check("same instance", "service", "no restart, no OOM kill", _lasted),
+    Check("errors", "service", "<= max_errors of the answers", _under_load, _answered),
+    Check("answers", "service", ">= 1 in every window", _trials, _some_answer, 1, operator.lt),
+    Check(
+        "steady state",
+        "service",
+        f"< {percent(MOST_GAIN)} over the best before",
+        _enough_cycles,
+        _steady_state,
+        MOST_GAIN,
+        operator.ge,
+    ),
+    _block_check("drained", "service", "0 in flight before each trial", _drained),
+    Check(
+        "Little's law",
+        "mark",
+        f"throughput x (latency + think time) within {percent(MOST_MISSING)} of the users",
+        _trials,
+        _little,
+        MOST_MISSING,
+    ),
 )
+
+
+_KINDS: dict[Kind, str] = {
+    "machine": "the block is measured again",
+    "service": "the variant failed in this block",
+    "mark": "its latency is not shown",
+}
 
 
 def page() -> str:
     """``docs/validity-checks.md``."""
-    rows = [f"| {check.name} | {check.rule} |" for check in CHECKS]
-    return "\n".join([_INTRODUCTION, "| validity check | limit |", "|---|---|", *rows, ""])
+    rows = [f"| {check.name} | {check.rule} | {_KINDS[check.kind]} |" for check in CHECKS]
+    return "\n".join([_INTRODUCTION, "| check | limit | beyond it |", "|---|---|---|", *rows, ""])
 
 
 _INTRODUCTION = """# The validity checks
 
 Generated from `lab/vtlab/analysis/checks.py` by `make generate`: do not edit this page.
 
-A block counts if it passes every check that applies to it. [method.md](method.md) has the reasons.
+A block counts if the load generator, the machine and the lab were as they should be. What the service does is a result:
+a variant fails in a block, and the block counts. Figures that were not measured (steal, the wait for a core and the JIT
+compiler's CPU: in a cluster, or in older results) are not judged. [method.md](method.md) has the reasons.
 """

@@ -1,4 +1,4 @@
-"""Why a variant is as fast as it is: the bounds that the operational laws put on its throughput.
+"""Why a variant is as fast as it is: the bounds of the operational laws, and the throughput that they together allow.
 
 Sources
     [1] P. Denning, J. Buzen: The Operational Analysis of Queueing Network Models. ACM Computing Surveys
@@ -8,40 +8,104 @@ Sources
 
 Throughputs are OK requests per second, demands resource-seconds per OK request.
 
-A demand must not contain time spent waiting for another resource, or everything that waits would look busy:
-with a CPU-bound service all 200 Tomcat threads are "busy", but what they wait for is the CPU. CPU seconds
-are consumed, never waited, so their demand is measured under load (with what load adds: garbage collection,
-switching). Threads and connections are *held*; their demand is the time held without any other user,
-from the single-user phase.
+A demand must not contain time spent waiting for another resource, or everything that waits would look busy: with a
+CPU-bound service all 200 Tomcat threads are "busy", but what they wait for is the CPU. So what is *held* is measured
+when nobody else is there, in the single-user phases: threads, connections, the pools by their own timers. CPU seconds
+are consumed, never waited for: their demand is that under load (with what load adds: garbage collection, switching)
+where the CPU was used to half at least, less what the JVM uses when it is idle. With less load the fixed costs would
+count as the requests': then it is the slope over an idle phase and light load.
 
-Of carriers, pools and executors only the share in use is known, waiting included. A pool is named only if no
-resource used inside it (``holds`` in ``resources.toml``) is saturated.
+Carriers are held for the CPU's time and while a thread is pinned. Both are time integrals. Without pinning they are
+short only where the CPU is, and no resource of their own.
 
-A single user always reaches the bound X = 1/(R+Z), for any response time. A single user is named only if
-nothing else is saturated.
+Bounds alone explain nothing at the knee, where two resources share the blame: a measurement is explained where it lies
+between the throughput of a network of all of them (``vtlab.analysis.mva``) and the smallest bound.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from vtlab.catalogue.resources import HOLDS, REACHED, RESOURCES, Resource
-from vtlab.model import units
+import numpy as np
+from scipy import stats
+
+from vtlab.analysis import places
+from vtlab.analysis.mva import Network, Station
+from vtlab.analysis.statistics import CONFIDENCE
+from vtlab.catalogue.resources import EXCEEDED, HOLDS, REACHED, RESOURCES, Resource
 from vtlab.model.experiment import ClosedLoad, Experiment
-from vtlab.model.records import Block, Bottleneck, Bound, Instance, ServerFigure, Trial
+from vtlab.model.records import (
+    Activity,
+    Block,
+    Bottleneck,
+    Bound,
+    Diagnosis,
+    Inside,
+    Instance,
+    ServerFigure,
+    Trial,
+)
+
+#: Half of the width, over its middle, that the interval of a bound may have to be relied on.
+NARROW = 0.2
+#: Share of its limit from which on the CPU's demand is measured under load.
+BUSY = 0.5
+#: Capacities grow by this share in the model, a pool of fewer than ten by one. Gains that differ by less are alike.
+STEP = 0.1
+#: Share of the CPU's demand from which on pinned seconds make carriers a resource of their own.
+PINNED = 0.1
+#: Share of the time in collections from which on memory is short, not the CPU: all other threads stand still in them.
+COLLECTING = 0.1
+#: Share of the heap in use after a full collection that leaves no room.
+FULL_HEAP = 0.9
+#: What stands behind a pool and is named so, not by the line of code that waits for it.
+_BEHIND: tuple[Activity, ...] = ("database", "downstream")
+#: What is named by the line of code that does it. The rest are waits for a pool.
+_IN_CODE: tuple[Activity, ...] = ("lock", "wait", "computation")
+
+UNKNOWN = Bottleneck(resource="unknown", utilisation=None, bound=None)
+
+
+@dataclass(frozen=True)
+class Phases:
+    """What one block has of a variant."""
+
+    trials: list[Trial]
+    single: list[Trial]
+    light: list[Trial]
+    instances: list[Instance]
+    diagnosis: Diagnosis | None = None
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One variant over blocks: its trials, single-user phases and instances."""
+    """One variant over blocks."""
 
     experiment: Experiment
     variant: str
-    trials: list[Trial]
-    single: list[Trial]
-    instances: list[Instance]
+    blocks: list[Phases]
+
+    @property
+    def trials(self) -> list[Trial]:
+        return [t for block in self.blocks for t in block.trials]
+
+    @property
+    def single(self) -> list[Trial]:
+        return [t for block in self.blocks for t in block.single]
+
+    @property
+    def light(self) -> list[Trial]:
+        return [t for block in self.blocks for t in block.light]
+
+    @property
+    def instances(self) -> list[Instance]:
+        return [i for block in self.blocks for i in block.instances]
+
+    @property
+    def diagnosis(self) -> Diagnosis | None:
+        return next((block.diagnosis for block in self.blocks if block.diagnosis), None)
 
     @property
     def throughput(self) -> float | None:
@@ -50,23 +114,47 @@ class Measured:
 
 
 @dataclass(frozen=True)
+class Demand:
+    """Resource-seconds per OK request, with their interval; None where single values give none."""
+
+    seconds: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
 class Explanation:
-    """What bounds a variant, what would next, and every bound there is, the smallest first."""
+    """What bounds a variant, what would next, every bound there is, the smallest first, and the modelled throughput."""
 
     bottleneck: Bottleneck
     next: Bottleneck | None
     bounds: list[Bound]
+    modelled: float | None = None
 
 
 def measured(blocks: Sequence[Block], experiment: Experiment, variant: str) -> Measured:
     """What those blocks have of one variant."""
+
+    def of_variant(trials: Sequence[Trial]) -> list[Trial]:
+        return [t for t in trials if t.variant == variant]
+
     return Measured(
         experiment,
         variant,
-        [t for b in blocks for t in b.trials if t.variant == variant],
-        [t for b in blocks for t in b.single if t.variant == variant],
-        [i for b in blocks for i in b.instances if i.variant == variant],
+        [
+            Phases(
+                of_variant(b.trials),
+                of_variant(b.single),
+                of_variant(b.light),
+                [i for i in b.instances if i.variant == variant],
+                b.diagnosis.get(variant),
+            )
+            for b in blocks
+        ],
     )
+
+
+# --- figures of several phases -----------------------------------------------
 
 
 def ratio(parts: Iterable[tuple[float | None, float | None]]) -> float | None:
@@ -86,20 +174,46 @@ def demand_per_ok(trials: Sequence[Trial], name: ServerFigure) -> float | None:
     return ratio((_times(t.server.get(name), t.window), t.ok) for t in trials)
 
 
-def _times(level: float | None, window: float) -> float | None:
-    return None if level is None or level < 0 else level * window
+def mean_level(trials: Sequence[Trial], name: ServerFigure) -> float | None:
+    """A level (cores, a share) over several windows."""
+    return ratio((_times(t.server.get(name), t.window), t.window) for t in trials)
 
 
-def shortest_response(m: Measured) -> float | None:
-    """R_min: mean client latency of the single-user phases, seconds."""
-    return ratio((_times(t.latency.mean, t.latency.count), t.latency.count) for t in m.single if t.latency.count)
+def _per_request(trials: Sequence[Trial], name: ServerFigure) -> float | None:
+    """A mean per request over those windows that have it: a short one may lie between two scrapes."""
+    known = [(value, t.ok) for t in trials if (value := t.server.get(name)) is not None and value >= 0]
+    return ratio((value * ok, ok) for value, ok in known)
 
 
-def shortest_service(m: Measured) -> float | None:
-    """Seconds that a request holds its thread when alone: the server's mean, without samples the client's."""
-    counted = [t for t in m.single if t.ok]
-    service = ratio((_times(t.server.get("service_time"), t.ok), t.ok) for t in counted)
-    return shortest_response(m) if service is None else service
+def _times(level: float | None, weight: float) -> float | None:
+    return None if level is None or level < 0 else level * weight
+
+
+def _estimate(
+    m: Measured, of_block: Callable[[Phases], list[Trial]], value: Callable[[Sequence[Trial]], float | None]
+) -> Demand | None:
+    """A demand over all phases, with the t interval of the blocks' values on the logarithmic scale; of the phases'
+    values where only one block has any."""
+    by_block = [of_block(block) for block in m.blocks if of_block(block)]
+    phases = [t for trials in by_block for t in trials]
+    seconds = value(phases)
+    if not seconds or seconds <= 0:
+        return None
+    groups = by_block if len(by_block) > 1 else [[t] for t in phases]
+    values = [v for group in groups if (v := value(group)) is not None and v > 0]
+    if len(values) < 2:
+        return Demand(seconds)
+    logs = np.log(values)
+    half = _quantile(len(values) - 1) * float(logs.std(ddof=1)) / math.sqrt(len(values))
+    return Demand(seconds, seconds * math.exp(-half), seconds * math.exp(half))
+
+
+def _quantile(degrees: int) -> float:
+    """Of Student's t, two-sided."""
+    return float(stats.t.ppf((1 + CONFIDENCE) / 2, degrees))
+
+
+# --- capacities --------------------------------------------------------------
 
 
 def cpu_capacity(instance: Instance) -> float:
@@ -119,34 +233,151 @@ def capacity(m: Measured, resource: Resource) -> float | None:
     return min(known) if known and len(known) == len(levels) else None
 
 
-def demand(m: Measured, resource: Resource) -> float | None:
+# --- demands -----------------------------------------------------------------
+
+
+def demand(m: Measured, resource: Resource) -> Demand | None:
     """Resource-seconds per OK request, measured as the resource's row says; None where that was not measured."""
     match resource.demand:
         case "cpu":
-            return demand_per_ok(m.trials, "cpu_cores")
+            return cpu_demand(m)
         case "request":
-            return shortest_service(m)
+            return _estimate(m, lambda block: block.single, service_alone)
         case "round":
             return _round(m)
-        case "in use":
-            return demand_from_utilisation(m, resource)
+        case "hold":
+            return _hold(m, resource)
+        case "pinned":
+            return _on_carrier(m)
         case "load":
             # Closed: N users bound X to N/(R_min+Z) [2]. Open: X is at most the arrival rate.
-            return _round(m) if isinstance(m.experiment.load, ClosedLoad) else 1.0
+            return _round(m) if isinstance(m.experiment.load, ClosedLoad) else Demand(1.0)
 
 
-def demand_from_utilisation(m: Measured, resource: Resource) -> float | None:
-    """Demand from the share in use: D = U m / X."""
-    amount, busy = capacity(m, resource), demand_per_ok(m.trials, resource.metric("utilization"))
-    return None if amount is None or busy is None else busy * amount
+def response_alone(trials: Sequence[Trial]) -> float | None:
+    """Mean client latency of single-user phases, seconds."""
+    return ratio((_times(t.latency.mean, t.latency.count), t.latency.count) for t in trials if t.latency.count)
 
 
-def _round(m: Measured) -> float | None:
-    """Seconds of one round of a user: R_min, and under closed load its think time."""
-    shortest = shortest_response(m)
-    load = m.experiment.load
-    think = units.seconds(load.think_time) if isinstance(load, ClosedLoad) else 0.0
-    return None if shortest is None else shortest + think
+def shortest_response(m: Measured) -> float | None:
+    """R_min: mean client latency of the single-user phases, seconds."""
+    return response_alone(m.single)
+
+
+def service_alone(trials: Sequence[Trial]) -> float | None:
+    """Seconds that a request holds its thread when alone: the server's mean, without samples the client's."""
+    service = _per_request(trials, "service_time")
+    return response_alone(trials) if service is None else service
+
+
+def round_alone(trials: Sequence[Trial]) -> float | None:
+    """Seconds from one request of a lone user to the next: its response and what the user takes to send another.
+
+    That is the inverse of the throughput. Of long requests a window holds few, and the one at its edge would count as a
+    fifth more or less: there the throughput only says how short a round is at least not.
+    """
+    response = response_alone(trials)
+    between = ratio((t.window, t.ok + 1) for t in trials)
+    return None if response is None or between is None else max(response, between)
+
+
+def think_time(experiment: Experiment) -> float:
+    """Mean seconds that a user thinks between two requests; 0 under open load."""
+    load = experiment.load
+    return load.mean_think_time if isinstance(load, ClosedLoad) else 0.0
+
+
+def _round(m: Measured) -> Demand | None:
+    alone, think = _estimate(m, lambda block: block.single, round_alone), think_time(m.experiment)
+    if alone is None:
+        return None
+    return Demand(
+        alone.seconds + think,
+        None if alone.low is None else alone.low + think,
+        None if alone.high is None else alone.high + think,
+    )
+
+
+def idle_cores(m: Measured) -> float:
+    """Cores that the JVM uses without any request; 0 where no phase was idle."""
+    return mean_level([t for t in m.light if not t.rate], "cpu_cores") or 0.0
+
+
+def cpu_demand(m: Measured) -> Demand | None:
+    """CPU seconds per OK request beyond what the idle JVM uses; None where too little is known of it for a bound."""
+    limit = capacity(m, RESOURCES["cpu"])
+    used = mean_level(m.trials, "cpu_cores")
+    if used is not None and limit is not None and used >= BUSY * limit:
+        return _estimate(m, lambda block: block.trials, lambda trials: _cpu_consumed(trials, idle_cores(m)))
+    light = [(t, t.server.get("cpu_cores")) for t in m.light if t.window > 0]
+    return slope([(t.ok / t.window, cores) for t, cores in light if cores is not None])
+
+
+def _cpu_consumed(trials: Sequence[Trial], idle: float) -> float | None:
+    cores = [t.server.get("cpu_cores") for t in trials]
+    return ratio(
+        (None if level is None else max(0.0, level - idle) * t.window, t.ok)
+        for t, level in zip(trials, cores, strict=True)
+    )
+
+
+def _cpu_at_most(m: Measured) -> float | None:
+    """CPU seconds per OK request; where too little is known for a bound, with the JVM's fixed costs in it."""
+    known = cpu_demand(m)
+    return known.seconds if known else _cpu_consumed(m.trials, idle_cores(m))
+
+
+def slope(points: Sequence[tuple[float, float]]) -> Demand | None:
+    """Of cores over requests per second, by least squares; None where its interval is wider than ``NARROW``."""
+    rates, cores = np.array([rate for rate, _ in points]), np.array([level for _, level in points])
+    if len(points) < 3 or rates.max() <= rates.min():
+        return None
+    fitted = stats.linregress(rates, cores)
+    half = _quantile(len(points) - 2) * float(fitted.stderr)
+    seconds = float(fitted.slope)
+    return Demand(seconds, seconds - half, seconds + half) if seconds > 0 and half <= NARROW * seconds else None
+
+
+def _hold(m: Measured, resource: Resource) -> Demand | None:
+    """Seconds that a request holds a pool's units when nobody waits for them, by the pool's own timer."""
+    timed = any(t.server.get(resource.hold) is not None for t in m.single)
+
+    def alone(block: Phases) -> list[Trial]:
+        """Light load, where no phase of a single user was long enough."""
+        return block.single if timed else block.light
+
+    held = _estimate(m, alone, lambda trials: _per_request(trials, resource.hold))
+    error = resource.hold_error
+    off_by = _per_request([t for block in m.blocks for t in alone(block)], error) if error else None
+    if held is None or held.low is None or held.high is None or not off_by:
+        return held
+    return Demand(held.seconds, max(0.0, held.low - off_by), held.high + off_by)
+
+
+def _pinned(m: Measured) -> Demand | None:
+    """Seconds per OK request that its thread keeps a carrier and waits.
+
+    Under load, or under light load where the shortest pins are counted, too. Not longer than the request takes alone: a
+    pin that lasts longer waits for something else.
+    """
+
+    def pinned(trials: Sequence[Trial]) -> float | None:
+        return demand_per_ok(trials, "pinned_seconds")
+
+    estimates = [_estimate(m, lambda block: block.trials, pinned), _estimate(m, lambda block: block.light, pinned)]
+    longest = max((e for e in estimates if e), key=lambda e: e.seconds, default=None)
+    alone = service_alone(m.single)
+    if longest is None or alone is None or longest.seconds <= alone:
+        return longest
+    return _estimate(m, lambda block: block.single, service_alone)
+
+
+def _on_carrier(m: Measured) -> Demand | None:
+    pinned, cpu = _pinned(m), _cpu_at_most(m) or 0.0
+    if pinned is None or pinned.seconds < PINNED * cpu:
+        return None
+    ends = (None if end is None else end + cpu for end in (pinned.low, pinned.high))
+    return Demand(pinned.seconds + cpu, *ends)
 
 
 def is_single_user(experiment: Experiment) -> bool:
@@ -154,50 +385,246 @@ def is_single_user(experiment: Experiment) -> bool:
     return isinstance(experiment.load, ClosedLoad) and experiment.load.users == 1
 
 
+# --- bounds ------------------------------------------------------------------
+
+
 def bounds(m: Measured) -> list[Bound]:
     """Every bound that the measurements give, the smallest first: X <= m_k / D_k [2]. Of equal bounds the one whose row
-    comes first."""
+    comes first. What the idle JVM uses of the CPU is no request's."""
     throughput = m.throughput
     smallest_first = []
     for resource in RESOURCES.values():
-        amount, seconds = capacity(m, resource), demand(m, resource)
-        if throughput is None or amount is None or seconds is None or amount <= 0 or seconds <= 0:
+        amount, needed = capacity(m, resource), demand(m, resource)
+        if throughput is None or amount is None or needed is None:
             continue
-        bound = amount / seconds
+        free = amount - idle_cores(m) if resource.demand == "cpu" else amount
+        if free <= 0:
+            continue
+        bound = free / needed.seconds
         smallest_first.append(
             Bound(
                 resource=resource.name,
                 bound=bound,
+                low=free / needed.high if needed.high else None,
+                high=free / needed.low if needed.low else None,
                 utilisation=throughput / bound,
                 capacity=amount,
-                service_demand=seconds,
+                service_demand=needed.seconds,
             )
         )
     return sorted(smallest_first, key=lambda b: b.bound)
 
 
-def explain(m: Measured) -> Explanation:
-    """The bottleneck: the resource of the smallest bound if the measurement reaches it (``REACHED``), else ``unknown``.
-
-    ``next`` is the next larger bound: what would limit the variant were there more of the bottleneck; if that is
-    unknown, it is the smallest bound. A bound that the measurement refutes is listed, but neither
-    of the two. A pool is neither if a resource used inside it is saturated. A single user is neither if
-    anything else is.
-    """
-    all_bounds = bounds(m)
-    saturated = {b.resource for b in all_bounds if b.utilisation >= REACHED}
-    inside = dict(HOLDS)
-    if is_single_user(m.experiment):
-        loads = {resource.name for resource in RESOURCES.values() if resource.demand == "load"}
-        inside |= {name: tuple(saturated - loads) for name in loads}
-    possible = [
-        b for b in all_bounds if b.utilisation <= 1 / REACHED and saturated.isdisjoint(inside.get(b.resource, ()))
-    ]
-    if possible and possible[0].utilisation >= REACHED:
-        return Explanation(_bottleneck(possible[0]), next(map(_bottleneck, possible[1:]), None), all_bounds)
-    unknown = Bottleneck(resource="unknown", utilisation=None, bound=None)
-    return Explanation(unknown, next(map(_bottleneck, possible), None), all_bounds)
+def _is_narrow(m: Measured, bound: Bound) -> bool:
+    if RESOURCES[bound.resource].demand == "load" and not isinstance(m.experiment.load, ClosedLoad):
+        return True  # What arrives is asked for, not estimated.
+    if bound.low is None or bound.high is None:
+        return False
+    return bound.bound - bound.low <= NARROW * bound.bound and bound.high - bound.bound <= NARROW * bound.bound
 
 
-def _bottleneck(bound: Bound) -> Bottleneck:
+def _next(m: Measured, possible: Sequence[Bound], limiting: Sequence[str]) -> Bottleneck | None:
+    """What would limit the variant, were there more of what does: the smallest bound that remains. None where that
+    cannot be relied on: its interval is wide, or another that is wide, or the CPU's, may be smaller."""
+    remaining = [b for b in possible if b.resource not in limiting]
+    if not remaining or not _is_narrow(m, remaining[0]):
+        return None
+    smallest, *others = remaining
+    least = [b.low for b in others if b.low is not None and not _is_narrow(m, b)]
+    cpu, limit = _cpu_at_most(m), capacity(m, RESOURCES["cpu"])
+    if cpu and limit and "cpu" not in {b.resource for b in possible}:
+        least.append((limit - idle_cores(m)) / cpu)
+    return _named(smallest) if all(low >= smallest.bound for low in least) else None
+
+
+def _named(bound: Bound) -> Bottleneck:
     return Bottleneck(resource=bound.resource, utilisation=bound.utilisation, bound=bound.bound)
+
+
+# --- the model ---------------------------------------------------------------
+
+
+def _network(m: Measured, possible: Mapping[str, Bound], with_cpu: bool) -> Network | None:
+    """The variant as a network of what is known of it alone, with these capacities, and the CPU where it has no bound,
+    too; None where it is not known how long a request takes alone."""
+    response, load = round_alone(m.single), m.experiment.load
+    if response is None or (isinstance(load, ClosedLoad) and "load" not in possible):
+        return None
+    service = min(service_alone(m.single) or response, response)
+    inner, outer, parts = {}, {"load": load.users}, {}
+    cpu, limit = _cpu_at_most(m), capacity(m, RESOURCES["cpu"])
+    if cpu and limit and with_cpu:
+        parts["cpu"] = Station(cpu, (limit - idle_cores(m)) / cpu)
+    for name, bound in possible.items():
+        match RESOURCES[name].demand:
+            case "request":
+                inner[name] = round(bound.capacity)
+            case "round":
+                outer[name] = round(bound.capacity)
+            case "hold":
+                parts[name] = Station(bound.service_demand, bound.bound)
+            case "pinned":
+                parts[name] = Station(max(0.0, bound.service_demand - (cpu or 0.0)), bound.bound)
+    stations = _fitted(parts, service)
+    return Network(
+        outside=response - service + think_time(m.experiment),
+        inside=max(0.0, service - math.fsum(station.alone for station in stations.values())),
+        stations=stations,
+        inner_limits=inner,
+        outer_limits=outer,
+    )
+
+
+def _fitted(stations: Mapping[str, Station], service: float) -> dict[str, Station]:
+    """The same stations, with shorter times where the parts of a request take longer than the whole: they overlap. Who
+    holds a connection computes, a task of an executor holds a connection, and eight tasks run at once. What each
+    station allows at most stays."""
+    least = math.fsum(1 / station.most for station in stations.values())
+    whole = math.fsum(station.alone for station in stations.values())
+    if whole <= service:
+        return dict(stations)
+    share = max(0.0, service - least) / (whole - least) if whole > least else 0.0
+
+    def shorter(station: Station) -> Station:
+        least_of_it = 1 / station.most
+        if station.time <= least_of_it:
+            return station
+        return Station(least_of_it + share * (station.time - least_of_it), station.most)
+
+    return {name: shorter(station) for name, station in stations.items()}
+
+
+def _limiting(network: Network, possible: Mapping[str, Bound]) -> list[str]:
+    """The resources whose capacity, were there more of it, would raise the modelled throughput most, by per cent, and
+    those that differ from it by less than a tenth; the load last.
+
+    Where more of a single one hardly helps, as of one thread that computes all the time on one core, those count of
+    which less would harm most.
+    """
+    throughput = network.throughput()
+
+    def effect(name: str, sign: int) -> float:
+        amount = possible[name].capacity
+        step = sign * (STEP if RESOURCES[name].demand == "cpu" else max(1, round(STEP * amount)) / amount)
+        # Beyond nine digits there is only what the arithmetic lost.
+        return round((network.scaled(name, 1 + step).throughput() / throughput - 1) / step, 9)
+
+    names = [name for name in RESOURCES if name in possible]
+    effects = {name: effect(name, +1) for name in names}
+    if max(effects.values(), default=0.0) < STEP:
+        effects = {name: effect(name, -1) for name in names}
+    most = max(effects.values(), default=0.0)
+    limiting = [name for name in names if most > 0 and effects[name] >= (1 - STEP) * most]
+    return sorted(limiting, key=lambda name: (RESOURCES[name].demand == "load", -effects[name]))
+
+
+# --- the explanation ---------------------------------------------------------
+
+
+def explain(m: Measured, overloaded: bool = False) -> Explanation:
+    """The bottleneck, where the measurement is explained: it lies between 0.9 of the modelled throughput and 1.1 of the
+    smallest bound. A bound that the measurement refutes is listed, but neither bottleneck nor next, nor in the model.
+
+    Below, a pool that is full far below its bound is named with what its holders do; else ``unknown``, or the place
+    where requests wait by thread dumps. Open load that the variant keeps up with (``overloaded`` false) is the
+    bottleneck. Without a model, for want of single-user phases, the smallest bound is, where it is reached.
+    """
+    all_bounds, throughput = bounds(m), m.throughput
+    not_refuted = [b for b in all_bounds if b.utilisation <= EXCEEDED]
+    possible = {b.resource: b for b in not_refuted}
+    if not throughput:
+        return Explanation(UNKNOWN, None, all_bounds)
+    if not isinstance(m.experiment.load, ClosedLoad):
+        (arrivals,) = (b for b in all_bounds if RESOURCES[b.resource].demand == "load")
+        if not overloaded:
+            most = min(b.bound for b in (arrivals, *not_refuted))
+            return Explanation(_named(arrivals), _next(m, not_refuted, [arrivals.resource]), all_bounds, most)
+        possible.pop(arrivals.resource, None)
+    refuted = {b.resource for b in all_bounds} - {b.resource for b in not_refuted}
+    limiting, modelled = _by_model(m, throughput, possible, "cpu" not in refuted)
+    if limiting:
+        bottleneck = _named(possible[limiting[0]]).model_copy(update={"together": limiting[1:]})
+        if "cpu" in limiting and _memory_is_short(m):
+            first, *others = ["memory" if name == "cpu" else name for name in limiting]
+            bottleneck = bottleneck.model_copy(update={"resource": first, "together": others})
+    else:
+        bottleneck = _inside(m, possible) or _at_place(m) or UNKNOWN
+        limiting = [bottleneck.inside.pool] if bottleneck.inside else []
+    return Explanation(bottleneck, _next(m, not_refuted, limiting), all_bounds, modelled)
+
+
+def cpu_share(m: Measured) -> float | None:
+    """Share of its CPU limit that the variant used in its trials."""
+    limit, cores = capacity(m, RESOURCES["cpu"]), mean_level(m.trials, "cpu_cores")
+    return cores / limit if limit and cores is not None else None
+
+
+def _by_model(
+    m: Measured, throughput: float, possible: Mapping[str, Bound], with_cpu: bool
+) -> tuple[list[str], float | None]:
+    """What limits the variant, nothing where that is not explained; and the modelled throughput, where it is known."""
+    network = _network(m, possible, with_cpu)
+    if network is None:
+        smallest = list(possible.values())[:1]
+        return [b.resource for b in smallest if b.utilisation >= REACHED], None
+    modelled = network.throughput()
+    return _limiting(network, possible) if throughput >= REACHED * modelled else [], modelled
+
+
+def _memory_is_short(m: Measured) -> bool:
+    collecting = mean_level(m.trials, "gc_share")
+    live = [share for t in m.trials if (share := t.server.get("live_heap_share")) is not None]
+    return (collecting or 0.0) >= COLLECTING or max(live, default=0.0) >= FULL_HEAP
+
+
+def _inside(m: Measured, possible: Mapping[str, Bound]) -> Bottleneck | None:
+    """What is slow inside a full pool: the innermost that is full although its bound is not reached. None where there
+    is no such pool, or the CPU or the carriers are short: they lengthen every hold."""
+    limit, cores = capacity(m, RESOURCES["cpu"]), mean_level(m.trials, "cpu_cores")
+    if limit and cores is not None and cores >= REACHED * limit:
+        return None
+    carriers, pinned = capacity(m, RESOURCES["carriers"]), mean_level(m.trials, "pinned_seconds")
+    if carriers and pinned and pinned + (cores or 0.0) >= REACHED * carriers:
+        return None
+    full = {
+        name: share
+        for name, row in RESOURCES.items()
+        if row.demand == "hold" and (share := mean_level(m.trials, row.metric("utilization"))) and share >= REACHED
+    }
+    innermost = []
+    for name, share in full.items():
+        bound = possible.get(name)
+        if bound and bound.utilisation < REACHED and full.keys().isdisjoint(HOLDS[name]):
+            loaded = share * bound.service_demand / bound.utilisation
+            innermost.append(Inside(pool=name, alone=bound.service_demand, loaded=loaded))
+    if not innermost:
+        return None
+    inside = max(innermost, key=lambda pool: pool.loaded / pool.alone)
+    bound = possible[inside.pool]
+    held = full[inside.pool] * bound.capacity
+    cause = (
+        places.cause(m.diagnosis, inside.pool, held=held, alone=bound.utilisation * bound.capacity)
+        if m.diagnosis
+        else None
+    )
+    if cause:
+        place = None if cause.activity in _BEHIND else cause.place
+        inside = inside.model_copy(update={"activity": cause.activity, "place": place})
+    return UNKNOWN.model_copy(update={"resource": _name(cause), "inside": inside})
+
+
+def _at_place(m: Measured) -> Bottleneck | None:
+    """The place where requests spend what they take longer than alone, by thread dumps; None where no place has most of
+    it, or they only wait for a pool of which nothing else is known."""
+    alone = (service_alone(m.single) or 0.0) * (m.throughput or 0.0)
+    # With no more requests than if each took as long as alone, nothing inside the service keeps them.
+    if not m.diagnosis or not alone or m.diagnosis.threads <= EXCEEDED * alone:
+        return None
+    return UNKNOWN.model_copy(update={"resource": _name(places.cause(m.diagnosis, alone=alone))})
+
+
+def _name(cause: places.Cause | None) -> str:
+    """What a bottleneck is called that thread dumps show."""
+    if cause and cause.activity in _BEHIND:
+        return cause.activity
+    return cause.place if cause and cause.place and cause.activity in _IN_CODE else UNKNOWN.resource

@@ -15,6 +15,7 @@ Sources
         (TOST; equivalence: the interval lies inside the margin)
     [7] S. Holm: A Simple Sequentially Rejective Multiple Test Procedure. Scand. J. Statist. 6 (1979).
     [8] S. Julious: Sample sizes for clinical trials with Normal data. Statist. Med. 23 (2004).
+    [9] C. Clopper, E. Pearson: The Use of Confidence or Fiducial Limits. Biometrika 26 (1934). (failures of blocks)
 """
 
 from __future__ import annotations
@@ -304,3 +305,11 @@ def chance(m: int, mean: float, sd: float, margin: float = MARGIN, level: float 
     if size > d:
         return below((size - d) / error - t)
     return max(0.0, below((d - size) / error - t) + below((d + size) / error - t) - 1)
+
+
+def binomial(count: int, n: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """The exact interval of a share that was seen ``count`` of ``n`` >= 1 times [9]."""
+    tail = (1 - confidence) / 2
+    low = float(special.betaincinv(count, n - count + 1, tail)) if count else 0.0
+    high = float(special.betaincinv(count + 1, n - count, 1 - tail)) if count < n else 1.0
+    return low, high

@@ -2,10 +2,15 @@
 
 Each further variant of the experiment is compared with its first (virtual over platform). Only the primary metric
 has p values and a verdict; the others have a ratio and an interval.
+
+Failing is a result. A block in which a variant failed counts. Ratios are over the blocks in which neither of the two
+failed. A variant fails where it failed in at least two blocks and in more than half of them. One that failed in fewer
+is not compared: the verdict is ``inconclusive``.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -13,15 +18,17 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from vtlab.analysis import checks, laws, statistics
+from vtlab.analysis import checks, comparable, laws, statistics
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, Bottleneck, Comparison, Rejection, Trial, VariantResult, Verdict
+from vtlab.model.records import Block, Comparison, Failure, Rejection, Trial, VariantResult, Verdict
 from vtlab.model.run import Analysis, Run
 from vtlab.planning.plan import FULL_RUN
 
 PERCENTILES = ("p50", "p90", "p95", "p99", "p99_9")
 #: What a figure is counted in: bytes of a page of memory, seconds of a recorded time.
 PAGE, MICROSECOND = 4096, 1e-6
+#: Blocks in which a variant must have failed, at least and all of the first so many, for the run to end.
+ENDING = 3
 
 Better = Literal["higher", "lower"]
 
@@ -66,7 +73,7 @@ def analyse_all(runs: Sequence[Run]) -> list[Analysis]:
     reason, is ``inconclusive`` and does not count for the others. The number of blocks was fixed before the start.
     """
     judged = [_judge(run) for run in runs]
-    complete = [len(accepted) == run.manifest.blocks for run, (accepted, _, _) in zip(runs, judged, strict=True)]
+    complete = [is_complete(run, accepted) for run, (accepted, _, _) in zip(runs, judged, strict=True)]
     adjusted = statistics.holm(
         [
             c.p_t if ok else None
@@ -80,7 +87,7 @@ def analyse_all(runs: Sequence[Run]) -> list[Analysis]:
     for run, (accepted, rejected, comparisons), ok in zip(runs, judged, complete, strict=True):
         primaries = [_adjusted(c, next(given), family) for c in _primaries(run.experiment, comparisons)]
         if not ok:
-            primaries = [c.model_copy(update={"verdict": "inconclusive"}) for c in primaries]
+            primaries = [c.model_copy(update={"verdict": "inconclusive", "fails": []}) for c in primaries]
         others = [c for c in comparisons if c.metric != run.experiment.primary]
         analyses.append(_analysis(run, accepted, rejected, [*primaries, *others]))
     return analyses
@@ -134,20 +141,75 @@ def select_blocks(run: Run) -> tuple[list[Block], list[Rejection]]:
     return accepted, rejected
 
 
+def is_complete(run: Run, accepted: Sequence[Block]) -> bool:
+    """Whether the run has all its blocks, or failing ended it."""
+    return len(accepted) == run.manifest.blocks or failing_ends(run.experiment, accepted)
+
+
+def failing_ends(experiment: Experiment, accepted: Sequence[Block]) -> bool:
+    """Whether further blocks are not needed: in every comparison one of the two failed in all of the first three
+    blocks that count."""
+    first = [checks.failed(block, experiment) for block in accepted[:ENDING]]
+    always = set.intersection(*first) if len(first) == ENDING else set()
+    over, *others = experiment.variants
+    return over in always or always.issuperset(others)
+
+
+def fails(failed: int, blocks: int) -> bool:
+    """Whether a variant that failed in so many of these blocks fails under the load."""
+    return failed >= 2 and 2 * failed > blocks
+
+
 def _comparisons(experiment: Experiment, accepted: Sequence[Block]) -> list[Comparison]:
     over, *others = experiment.variants
-    comparisons = [_primary(experiment, accepted, of, over) for of in others]
+    failed = [checks.failed(block, experiment) for block in accepted]
+    # Of each comparison the blocks in which neither of the two failed.
+    sound = {
+        of: [block for block, names in zip(accepted, failed, strict=True) if names.isdisjoint((of, over))]
+        for of in others
+    }
+    comparisons = []
+    for of in others:
+        failing = {v: sum(v in names for names in failed) for v in (over, of)}
+        comparisons.append(_with_failing(_primary(experiment, sound[of], of, over), failing, len(accepted)))
     for of in others:
         for name in METRICS:
-            if name != experiment.primary and (logs := _log_ratios(name, accepted, of, over)):
-                estimate = statistics.estimate(logs, counting_floor(name, accepted, of, over))
-                overloaded = _overloads(experiment, name, accepted, (of, over))
-                comparisons.append(_comparison(name, of, over, logs, estimate, overloaded))
+            if name == experiment.primary or not _latency_holds(name, sound[of], (of, over), experiment):
+                continue
+            if logs := _log_ratios(name, sound[of], of, over):
+                estimate = statistics.estimate(logs, counting_floor(name, sound[of], of, over))
+                comparisons.append(_comparison(name, of, over, logs, estimate, []))
     return comparisons
 
 
+def _latency_holds(metric: str, blocks: Sequence[Block], of: Sequence[str], experiment: Experiment) -> bool:
+    """Whether a metric is no latency, or one that depends neither on the length of an overloaded window nor on users
+    who had no answer."""
+    trials = [t for block in blocks for t in block.trials if t.variant in of]
+    return not metric.startswith("latency") or not any(
+        checks.overloaded(t, experiment) or checks.missing_users(t, experiment) is not None for t in trials
+    )
+
+
+def _with_failing(primary: Comparison, failed: dict[str, int], blocks: int) -> Comparison:
+    """A primary comparison where ``failed`` says in how many of the blocks each of the two failed: there is no test
+    where one did, however narrow the interval of the blocks is in which none did."""
+    if not any(failed.values()):
+        return primary
+    failing = [variant for variant, count in failed.items() if fails(count, blocks)]
+    return primary.model_copy(
+        update={
+            "verdict": "fails" if failing else "inconclusive",
+            "fails": failing,
+            "p_t": None,
+            "p_sign_flip": None,
+        }
+    )
+
+
 def _log_ratios(metric: str, accepted: Sequence[Block], of: str, over: str) -> list[float]:
-    """Log ratio of each block; empty unless every trial of every block has the value, above 0."""
+    """Log ratio of each block; empty unless every trial of every block has the value, above 0, and where there is no
+    block."""
     pairs = [(_values(metric, block, of), _values(metric, block, over)) for block in accepted]
     if any(not values for pair in pairs for values in pair):
         return []
@@ -193,6 +255,12 @@ def _overloaded(block: Block, variant: str, experiment: Experiment) -> bool:
     return any(t.variant == variant and checks.overloaded(t, experiment) for t in block.trials)
 
 
+def _always_overloaded(blocks: Sequence[Block], variant: str, experiment: Experiment) -> bool:
+    """Whether every trial of at least two blocks was, and no trial was not."""
+    trials = [t for block in blocks for t in block.trials if t.variant == variant]
+    return len(blocks) >= 2 and all(checks.overloaded(t, experiment) for t in trials)
+
+
 def _comparison(
     metric: str, of: str, over: str, logs: Sequence[float], e: statistics.Estimate, overloaded: list[str]
 ) -> Comparison:
@@ -213,11 +281,11 @@ def _comparison(
 def _primary(experiment: Experiment, accepted: Sequence[Block], of: str, over: str) -> Comparison:
     """The primary comparison, its verdict not yet adjusted.
 
-    Overload, on a latency: where one variant was overloaded in every block and the other in
-    none, the other is faster, and the ratio None, for the overloaded one's latency has no bound. Where it
-    was overloaded in some blocks only, its measured latencies are below the true ones; the interval can
-    then show that the other is faster, but neither that it is slower nor that they are alike. Where both
-    were, nothing is shown.
+    Overload, on a latency: where one variant was overloaded in every trial of at least two blocks and the other in
+    none, the other is faster, and the ratio None, for the overloaded one's latency has no bound. Where it was
+    overloaded in some trials only, its measured latencies are below the true ones; the interval can then show that the
+    other is faster, by a ratio that is a lower bound, but neither that it is slower nor that they are alike. Where it
+    shows nothing, and where both were overloaded, there is no ratio.
     """
     metric, better = experiment.primary, METRICS[experiment.primary].better
     overloaded = _overloads(experiment, metric, accepted, (of, over))
@@ -232,7 +300,7 @@ def _primary(experiment: Experiment, accepted: Sequence[Block], of: str, over: s
         overloaded=overloaded,
         verdict="inconclusive",
     )
-    if len(overloaded) == 1 and all(_overloaded(block, overloaded[0], experiment) for block in accepted):
+    if len(overloaded) == 1 and _always_overloaded(accepted, overloaded[0], experiment):
         return nothing.model_copy(update={"verdict": "faster" if overloaded == [over] else "slower"})
     logs = _log_ratios(metric, accepted, of, over)
     if not logs:
@@ -241,9 +309,16 @@ def _primary(experiment: Experiment, accepted: Sequence[Block], of: str, over: s
     outcome = statistics.outcome(e.low, e.high, better)
     possible = {of: "slower", over: "faster"}
     if overloaded and (len(overloaded) > 1 or outcome != possible[overloaded[0]]):
-        outcome = "inconclusive"
+        return nothing
     comparison = _comparison(metric, of, over, logs, e, overloaded)
-    return comparison.model_copy(update={"p_t": e.p_t, "p_sign_flip": e.p_sign_flip, "verdict": outcome})
+    return comparison.model_copy(
+        update={
+            "p_t": e.p_t,
+            "p_sign_flip": e.p_sign_flip,
+            "verdict": outcome,
+            "is_lower_bound": bool(overloaded),
+        }
+    )
 
 
 def _adjusted(primary: Comparison, p: float | None, family: int) -> Comparison:
@@ -252,7 +327,8 @@ def _adjusted(primary: Comparison, p: float | None, family: int) -> Comparison:
         # Settled but for the other experiments: then the strictest of Holm's levels must be met.
         verdict, level = "inconclusive", level / family
     needed = None
-    if verdict == "inconclusive" and primary.ratio and not primary.overloaded:
+    # Without a p value there was no test: a variant failed.
+    if verdict == "inconclusive" and primary.ratio and primary.p_t is not None and not primary.overloaded:
         n = len(primary.log_ratios)
         needed = statistics.blocks_needed(n, math.log(primary.ratio), primary.sd, level=level)
     return primary.model_copy(update={"p_holm": p, "verdict": verdict, "blocks_needed": needed})
@@ -260,47 +336,97 @@ def _adjusted(primary: Comparison, p: float | None, family: int) -> Comparison:
 
 def _analysis(run: Run, accepted: list[Block], rejected: list[Rejection], comparisons: list[Comparison]) -> Analysis:
     experiment = run.experiment
-    n = len(accepted)
+    n, is_valid = len(accepted), is_complete(run, accepted)
+    variants = {v: _variant_result(experiment, accepted, v) for v in experiment.variants}
     verdict = Verdict(
         experiment=experiment.name,
         n=n,
         confidence=statistics.CONFIDENCE,
         margin=statistics.MARGIN,
         primary=experiment.primary,
-        valid=n == run.manifest.blocks,
-        quick=n < FULL_RUN,
+        valid=is_valid,
+        # A full run that failing ended is no quick look.
+        quick=(run.manifest.blocks if is_valid else n) < FULL_RUN,
         limits=experiment.limits,
-        comparisons=comparisons,
-        variants={v: _summarise_variant(laws.measured(accepted, experiment, v)) for v in experiment.variants},
+        comparisons=comparable.kept([_bounded_by_load(c, variants) for c in comparisons], variants, experiment),
+        variants=variants,
         rejected=rejected,
         environment=_environment(run, accepted or run.blocks),
     )
     return Analysis(run, accepted, rejected, verdict, checks.results(accepted or run.blocks, experiment))
 
 
+def _bounded_by_load(comparison: Comparison, variants: dict[str, VariantResult]) -> Comparison:
+    """``comparison``; a lower bound where more load would have raised the throughput of the better variant alone."""
+    ratio = comparison.ratio
+    if comparison.metric != "throughput" or ratio is None or comparable.alike(ratio, 1):
+        return comparison
+    names = (comparison.of, comparison.over) if ratio > 1 else (comparison.over, comparison.of)
+    better, worse = (variants[name] for name in names)
+    is_by_load = comparable.keeps_up(better) and not comparable.keeps_up(worse)
+    return comparison.model_copy(update={"is_lower_bound": is_by_load})
+
+
+def _variant_result(experiment: Experiment, accepted: Sequence[Block], variant: str) -> VariantResult:
+    """One variant over the blocks that count: its figures where it did not fail, its error ratio everywhere."""
+    has_failed = [variant in checks.failed(block, experiment) for block in accepted]
+    failed = list(itertools.compress(accepted, has_failed))
+    sound = [block for block, is_failed in zip(accepted, has_failed, strict=True) if not is_failed]
+    m = laws.measured(sound, experiment, variant)
+    everything = laws.measured(accepted, experiment, variant)
+    growths = [growth for t in m.trials if (growth := checks.growth(t, experiment)) is not None]
+    missing = [users for t in m.trials if (users := checks.missing_users(t, experiment)) is not None]
+    result = _summarise_variant(m)
+    without_latency = dict.fromkeys(result.latency)
+    return result.model_copy(
+        update={
+            "error_ratio": _error_ratio(everything.trials),
+            "failed_blocks": len(failed),
+            "failed_interval": statistics.binomial(len(failed), len(accepted)) if accepted else None,
+            "failures": [_first_failure(block, experiment, variant) for block in failed],
+            "growth": math.fsum(growths) / len(growths) if growths else None,
+            "missing_users": max(missing, key=abs, default=None),
+            **({"latency": without_latency, "queue_time": None} if growths or missing else {}),
+        }
+    )
+
+
+def _first_failure(block: Block, experiment: Experiment, variant: str) -> Failure:
+    """What failed the variant in a block: the cause of what followed."""
+    return next(failure for failure in checks.failures(block, experiment) if failure.variant == variant)
+
+
+def _error_ratio(trials: Sequence[Trial]) -> float:
+    return laws.ratio((failed, t.ok + failed) for t in trials for failed in [sum(t.failed.values())]) or 0.0
+
+
+def is_unexplained(block: Block, experiment: Experiment, variant: str) -> bool:
+    """Whether only thread dumps can say what limits a variant in this block."""
+    m = laws.measured([block], experiment, variant)
+    return bool(m.throughput) and _explained(m).bottleneck.resource == laws.UNKNOWN.resource
+
+
+def _explained(m: laws.Measured) -> laws.Explanation:
+    return laws.explain(m, overloaded=any(checks.overloaded(t, m.experiment) for t in m.trials))
+
+
 def _summarise_variant(m: laws.Measured) -> VariantResult:
-    """One variant over the blocks that count; without any, throughput 0 and nothing known."""
+    """One variant over the blocks in which it did not fail; without any, throughput 0 and nothing known."""
     throughput = m.throughput or 0.0
     latency = {"mean": _weighted(METRICS["latency_mean"], [t for t in m.trials if t.latency.count])}
     for name in PERCENTILES:
         latency[name] = _weighted(Metric("lower", _percentile(name)), m.trials)
     latency["max"] = max((t.latency.max for t in m.trials if t.latency.max is not None), default=None)
-    failed = sum(sum(t.failed.values()) for t in m.trials)
-    ok = sum(t.ok for t in m.trials)
     service = _weighted(METRICS["service_time"], m.trials)
     mean = latency["mean"]
-    explained = (
-        laws.explain(m)
-        if m.trials
-        else laws.Explanation(Bottleneck(resource="unknown", utilisation=None, bound=None), None, [])
-    )
+    explained = _explained(m)
     expected = m.experiment.expected.get(m.variant)
     resident = [t.server.get("resident") for t in m.trials]
     known = [r for r in resident if r is not None]
     return VariantResult(
         throughput=throughput,
         latency=latency,
-        error_ratio=failed / (ok + failed) if ok + failed else 0.0,
+        error_ratio=_error_ratio(m.trials),
         dropped_ratio=laws.ratio((t.dropped, t.started + t.dropped) for t in m.trials) or 0.0,
         cpu_per_request=laws.demand_per_ok(m.trials, "cpu_cores"),
         memory=max(known, default=None),
@@ -311,6 +437,7 @@ def _summarise_variant(m: laws.Measured) -> VariantResult:
         next=explained.next,
         bounds=explained.bounds,
         pinned=_pinned(m),
+        modelled=explained.modelled,
         expected=expected,
         fidelity=throughput / expected if expected and m.trials else None,
     )

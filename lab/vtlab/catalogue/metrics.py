@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, cast
 
-from vtlab.catalogue import bottleneck, promql, resources
+from vtlab.catalogue import promql, resources
 from vtlab.catalogue.names import MetricName
 from vtlab.catalogue.promql import QueryError
 from vtlab.catalogue.resources import RESOURCES, Resource
@@ -83,7 +83,7 @@ def of_resources(rows: Iterable[Resource]) -> list[Metric]:
 def _of_all_resources() -> list[Metric]:
     """Of all resources at once, by the label ``resource``."""
     queries: dict[resources.Series, dict[Scope, str]] = {
-        "utilization": {"now": resources.utilization_now(), "run": resources.run_utilization()},
+        "utilization": {"now": resources.utilization_now(), "run": resources.shown(resources.run_utilization())},
         "capacity": {"run": resources.run_capacity()},
     }
     return [Metric(series, *_RESOURCE_METRICS[series][:2], of) for series, of in queries.items()]
@@ -127,12 +127,7 @@ WINDOW_METRICS: Mapping[MetricName, Metric] = MappingProxyType(
 REPORT_SERIES: Mapping[str, Metric] = MappingProxyType(
     {name: metric for name, metric in METRICS.items() if "chart" in metric.queries}
 )
-_DEFINITIONS = MappingProxyType(
-    _definitions(
-        {**_TOML["macros"], "bottleneck_of_rules": bottleneck.of_rules(), "bottleneck_of_run": bottleneck.of_run()},
-        METRICS,
-    )
-)
+_DEFINITIONS = MappingProxyType(_definitions(_TOML["macros"], METRICS))
 
 
 def render(query: str, **values: str) -> str:

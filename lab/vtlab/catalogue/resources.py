@@ -17,17 +17,20 @@ from vtlab.catalogue.promql import QueryError
 #: What there is of each resource.
 Series = Literal["utilization", "capacity", "demand"]
 #: How the demand is measured.
-Demand = Literal["cpu", "request", "round", "in use", "load"]
+Demand = Literal["cpu", "request", "round", "hold", "pinned", "load"]
 FILE = Path(__file__).with_name("resources.toml")
 
 #: Share of a bound from which on a measurement "reaches" it. Where something is exhausted, measurements
 #: came to 98 to 100 % of the bound with windows that fit the load and to 94 % with loose ones (a CPU limit
-#: loses a little in each throttled period); what is 10 % below its bound has time to spare. A measurement
-#: above 1/REACHED of a "bound" refutes it: that demand was not what it took under load.
+#: loses a little in each throttled period); what is 10 % below its bound has time to spare.
 REACHED = 0.9
+#: Share of a bound beyond which a measurement refutes it: that demand was not what it took under load.
+EXCEEDED = 1.1
 
 #: Seconds that a request holds one unit of the resource, when the user is alone.
 _HELD_FOR: Mapping[str, str] = {"request": "$shortest", "round": "$round"}
+#: Demands of what is in use while it waits for other resources.
+_IN_USE: tuple[Demand, ...] = ("hold", "pinned")
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,17 @@ class Resource:
     def metric(self, series: Series) -> MetricName:
         """The name of the metric of this resource."""
         return cast(MetricName, f"{series}_{self.name}")
+
+    @property
+    def hold(self) -> MetricName:
+        """Of a pool: the metric that says how long a request holds its units."""
+        return cast(MetricName, f"hold_{self.name.replace('-', '_')}")
+
+    @property
+    def hold_error(self) -> MetricName | None:
+        """The metric that says by how much that may be off; None where it is exact."""
+        name = f"{self.hold}_error"
+        return cast(MetricName, name) if name in get_args(MetricName) else None
 
     def described(self, amount: float, load_unit: str) -> str:
         """In words, with how much of it there is. ``load_unit`` is what the load is counted in."""
@@ -70,14 +84,17 @@ def from_row(name: str, row: Mapping[str, Any]) -> Resource:
     demand = str(row.get("demand"))
     if demand not in get_args(Demand):
         raise QueryError(f"{FILE.name}: {name}: the demand {demand!r} is not one of {', '.join(get_args(Demand))}")
-    if ("utilization" in row) == (demand in _HELD_FOR) or bool(row.get("holds")) != (demand == "in use"):
+    if ("utilization" in row) == (demand in _HELD_FOR) or bool(row.get("holds")) != (demand in _IN_USE):
         raise QueryError(f"{FILE.name}: {name}: 'utilization' or 'holds' does not go with the demand {demand!r}")
     held = f"sum by ($variant) ($ok_of_run * {_HELD_FOR.get(demand)}) / ${{capacity_{name}}}"
     return Resource(name=name, **{"utilization": held, **row, "holds": tuple(row.get("holds", ()))})
 
 
+_TOML = tomllib.loads(FILE.read_text(encoding="utf-8"))
+
+
 def _rows() -> dict[str, Resource]:
-    rows = {name: from_row(name, row) for name, row in tomllib.loads(FILE.read_text(encoding="utf-8")).items()}
+    rows = {name: from_row(name, row) for name, row in _TOML["resources"].items()}
     for row in rows.values():
         unknown = set(row.holds) - rows.keys()
         if unknown:
@@ -89,11 +106,14 @@ def _rows() -> dict[str, Resource]:
 RESOURCES: Mapping[str, Resource] = _rows()
 #: The resources used while each of these is in use.
 HOLDS: Mapping[str, tuple[str, ...]] = {row.name: row.holds for row in RESOURCES.values() if row.holds}
+#: What a bottleneck may be called, in words and colour: the resources, and what has no bound of its own.
+WORDS: Mapping[str, str] = {name: row["words"] for part in _TOML.values() for name, row in part.items()}
+COLOURS: Mapping[str, str] = {name: row["colour"] for part in _TOML.values() for name, row in part.items()}
 
 
 def words(name: str) -> str:
-    """What a report calls a resource, or what is none (``unknown``)."""
-    return RESOURCES[name].words if name in RESOURCES else name
+    """What a report calls a bottleneck; a place in the code, and ``unknown``, by its name."""
+    return WORDS.get(name, name)
 
 
 # --- queries, as of ``vtlab.catalogue.promql`` -------------------------------
@@ -111,11 +131,17 @@ def in_open_window(metric: MetricName) -> str:
     return f"({short}) * on ($variant) group_right () max by ($block) (0 * $open_window + 1)"
 
 
+def shown(utilization: str) -> str:
+    """A utilisation for people, at most 1: a bound that is measured with a single user may be a little too low, and
+    what comes out above it is at its limit. What comes out far above it has no such bound, and none is shown."""
+    return f"clamp_max(({utilization}) <= {1 / REACHED:.3f}, 1)"
+
+
 def utilization_now() -> str:
     """Utilisation of every resource over ``$window``, while trials are measured: the bounds are those of the
     experiment's request and users, which warm-ups do not have."""
     parts = _by_resource({row.name: f"${{{row.metric('utilization')}}}" for row in RESOURCES.values()})
-    return f"({parts}) and on ($variant) ($window_begins <= $now and $window_ends >= $now)"
+    return f"{shown(parts)} and on ($variant) ($window_begins <= $now and $window_ends >= $now)"
 
 
 def run_utilization(names: Iterable[str] = RESOURCES) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from vtlab.catalogue import metrics
+from vtlab.catalogue import metrics, resources
 from vtlab.catalogue.metrics import METRICS, Metric, Scope
 
 #: Where the rules are, below the repository.
@@ -42,7 +42,10 @@ def _rendered(query: str) -> str:
 
 def _recording(metric: Metric, scope: Scope) -> dict[str, Any]:
     labels = {"labels": dict(metric.labels)} if metric.labels else {}
-    return {"record": metric.recorded_as(scope), "expr": _rendered(metric.queries[scope]), **labels}
+    query = metric.queries[scope]
+    if metric.series == "utilization" and scope == "window":
+        query = resources.shown(query)
+    return {"record": metric.recorded_as(scope), "expr": _rendered(query), **labels}
 
 
 def _alert(name: str, row: dict[str, str]) -> dict[str, Any]:

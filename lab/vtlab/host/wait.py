@@ -11,13 +11,17 @@ from vtlab.errors import BlockFault
 T = TypeVar("T")
 
 
+class TimedOut(BlockFault):
+    """What was waited for did not come."""
+
+
 def wait_until(what: str, check: Callable[[], T | None], within: float, every: float = 0.05) -> T:
-    """The first value of ``check`` that is not None or False. BlockFault with ``what`` after ``within`` seconds."""
+    """The first value of ``check`` that is not None or False. TimedOut with ``what`` after ``within`` seconds."""
     end = time.monotonic() + within
     while True:
         value = check()
         if value is not None and value is not False:
             return value
         if time.monotonic() > end:
-            raise BlockFault(f"{what} after {within:.0f} s")
+            raise TimedOut(f"{what} after {within:.0f} s")
         time.sleep(every)

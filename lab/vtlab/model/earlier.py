@@ -24,10 +24,14 @@ def experiment(document: Document) -> dict[str, Any]:
 def _parts(document: Document, expected: Mapping[str, float]) -> dict[str, Any]:
     today = dict(document)
     if today.get("windows"):
-        today["windows"] = {_WINDOWS.get(key, key): value for key, value in today["windows"].items()}
+        windows = {_WINDOWS.get(key, key): value for key, value in today["windows"].items()}
+        # All of its cycles were judged: none was one of those before them.
+        today["windows"] = {**windows, "warmup_cycles": 0}
     load = today.get("load")
     if load and load["model"] == "closed":
         # Rounded as k6 did: half a millisecond upwards.
         rounds = {name: max(1, math.floor(1000 * load["users"] / rate + 0.5)) for name, rate in expected.items()}
         today["load"] = {**load, "round": {name: f"{ms}ms" for name, ms in rounds.items()}}
+    elif load:
+        today["load"] = {**load, "gaps": "even"}
     return today

@@ -35,7 +35,9 @@ class Request(_Part):
 class Closed(_Part):
     model: Literal["closed"]
     users: int
+    #: On average.
     think_time: Milliseconds
+    is_think_time_exponential: bool
     #: One round of a user, by variant, with so many users.
     round: dict[str, Milliseconds]
 
@@ -44,6 +46,7 @@ class Open(_Part):
     model: Literal["open"]
     users: int
     rate: float
+    gaps: Literal["exponential", "even"]
 
 
 class Windows(_Part):
@@ -82,11 +85,12 @@ def normalise(experiment: Experiment) -> Normalised:
             Closed(
                 model="closed",
                 users=load.users,
-                think_time=units.milliseconds(load.think_time),
+                think_time=1000 * load.mean_think_time,
+                is_think_time_exponential=load.is_think_time_exponential,
                 round=_milliseconds(load.round),
             )
             if isinstance(load, ClosedLoad)
-            else Open(model="open", users=load.users, rate=load.rate)
+            else Open(model="open", users=load.users, rate=load.rate, gaps=load.gaps)
         ),
         windows=Windows(
             warmup_users=windows.warmup_users,
@@ -140,6 +144,8 @@ def _type(field: dict[str, Any]) -> str:
         return str(field["$ref"]).rpartition("/")[2]
     if "anyOf" in field:
         return " | ".join(map(_type, field["anyOf"]))
+    if "enum" in field:
+        return " | ".join(f"'{value}'" for value in field["enum"])
     if "const" in field:
         return f"'{field['const']}'" if isinstance(field["const"], str) else str(field["const"])
     if field["type"] == "object":

@@ -112,9 +112,9 @@ class K6Document(Record):
     trials: list[Trial]
 
     @property
-    def phases(self) -> tuple[Trial, ...]:
-        """Everything that was measured, in this order."""
-        return (*self.warmup, *self.single, *self.trials, *self.light)
+    def phases(self) -> list[Trial]:
+        """All of them, in the order in which they ran."""
+        return [*self.warmup, *self.single, *self.trials, *self.light]
 
 
 class Instance(Record):
@@ -284,7 +284,7 @@ class Bound(Record):
 
 
 class Inside(Record):
-    """A pool that is full far below its bound: what is inside it has become slow, so that enlarging it does not help."""
+    """A pool that is full far below its bound: what is inside it has become slow, so enlarging it does not help."""
 
     pool: str
     #: Seconds that a request holds one unit of it: alone, and under this load.

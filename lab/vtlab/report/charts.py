@@ -59,8 +59,7 @@ def ratios(rows: Sequence[Row], margin: float, title: str) -> Markup:
             parts.append(text(left - 8, y + 4, row.label, "end", "label"))
         descriptions.append(f"{row.label}: {interval_in_words(c)}")
         if c.ratio is None:
-            words = f"{figures.listed(c.overloaded)} overloaded" if c.overloaded else "no ratio"
-            parts.append(text((left + right) / 2, y + 4, words, "middle", "value"))
+            parts.append(text((left + right) / 2, y + 4, interval_in_words(c), "middle", "value"))
             continue
         if c.low is not None and c.high is not None:
             a, b = across(c.low), across(c.high)
@@ -82,10 +81,11 @@ def ratios(rows: Sequence[Row], margin: float, title: str) -> Markup:
 def interval_in_words(c: Comparison) -> str:
     """A ratio and its interval in words."""
     if c.ratio is None:
-        return f"no ratio, {figures.listed(c.overloaded)} overloaded" if c.overloaded else "no ratio"
+        lost = [*(f"{v} overloaded" for v in c.overloaded), *(f"{v} fails" for v in c.fails)]
+        return f"no ratio, {figures.listed(lost)}" if lost else "no ratio"
     if c.low is None or c.high is None:
         return f"{figures.ratio(c.ratio)}, no interval from one block"
-    return f"{figures.ratio(c.ratio)}, interval {figures.ratio(c.low)} to {figures.ratio(c.high)}"
+    return f"{figures.ratio(c.ratio)}, interval {figures.interval(c.low, c.high)}"
 
 
 def per_block(c: Comparison, blocks: Sequence[int], margin: float) -> Markup:
@@ -244,11 +244,10 @@ def over_time(
 
 
 def bounds(variant: str, slot: int, measured: float, rows: Sequence[tuple[Bound, str]]) -> Markup:
-    """How much of each bound the measurement reaches; ``rows`` carry a remark (bottleneck, next)."""
+    """How much of each bound the measurement reaches, at most all of it; ``rows`` carry a remark (bottleneck, next)."""
     left, right, pitch, top = 112.0, WIDTH - 34.0, 40.0, 8.0
     bottom = top + pitch * len(rows)
-    most = max([1.0, *(b.utilisation for b, _ in rows)])
-    across = Scale(0, most, left, right)
+    across = Scale(0, 1, left, right)
     parts = []
     for t in (0.0, 0.25, 0.5, 0.75, 1.0):
         parts.append(line(across(t), top, across(t), bottom, "one" if t == 1 else "grid"))
@@ -263,12 +262,14 @@ def bounds(variant: str, slot: int, measured: float, rows: Sequence[tuple[Bound,
             rect(
                 left,
                 y + 6,
-                across(b.utilisation) - left,
+                across(min(1.0, b.utilisation)) - left,
                 14,
-                f"bar v{slot}" + ("" if remark == "bottleneck" else " faint"),
+                f"bar v{slot}" + ("" if remark in ("bottleneck", "together") else " faint"),
             )
         )
-        note = f"{figures.rate(measured)} of {figures.rate(b.bound)}"
+        reach = ", at its limit of" if b.utilisation >= figures.AT_ITS_LIMIT else " of"
+        reach = ", far above" if remark == "refuted" else reach
+        note = f"{figures.rate(measured)}{reach} {figures.rate(b.bound)}"
         parts.append(text(left + 4, y + 33, note, "start", "value"))
         descriptions.append(f"{b.resource}: {note}" + (f", {remark}" if remark else ""))
     title = f"{variant}: how much of each bound the throughput reaches"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
-from vtlab.report import words
-
 DASH = "–"
+#: From this share of a bound on a resource is at its limit: a bound is a measurement, too, and a throughput may lie a
+#: percent above it.
+AT_ITS_LIMIT = 0.995
 
 
 def significant(value: float, digits: int = 3) -> str:
@@ -23,9 +24,12 @@ def significant(value: float, digits: int = 3) -> str:
     return f"{rounded:,.{places}f}"
 
 
-def rate(value: float | None) -> str:
-    """Requests per second: ``199.9/s``, as the sentences have it."""
-    return DASH if value is None else words.rate(value)
+def rate(value: float | None, more_digits: int = 0) -> str:
+    """Requests per second: ``9.24/s``, ``199.9/s``, ``2,950/s``."""
+    if value is None:
+        return DASH
+    text = f"{value:,.{(0 if value >= 1000 else 1 if value >= 10 else 2) + more_digits}f}"
+    return (text.rstrip("0").rstrip(".") if "." in text else text) + "/s"
 
 
 def duration(seconds: float | None) -> str:
@@ -63,15 +67,28 @@ def share(value: float | None) -> str:
     return f"{text} %" if percent >= 0.05 else "< 0.1 %"
 
 
-def ratio(value: float | None) -> str:
-    """A ratio as ``0.985×`` or ``4.98×``, as the sentences have it; beyond sense only that it is."""
+def ratio(value: float | None, more_digits: int = 0) -> str:
+    """A ratio as ``0.985×`` or ``4.98×``; beyond sense only that it is."""
     if value is None:
         return DASH
     if value > 9_999:
         return "> 9,999×"
     if value < 0.001:
         return "< 0.001×"
-    return f"{value:.3f}×" if value < 2 else f"{value:,.2f}×"
+    return f"{value:,.{(3 if value < 2 else 2) + more_digits}f}×"
+
+
+def interval(low: float | None, high: float | None, form: Callable[[float, int], str] = ratio) -> str:
+    """An interval with as many digits as its ends need to differ: ``4.87× to 5.05×``, ``4.998× to 5.003×``."""
+    if low is None or high is None:
+        return DASH
+    shown = [f"{form(low, more)} to {form(high, more)}" for more in range(4) if form(low, more) != form(high, more)]
+    return shown[0] if shown else f"{form(low, 0)} to {form(high, 0)}"
+
+
+def reached(utilisation: float) -> str:
+    """How much of a bound was reached; never more than all of it."""
+    return "at its limit" if utilisation >= AT_ITS_LIMIT else share(utilisation)
 
 
 def count(value: float | None) -> str:

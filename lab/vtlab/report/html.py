@@ -12,7 +12,7 @@ from markupsafe import Markup
 from vtlab.model.records import VariantResult
 from vtlab.model.run import Analysis
 from vtlab.model.units import percent
-from vtlab.report import charts, figures, sections, words
+from vtlab.report import bottlenecks, charts, figures, sections, words
 from vtlab.report.glossary import GLOSSARY
 
 
@@ -72,6 +72,7 @@ class Evidence:
     margin: str
     ratio_heading: str
     blocks: Markup | None
+    failures: sections.Table
     by_metric: sections.Table
     performance: list[sections.Panel]
     latency: sections.Table
@@ -80,6 +81,7 @@ class Evidence:
     over_time_note: str
     resources: list[sections.Panel]
     resource_table: sections.Table
+    places: sections.Table
     pinned: sections.Table
     checks: sections.Table
     checks_note: str
@@ -128,26 +130,20 @@ def _measured(analyses: Sequence[Analysis]) -> str:
 
 def _card(analysis: Analysis) -> Card:
     verdict, run = analysis.verdict, analysis.run
-    c = sections.primary(verdict)
-    outcome = c.verdict or "inconclusive"
-    overloaded = c.ratio is None and len(c.overloaded) == 1
+    outcome = words.primary(verdict).verdict or "inconclusive"
     quick, invalid = words.quick(analysis), words.validity(analysis)
-    label = f"{words.SYMBOLS[outcome]} {outcome}" + (" (overloaded)" if overloaded else "")
+    label = words.label(analysis)
     # An invalid run has figures, but no verdict that anyone should act on.
     badges = [Badge("verdict", "✕ not valid"), Badge("plain", label)] if invalid else [Badge("verdict", label)]
     badges += [Badge("open", "◔ quick look")] if quick else []
     badges.append(Badge("plain", f"{verdict.n} block{'' if verdict.n == 1 else 's'}"))
-    sentences = [
-        words.sentence(c, verdict.n, verdict.confidence, verdict.margin),
-        words.hint(c, verdict.n, verdict.margin),
-    ]
     return Card(
         experiment=sections.title(analysis),
         limits=sections.under(analysis),
         tone="invalid" if invalid else outcome,
         badges=badges,
-        headline=words.headline(c),
-        sentences=[s for s in sentences if s],
+        headline=words.headline(analysis),
+        sentences=words.explanation(analysis),
         invalid=invalid,
         quick=quick,
         chart=sections.interval(analysis),
@@ -160,14 +156,15 @@ def _card(analysis: Analysis) -> Card:
 
 def _variant(analysis: Analysis, name: str) -> VariantCard:
     result = analysis.verdict.variants[name]
-    if analysis.verdict.primary == "throughput":
+    if not result.throughput and result.failed_blocks:
+        figure, unit = "fails", f"in {result.failed_blocks} of {analysis.verdict.n} blocks"
+    elif analysis.verdict.primary == "throughput":
         figure, unit = figures.rate(result.throughput), "throughput"
-    elif name in sections.primary(analysis.verdict).overloaded:
-        dropped = figures.share(result.dropped_ratio)
-        figure, unit = "no bound", f"latency p99: overloaded, {dropped} of arrivals dropped"
+    elif result.growth is not None or name in words.primary(analysis.verdict).overloaded:
+        figure, unit = "overloaded", f"{figures.rate(result.throughput)} answered"
     else:
-        figure, unit = figures.duration(result.latency.get("p99")), "latency p99"
-    sentence = words.bottleneck(result, analysis.run.experiment)
+        figure, unit = sections.latency_figure(result, "p99"), "latency p99"
+    sentence = bottlenecks.sentence(analysis, name)
     return VariantCard(name, figure, unit, sentence[0].upper() + sentence[1:])
 
 
@@ -177,12 +174,12 @@ def groups(analyses: Sequence[Analysis]) -> list[Group]:
     for name in dict.fromkeys(a.verdict.experiment for a in analyses):
         by_limit = [a for a in analyses if a.verdict.experiment == name]
         by_limit.sort(key=lambda a: a.run.experiment.limits.cpu)
-        first = sections.primary(by_limit[0].verdict)
+        first = words.primary(by_limit[0].verdict)
         alike = {(a.verdict.primary, *a.run.experiment.variants) for a in by_limit}
         if len({a.run.experiment.limits.cpu for a in by_limit}) < 2 or len(alike) > 1:
             continue
         heading = sections.heading(first)
-        rows = [charts.Row(figures.cores(a.run.experiment.limits.cpu), sections.primary(a.verdict)) for a in by_limit]
+        rows = [charts.Row(figures.cores(a.run.experiment.limits.cpu), words.primary(a.verdict)) for a in by_limit]
         grouped.append(
             Group(
                 experiment=name,
@@ -198,25 +195,24 @@ def groups(analyses: Sequence[Analysis]) -> list[Group]:
 def _figure(metric: str, result: VariantResult) -> str:
     if metric == "throughput":
         return figures.rate(result.throughput)
-    return figures.duration(result.latency.get("p99"))
+    return sections.latency_figure(result, "p99")
 
 
 def _side_by_side(by_limit: Sequence[Analysis]) -> sections.Table:
     names = sections.names(by_limit[0])
     rows = []
     for a in by_limit:
-        v, c = a.verdict, sections.primary(a.verdict)
+        v, c = a.verdict, words.primary(a.verdict)
         results = [v.variants[n] for n in names]
-        known = c.low is not None
         rows.append(
             [
                 sections.limits(a),
                 "not valid" if not v.valid else c.verdict or "",
-                figures.ratio(c.ratio),
-                f"{figures.ratio(c.low)} to {figures.ratio(c.high)}" if known else figures.DASH,
+                sections.ratio(c),
+                figures.interval(c.low, c.high),
                 str(v.n),
                 *(_figure(v.primary, r) for r in results),
-                *(r.bottleneck.resource for r in results),
+                *(bottlenecks.names(r.bottleneck) for r in results),
             ]
         )
     head = ["limits", "verdict", "ratio", "interval", "blocks"]
@@ -227,7 +223,7 @@ def _side_by_side(by_limit: Sequence[Analysis]) -> sections.Table:
 
 def _evidence(analysis: Analysis) -> Evidence:
     verdict, m = analysis.verdict, analysis.run.manifest
-    c = sections.primary(verdict)
+    c = words.primary(verdict)
     sampled = sections.sampled(analysis)
     counted = f"{verdict.n} of {m.blocks} planned blocks count."
     return Evidence(
@@ -236,6 +232,7 @@ def _evidence(analysis: Analysis) -> Evidence:
         margin=percent(verdict.margin),
         ratio_heading=sections.heading(c),
         blocks=sections.blocks(analysis),
+        failures=sections.failures(analysis),
         by_metric=sections.by_metric(analysis),
         performance=sections.performance(analysis) if verdict.n else [],
         latency=sections.latency(analysis),
@@ -247,6 +244,7 @@ def _evidence(analysis: Analysis) -> Evidence:
         else "",
         resources=sections.resources(analysis),
         resource_table=sections.resource_table(analysis),
+        places=sections.places(analysis),
         pinned=sections.pinned(analysis),
         checks=sections.checks(analysis),
         checks_note=counted + ("" if verdict.n else " The worst values below are those of the rejected attempts."),

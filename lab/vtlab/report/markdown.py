@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from vtlab.model.run import Analysis
-from vtlab.report import figures, sections, words
+from vtlab.report import bottlenecks, figures, sections, words
 from vtlab.report.html import repeat
 
 _SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]|#~"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"})
@@ -29,40 +29,35 @@ def escaped(text: str) -> str:
 
 
 def _row(analysis: Analysis) -> list[str]:
-    v, c = analysis.verdict, sections.primary(analysis.verdict)
-    outcome = c.verdict or "inconclusive"
-    label = f"{words.SYMBOLS[outcome]} {outcome}" + (" (overloaded)" if c.ratio is None and c.overloaded else "")
+    v, c = analysis.verdict, words.primary(analysis.verdict)
+    label = words.label(analysis)
     label = f"{label}, not valid" if not v.valid else f"{label}, quick look" if v.quick else label
-    interval = figures.DASH if c.low is None else f"{figures.ratio(c.low)} to {figures.ratio(c.high)}"
     return [
         f"{sections.title(analysis)} {sections.under(analysis)}",
         label,
-        figures.ratio(c.ratio),
-        interval,
+        sections.ratio(c),
+        figures.interval(c.low, c.high),
         str(v.n),
-        words.headline(c),
+        words.headline(analysis),
     ]
 
 
 def _run(analysis: Analysis) -> list[str]:
-    v, run = analysis.verdict, analysis.run
-    c = sections.primary(v)
+    v = analysis.verdict
     lines = [f"## {escaped(f'{sections.title(analysis)} {sections.under(analysis)}')}", ""]
     invalid = words.validity(analysis)
     lines += [f"> **{escaped(invalid)}**", ""] if invalid else []
-    explanation = [
-        words.sentence(c, v.n, v.confidence, v.margin),
-        words.hint(c, v.n, v.margin),
-        words.quick(analysis),
-    ]
-    lines += [escaped(" ".join(s for s in explanation if s)), ""]
+    explanation = [*words.explanation(analysis), words.quick(analysis)]
+    lines += [escaped(" ".join(text for text in explanation if text)), ""]
     if v.n:
-        sentences = {n: words.bottleneck(v.variants[n], run.experiment) for n in sections.names(analysis)}
+        sentences = {n: bottlenecks.sentence(analysis, n) for n in sections.names(analysis)}
         lines += [f"- {escaped(f'{n}: {sentence}')}" for n, sentence in sentences.items()]
         lines.append("")
         lines += _folded("Throughput, latency and costs", [sections.latency(analysis), sections.costs(analysis)])
+        lines += _folded("Failures", [sections.failures(analysis)])
         lines += _folded("Ratios by metric", [sections.by_metric(analysis)])
         lines += _folded("Bound beside measurement", [sections.resource_table(analysis)])
+        lines += _folded("Where threads stood", [sections.places(analysis)])
         lines += _folded("Pinned virtual threads", [sections.pinned(analysis)])
     lines += _folded("Validity checks and rejected attempts", [sections.checks(analysis), sections.rejected(analysis)])
     lines += _folded("Environment", [sections.environment(analysis)])

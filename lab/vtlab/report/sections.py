@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from vtlab.analysis import checks as validity
 from vtlab.jmh import Score
-from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, Comparison, Trial, Verdict
+from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.model.records import Block, Bound, Comparison, Trial, VariantResult
 from vtlab.model.run import Analysis, BlockSeries
 from vtlab.model.units import percent
-from vtlab.report import charts, figures
+from vtlab.report import bottlenecks, charts, figures, words
 from vtlab.report.charts import Format, Row, Window
 
 #: Client latency: the words of the page, and the key of ``VariantResult.latency``.
@@ -40,11 +41,6 @@ class Panel:
     caption: str = ""
 
 
-def primary(verdict: Verdict) -> Comparison:
-    """The comparison that carries the verdict; its ratio is None where there is nothing to compare."""
-    return next(c for c in verdict.comparisons if c.metric == verdict.primary)
-
-
 def limits(analysis: Analysis) -> str:
     """The limits for a table: ``1 CPU, 768Mi``."""
     of = analysis.run.experiment.limits
@@ -65,7 +61,7 @@ def title(analysis: Analysis) -> str:
 
 def interval(analysis: Analysis) -> Markup | None:
     """The chart of the verdict card."""
-    verdict, c = analysis.verdict, primary(analysis.verdict)
+    verdict, c = analysis.verdict, words.primary(analysis.verdict)
     if c.ratio is None:
         return None
     return charts.ratios([Row(verdict.experiment, c)], verdict.margin, heading(c))
@@ -79,11 +75,13 @@ def heading(c: Comparison) -> str:
 
 METRICS = {
     "throughput": "throughput",
+    "latency_mean": "mean latency",
     "latency_p50": "latency p50",
     "latency_p99": "latency p99",
-    "latency_mean": "mean latency",
     "cpu_per_request": "CPU per request",
     "memory": "memory",
+    "service_time": "service time",
+    "queue_time": "queue time",
 }
 
 
@@ -97,33 +95,80 @@ def probability(p: float) -> str:
     return f"{p:.3f}" if p >= 0.001 else "< 0.001"
 
 
+def ratio(c: Comparison) -> str:
+    """A ratio for a table; a lower bound says so: ``≥ 5.00×``, of a variant that is slower ``≤ 0.200×``."""
+    bounded = c.ratio is not None and c.is_lower_bound
+    sign = ("≥ " if (c.ratio or 0) > 1 else "≤ ") if bounded else ""
+    return sign + figures.ratio(c.ratio)
+
+
 def by_metric(analysis: Analysis) -> Table:
-    """Every comparison: the primary metric with its verdict, the others with ratio and interval only."""
+    """Both values of every metric, the primary one first, with its verdict; the ratio where it holds."""
     v = analysis.verdict
+    first = words.primary(v)
+    compared = {c.metric: c for c in v.comparisons}
     rows: list[list[str]] = []
-    marked: list[int] = []
-    for c in v.comparisons:
-        if c.metric == v.primary:
-            marked.append(len(rows))
-        known = c.low is not None and c.high is not None
+    for name in [v.primary, *(name for name in METRICS if name != v.primary)]:
+        values = [_value(name, v.variants[of]) for of in (first.over, first.of)]
+        c = compared.get(name)
+        if c is None and set(values) == {figures.DASH}:
+            continue
         rows.append(
             [
-                metric(c.metric),
-                figures.ratio(c.ratio) + (f" ({figures.listed(c.overloaded)} overloaded)" if c.overloaded else ""),
-                f"{figures.ratio(c.low)} to {figures.ratio(c.high)}" if known else figures.DASH,
-                c.better,
-                c.verdict or "",
+                metric(name),
+                *values,
+                (ratio(c) if c else figures.DASH),
+                figures.interval(c.low, c.high) if c else figures.DASH,
+                c.better if c else "",
+                (c.verdict or "") if c else "",
             ]
         )
-    names = f"{v.comparisons[0].of} over {v.comparisons[0].over}" if v.comparisons else ""
-    head = ["metric", "ratio", f"{percent(v.confidence)} interval", "better", "verdict"]
-    caption = f"Ratios {names}. The primary metric, first, carries the verdict."
-    first = primary(v)
-    given = (("paired t", first.p_t), ("after Holm", first.p_holm), ("sign flip", first.p_sign_flip))
+    head = ["metric", first.over, first.of, "ratio", f"{percent(v.confidence)} interval", "better", "verdict"]
+    caption = f"Ratios {first.of} over {first.over}. The primary metric, first, carries the verdict.{_tests(analysis)}"
+    caption += (
+        " Without a ratio: CPU per request and memory at throughputs that differ by more than"
+        f" {percent(v.margin)}; service time and queue time, which belong together; latency under closed load, which"
+        " follows from the throughput; latency of an overloaded variant."
+    )
+    return Table(caption, head, rows, (0,), (1, 2, 3, 4))
+
+
+def _tests(analysis: Analysis) -> str:
+    """The p values of the primary metric, and of which claim they are."""
+    v, c = analysis.verdict, words.primary(analysis.verdict)
+    given = (("paired t", c.p_t), ("after Holm", c.p_holm), ("sign flip", c.p_sign_flip))
     tests = [f"{name} {probability(p)}" for name, p in given if p is not None]
-    if tests:
-        caption += f" Its p, one-sided, for {_claim(first, v.margin)}: {', '.join(tests)}."
-    return Table(caption, head, rows, tuple(marked), (1, 2))
+    if not tests:
+        return ""
+    text = f" Its p, one-sided, for {_claim(c, v.margin)}: {', '.join(tests)}."
+    return text + (" Holm: corrected for the number of comparisons in this report." if c.p_holm is not None else "")
+
+
+def _value(name: str, result: VariantResult) -> str:
+    """One variant's value of a metric."""
+    if name.startswith("latency_"):
+        return latency_figure(result, name.removeprefix("latency_"))
+    form = {"throughput": figures.rate, "memory": figures.memory}.get(name, figures.duration)
+    value = {
+        "throughput": result.throughput,
+        "cpu_per_request": result.cpu_per_request,
+        "memory": result.memory,
+        "service_time": result.service_time,
+        "queue_time": result.queue_time if _has_latency(result) else None,
+    }[name]
+    return form(value)
+
+
+def _has_latency(result: VariantResult) -> bool:
+    """Whether the clients' latency is one that the variant has: not of the window's length, nor of some users alone."""
+    return result.growth is None and result.missing_users is None
+
+
+def latency_figure(result: VariantResult, percentile: str) -> str:
+    """A latency, or that there is none to give."""
+    if result.growth is not None:
+        return "overloaded"
+    return figures.duration(result.latency.get(percentile) if _has_latency(result) else None)
 
 
 def _claim(comparison: Comparison, margin: float) -> str:
@@ -148,8 +193,12 @@ def performance(analysis: Analysis) -> list[Panel]:
     """Throughput and latency by variant."""
     variants = names(analysis)
     throughput = [(n, [t.throughput for t in trials(analysis, n)]) for n in variants]
-    p99 = [(n, [t.latency.p99 for t in trials(analysis, n) if t.latency.p99 is not None]) for n in variants]
     results = analysis.verdict.variants
+    with_latency = [n for n in variants if n in results and _has_latency(results[n])]
+    p99 = [
+        (n, [t.latency.p99 for t in trials(analysis, n) if t.latency.p99 is not None and n in with_latency])
+        for n in variants
+    ]
     experiment = analysis.run.experiment
     publication = analysis.run.manifest.publication
     comparable = publication.figures if publication and publication.is_published_size(experiment) else {}
@@ -170,7 +219,9 @@ def performance(analysis: Analysis) -> list[Panel]:
             )
         )
     by_percentile = [
-        (n, [results[n].latency.get(key) for key in PERCENTILES.values()]) for n in variants if n in results
+        (n, [results[n].latency.get(key) if n in with_latency else None for key in PERCENTILES.values()])
+        for n in variants
+        if n in results
     ]
     curve = charts.percentiles(by_percentile, list(PERCENTILES))
     if curve:
@@ -179,20 +230,41 @@ def performance(analysis: Analysis) -> list[Panel]:
 
 
 def latency(analysis: Analysis) -> Table:
-    """Client latency, and what else is measured of each variant."""
-    rows = []
+    """Client latency, with what of it the server sees; a remark where there is none to give."""
+    rows, remarks = [], []
+    load = analysis.run.experiment.load
     for name in names(analysis):
         r = analysis.verdict.variants.get(name)
         if r:
-            shown = [figures.duration(r.latency.get(key)) for key in ("mean", *PERCENTILES.values())]
-            rows.append([name, *shown, figures.duration(r.service_time), figures.duration(r.queue_time)])
+            known = _has_latency(r)
+            shown = [figures.duration(r.latency.get(key) if known else None) for key in ("mean", *PERCENTILES.values())]
+            queue = figures.duration(r.queue_time if known else None)
+            rows.append([name, *shown, figures.duration(r.service_time), queue])
+            remarks.append(_no_latency(r, load.users))
     head = ["variant", "mean", *PERCENTILES, "service time", "queue time"]
+    if any(remarks):
+        head.append("remark")
+        rows = [[*row, remark] for row, remark in zip(rows, remarks, strict=True)]
+    follows = " Under closed load it follows from the throughput: users / throughput, less the think time."
     caption = (
-        "Client latency: means over trials. Service time is the server's mean once a thread has the request;"
+        "Client latency: means over trials."
+        + (follows if isinstance(load, ClosedLoad) else "")
+        + " Service time is the server's mean once a thread has the request;"
         " queue time is the client's mean minus it. – stands where a trial has fewer than 10 samples beyond"
         " the percentile (p99.9 needs 10,000 requests per window), or nothing was measured."
     )
     return Table(caption, head, rows, numeric=tuple(range(1, 9)))
+
+
+def _no_latency(result: VariantResult, users: int) -> str:
+    """Why a variant has no latency; empty where it has one."""
+    if result.growth is not None:
+        return bottlenecks.growing(result.growth)
+    if result.missing_users is not None:
+        if result.missing_users > 0:
+            return f"{round(result.missing_users):,} of {users:,} users never got an answer"
+        return f"latency and throughput do not fit {users:,} users"
+    return ""
 
 
 def costs(analysis: Analysis) -> Table:
@@ -209,33 +281,57 @@ def costs(analysis: Analysis) -> Table:
                     figures.share(r.dropped_ratio),
                     figures.duration(r.cpu_per_request),
                     figures.memory(r.memory),
+                    figures.rate(r.modelled),
                     figures.rate(r.expected),
-                    figures.share(r.fidelity),
+                    figures.ratio(r.fidelity),
                 ]
             )
     head = [
         "variant",
         "throughput",
-        "failed",
+        "errors",
         "dropped",
         "CPU per request",
         "memory",
+        "modelled",
         "expected",
         "measured / expected",
     ]
     caption = (
-        "Failures never count as throughput. Dropped: arrivals that could not start (open load). Memory: the"
-        " largest resident set. Expected: by the operational laws, where the experiment has it."
+        "Errors never count as throughput. Dropped: arrivals that could not start (open load). Memory: the"
+        " largest resident set. Modelled: by mean value analysis of what a request takes. Expected: by the"
+        " operational laws, where the experiment has it."
     )
-    return Table(caption, head, rows, numeric=tuple(range(1, 8)))
+    return Table(caption, head, rows, numeric=tuple(range(1, 9)))
+
+
+def failures(analysis: Analysis) -> Table:
+    """How often each variant failed, and how; no rows where none did."""
+    v = analysis.verdict
+    failed = [(name, v.variants[name]) for name in names(analysis) if name in v.variants]
+    rows = [
+        [
+            name,
+            f"{r.failed_blocks} of {v.n}",
+            f"{figures.share(r.failed_interval[0])} to {figures.share(r.failed_interval[1])}"
+            if r.failed_interval
+            else figures.DASH,
+            bottlenecks.failures(r) if r.failed_blocks else "",
+        ]
+        for name, r in failed
+    ]
+    caption = "A block is a fresh start. The interval of the share of starts that fail is exact (Clopper-Pearson)."
+    head = ["variant", "blocks in which it failed", f"{percent(v.confidence)} interval", "how, and when"]
+    return Table(caption, head, rows if any(r.failed_blocks for _, r in failed) else [], numeric=(1, 2))
 
 
 def blocks(analysis: Analysis) -> Markup | None:
-    """The ratio of every accepted block."""
-    c = primary(analysis.verdict)
-    if not c.log_ratios or len(c.log_ratios) != len(analysis.accepted):
+    """The ratio of every block that counts and in which neither variant failed."""
+    c = words.primary(analysis.verdict)
+    sound = [b for b in analysis.accepted if validity.failed(b, analysis.run.experiment).isdisjoint((c.of, c.over))]
+    if not c.log_ratios or len(c.log_ratios) != len(sound):
         return None
-    return charts.per_block(c, [b.block for b in analysis.accepted], analysis.verdict.margin)
+    return charts.per_block(c, [b.block for b in sound], analysis.verdict.margin)
 
 
 def sampled(analysis: Analysis) -> tuple[Block, BlockSeries] | None:
@@ -295,10 +391,26 @@ def resources(analysis: Analysis) -> list[Panel]:
             continue
         rows = []
         for b in r.bounds:
-            remark = "bottleneck" if b.resource == r.bottleneck.resource else ""
-            rows.append((b, "next" if not remark and r.next and r.next.resource == b.resource else remark))
+            rows.append((b, role(r, b)))
         panels.append(Panel(name, charts.bounds(name, slot, r.throughput, rows)))
     return panels
+
+
+def role(result: VariantResult, bound: Bound) -> str:
+    """What a bound is to its variant: the bottleneck, one of several, the next one, refuted, or nothing."""
+    limit = result.bottleneck
+    if bound.utilisation > _REFUTED:
+        return "refuted"
+    if bound.resource in (limit.resource, *limit.together):
+        return "together" if limit.together else "bottleneck"
+    if limit.inside and bound.resource == limit.inside.pool:
+        return "full, but what is inside is slow"
+    is_next = result.next is not None and result.next.resource == bound.resource and bound.low is not None
+    return "next" if is_next else ""
+
+
+#: A throughput so far above a bound disproves it: the resource demand was not what it took under load.
+_REFUTED = 1.1
 
 
 def resource_table(analysis: Analysis) -> Table:
@@ -308,10 +420,9 @@ def resource_table(analysis: Analysis) -> Table:
     for name in names(analysis):
         r = analysis.verdict.variants.get(name)
         for b in r.bounds if r else []:
-            limits_it = b.resource == (r.bottleneck.resource if r else "")
-            if limits_it:
+            what = role(r, b) if r else ""
+            if what in ("bottleneck", "together"):
                 marked.append(len(rows))
-            role = "bottleneck" if limits_it else "next" if r and r.next and r.next.resource == b.resource else ""
             rows.append(
                 [
                     name,
@@ -319,14 +430,41 @@ def resource_table(analysis: Analysis) -> Table:
                     figures.count(b.capacity),
                     figures.duration(b.service_demand),
                     figures.rate(b.bound),
+                    figures.interval(b.low, b.high, figures.rate),
                     figures.rate(r.throughput if r else None),
-                    figures.share(b.utilisation),
-                    role,
+                    figures.DASH if what == "refuted" else figures.reached(b.utilisation),
+                    what,
                 ]
             )
-    head = ["variant", "resource", "capacity", "service demand", "bound", "measured", "reached", "role"]
-    caption = "Bound = capacity / service demand: the most requests per second that the resource allows."
-    return Table(caption, head, rows, tuple(marked), (2, 3, 4, 5, 6))
+    head = [
+        "variant",
+        "resource",
+        "capacity",
+        "service demand",
+        "bound",
+        f"{percent(analysis.verdict.confidence)} interval",
+        "measured",
+        "reached",
+        "role",
+    ]
+    caption = (
+        "Bound = capacity / service demand: the most requests per second that the resource allows. Refuted: the"
+        " measurement is far above it, so a request takes less of it under load than alone."
+    )
+    return Table(caption, head, rows, tuple(marked), (2, 3, 4, 5, 6, 7))
+
+
+def places(analysis: Analysis) -> Table:
+    """Where the threads that handle requests stood, by the thread dumps of the trial that does not count."""
+    rows = []
+    for block in analysis.accepted:
+        for name in names(analysis):
+            diagnosis = block.diagnosis.get(name)
+            for place in diagnosis.places if diagnosis else []:
+                share = place.threads / diagnosis.threads if diagnosis and diagnosis.threads else None
+                rows.append([name, place.place, place.activity, figures.count(place.threads), figures.share(share)])
+    caption = "Threads that handle a request, as a mean over thread dumps in a trial that does not count."
+    return Table(caption, ["variant", "place", "what", "threads", "share"], rows, numeric=(3, 4))
 
 
 def pinned(analysis: Analysis) -> Table:

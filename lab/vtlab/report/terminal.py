@@ -10,13 +10,14 @@ from rich.text import Text
 
 from vtlab.analysis import verdict
 from vtlab.model.run import Analysis
-from vtlab.report import sections, words
+from vtlab.report import bottlenecks, sections, words
 
 _STYLES = {
     "faster": "bold green",
     "slower": "bold red",
     "equivalent": "bold blue",
     "inconclusive": "bold yellow",
+    "fails": "bold red",
 }
 
 
@@ -44,19 +45,17 @@ class _Paragraphs:
 
 def _run(analysis: Analysis) -> list[Text]:
     v = analysis.verdict
-    c = sections.primary(v)
-    outcome = c.verdict or "inconclusive"
+    c = words.primary(v)
     lines = [Text.assemble((sections.title(analysis), "bold"), f" {sections.under(analysis)}")]
     invalid, quick = words.validity(analysis), words.quick(analysis)
     if invalid:
         lines.append(Text(f"✕ {invalid}", "bold red"))
-    label = (f"{words.SYMBOLS[outcome]} {outcome}", _STYLES[outcome])
-    lines.append(Text.assemble(label, "  ", (words.headline(c), "bold")))
-    explanation = [words.sentence(c, v.n, v.confidence, v.margin), words.hint(c, v.n, v.margin)]
-    lines += [Text(s) for s in explanation if s]
+    label = (words.label(analysis), _STYLES[c.verdict or "inconclusive"])
+    lines.append(Text.assemble(label, "  ", (words.headline(analysis), "bold")))
+    lines += [Text(text) for text in words.explanation(analysis)]
     if quick:
         lines.append(Text(quick, "yellow"))
     if v.n:
-        sentences = {n: words.bottleneck(v.variants[n], analysis.run.experiment) for n in sections.names(analysis)}
+        sentences = {n: bottlenecks.sentence(analysis, n) for n in sections.names(analysis)}
         lines += [Text(f"{n}: {sentence}", "dim") for n, sentence in sentences.items()]
     return lines

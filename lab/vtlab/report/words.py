@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import statistics as middle
 
+from vtlab.analysis.comparable import keeps_up
 from vtlab.catalogue import resources
-from vtlab.catalogue.resources import RESOURCES
-from vtlab.model.experiment import ClosedLoad, Experiment
-from vtlab.model.records import Block, Comparison, VariantResult
+from vtlab.model.experiment import MAX_ERRORS, ClosedLoad, Experiment
+from vtlab.model.records import Block, Comparison, VariantResult, Verdict
 from vtlab.model.run import Analysis
 from vtlab.model.units import percent
 from vtlab.model.variant import kind
 from vtlab.planning.plan import FULL_RUN
+from vtlab.report import bottlenecks, figures
 
 #: From this ratio on "x times" reads better than a percentage.
 TIMES = 1.5
@@ -27,7 +28,14 @@ _NOUNS: dict[str, tuple[str, str, str]] = {
     "service_time": ("service time", "longer", "shorter"),
 }
 
-SYMBOLS = {"faster": "▲", "slower": "▼", "equivalent": "=", "inconclusive": "?"}
+#: From this ratio on the ends of an interval are times, not percentages.
+_FAR = 3.0
+#: Share of a bound from which on a variant is near it.
+_NEAR = 0.8
+#: Reasons for failing that fit a headline.
+_MOST_REASONS = 3
+
+SYMBOLS = {"faster": "▲", "slower": "▼", "equivalent": "=", "inconclusive": "?", "fails": "✗"}
 
 
 def name(variant: str) -> str:
@@ -55,48 +63,217 @@ def amount(metric: str, ratio: float) -> str:
     return f"{percent(share, digits)} {more if ratio > 1 else less} {noun}"
 
 
-def headline(comparison: Comparison) -> str:
-    """The verdict in one line, for beside its name: ``Virtual threads: 5.0 times the throughput``."""
-    who, c = name(comparison.of), comparison
-    if c.ratio is None:
-        if c.verdict == "faster":
-            return f"{who}: keep up with the arrivals, {_inside(c.over)} do not"
-        if c.verdict == "slower":
-            return f"{who}: do not keep up with the arrivals, {_inside(c.over)} do"
-        if len(c.overloaded) > 1:
-            return f"{who}: neither they nor {_inside(c.over)} keep up with the arrivals"
-        return f"{who}: no comparison"
-    text = amount(c.metric, c.ratio)
+def primary(verdict: Verdict) -> Comparison:
+    """The comparison that carries the verdict; its ratio is None where there is nothing to compare."""
+    return next(c for c in verdict.comparisons if c.metric == verdict.primary)
+
+
+def label(analysis: Analysis) -> str:
+    """The verdict in a word, with its symbol: ``▲ faster``."""
+    c = primary(analysis.verdict)
+    outcome = c.verdict or "inconclusive"
+    by_overload = c.ratio is None and outcome in ("faster", "slower")
+    return f"{SYMBOLS[outcome]} {outcome}" + (" (overloaded)" if by_overload else "")
+
+
+def headline(analysis: Analysis) -> str:
+    """The verdict in one line, for beside its label: ``Virtual threads: 5.0 times the throughput``."""
+    v, c = analysis.verdict, primary(analysis.verdict)
+    if c.verdict == "fails":
+        return _fails(v, c)
     if c.verdict == "inconclusive":
-        return f"{who}: perhaps {text}"
-    if c.verdict == "equivalent":
-        return f"{who}: {text}, too little to matter"
-    return f"{who}: {text}"
-
-
-def sentence(comparison: Comparison, n: int, confidence: float, margin: float) -> str:
-    """What the headline rests on: the ratio, its interval, the number of blocks, the margin, any overload."""
-    c = comparison
-    over = f"over {n} blocks" if n != 1 else "from a single block"
-    overload = " and ".join(_inside(v) for v in c.overloaded)
+        return _inconclusive(v, c)
     if c.ratio is None:
-        if n == 0:
+        up, down = (c.of, c.over) if c.verdict == "faster" else (c.over, c.of)
+        state = _overloaded(v.variants[down])
+        return f"{name(up)} {_verb(up, 'keep')} up with the arrivals; {_inside(down)} {_verb(down, 'are')} {state}"
+    text = amount(c.metric, c.ratio)
+    if c.verdict == "equivalent":
+        return _same_at_this_load(analysis, c) or f"{name(c.of)}: {text}, too little to matter"
+    if c.is_lower_bound and c.overloaded:
+        lost = figures.listed([_inside(of) for of in c.overloaded])
+        return f"{name(c.of)}: at least {text}; {lost} {_verb(c.overloaded[0], 'are')} overloaded in some trials"
+    if c.is_lower_bound:
+        most = load_words(analysis.run.experiment)
+        if c.ratio > 1:
+            return f"At least {text}: {_inside(c.of)} {_verb(c.of, 'are')} not saturated at {most}"
+        return f"{name(c.of)}: at least {text}; {_inside(c.over)} {_verb(c.over, 'are')} not saturated at {most}"
+    return f"{name(c.of)}: {text}"
+
+
+def load_words(experiment: Experiment) -> str:
+    """The load in words: ``1,000 users``, ``150 arrivals a second``."""
+    load = experiment.load
+    if isinstance(load, ClosedLoad):
+        return f"{load.users:,} user{'' if load.users == 1 else 's'}"
+    return f"{load.rate:,.10g} arrivals a second"
+
+
+def _verb(variant: str, plural: str) -> str:
+    """The verb for ``virtual threads``, or for a variant that goes by its name."""
+    if kind(variant) in ("platform", "virtual"):
+        return plural
+    return {"are": "is"}.get(plural, f"{plural}s")
+
+
+def _overloaded(result: VariantResult) -> str:
+    return bottlenecks.growing(result.growth) if result.growth is not None else "overloaded"
+
+
+def _inconclusive(v: Verdict, c: Comparison) -> str:
+    if any(v.variants[of].failed_blocks for of in (c.of, c.over)):
+        counts = ", ".join(_count(v, of) for of in (c.of, c.over))
+        return f"No verdict, for in some blocks a variant failed: {counts}"
+    if c.ratio is None:
+        if len(c.overloaded) > 1:
+            states = "; ".join(f"{of} is {_overloaded(v.variants[of])}" for of in (c.over, c.of))
+            return f"Neither keeps up with the arrivals: {states}"
+        return f"{name(c.of)}: no comparison"
+    noun = _NOUNS.get(c.metric, (c.metric,))[0]
+    if c.low is None or c.high is None:
+        return f"{name(c.of)}: no verdict, for one block gives no interval"
+    if not v.valid:
+        return f"{name(c.of)}: no verdict, for blocks are missing"
+    ends = f"({_change(c.low, c.high)})"
+    if c.low <= 1 <= c.high:
+        return f"{name(c.of)}: no clear difference in {noun} {ends}"
+    beyond = c.low > 1 + v.margin or c.high < 1 / (1 + v.margin)
+    among = " among so many runs" if beyond else ""
+    return f"{name(c.of)}: a difference in {noun}, but not clearly beyond {percent(v.margin)}{among} {ends}"
+
+
+def _change(low: float, high: float) -> str:
+    """An interval of ratios as changes: ``-18 % to +27 %``, ``0.82 to 5.1 times``."""
+    if high > _FAR or low < 1 / _FAR:
+        return figures.interval(low, high, lambda value, more: figures.significant(value, 2 + more)) + " times"
+    digits = 0 if high - low >= 0.03 else 1
+    return figures.interval(low, high, lambda value, more: f"{100 * (value - 1):+.{digits + more}f} %")
+
+
+def _fails(v: Verdict, c: Comparison) -> str:
+    failing = [of for of in (c.of, c.over) if of in c.fails]
+    if len(failing) > 1:
+        return "both fail under this load: " + "; ".join(f"{of}, {_failure(v, of)}" for of in failing)
+    failed = failing[0]
+    other = c.over if failed == c.of else c.of
+    survivor = v.variants[other]
+    reasons = list(dict.fromkeys(f.reason for f in v.variants[failed].failures))
+    colon = ":" if len(reasons) == 1 else ""
+    text = f"{failed} fails under this load{colon} {_failure(v, failed)}; {other}, {survivor.failed_blocks} of {v.n}"
+    return text + (f", serves {figures.rate(survivor.throughput)}" if survivor.throughput else "")
+
+
+def _failure(v: Verdict, variant: str) -> str:
+    """``out of heap memory in 3 of 3 blocks (29 to 100 % of starts)``; several reasons stand behind the count."""
+    result = v.variants[variant]
+    count = f"in {result.failed_blocks} of {v.n} blocks{_of_starts(result)}"
+    reasons = list(dict.fromkeys(f.reason for f in result.failures))
+    if len(reasons) == 1:
+        return f"{reasons[0]} {count}"
+    shown = reasons[:_MOST_REASONS] + [f"{len(reasons) - _MOST_REASONS} more"] * (len(reasons) > _MOST_REASONS)
+    return f"{count}: {figures.listed(shown)}" if shown else count
+
+
+def _count(v: Verdict, variant: str) -> str:
+    result = v.variants[variant]
+    return f"{variant} in {result.failed_blocks} of {v.n}{_of_starts(result)}"
+
+
+def _of_starts(result: VariantResult) -> str:
+    if result.failed_interval is None:
+        return ""
+    low, high = result.failed_interval
+    return f" ({100 * low:.0f} to {percent(high)} of starts)"
+
+
+def _same_at_this_load(analysis: Analysis, c: Comparison) -> str | None:
+    """Where the load limits both: that it cannot tell them apart, and which load would. None where it limits one."""
+    experiment = analysis.run.experiment
+    results = {of: analysis.verdict.variants[of] for of in (c.over, c.of)}
+    if not all(keeps_up(result) for result in results.values()):
+        return None
+    if any(_nearest(result, experiment) is None for result in results.values()):
+        return "The same at this load, which is what limits both"
+    if max(_nearest(result, experiment) or 0.0 for result in results.values()) >= _NEAR:
+        return "The same at this load, which is what limits both, but not far from a limit of their own"
+    text = "The same at this load; neither is near its limit"
+    starts = {of: bottlenecks.binds_from(result, experiment) for of, result in results.items()}
+    known = {of: start for of, start in starts.items() if start is not None}
+    if not known:
+        return text
+    first = min(known, key=lambda of: known[of][1])
+    bound, most = known[first]
+    resource = resources.words(bound.resource).removeprefix("its ").removeprefix("the ")
+    unit = "users" if isinstance(experiment.load, ClosedLoad) else "arrivals a second"
+    return f"{text}: {first}'s {resource} would bind from about {figures.significant(most, 2)} {unit} on"
+
+
+def _nearest(result: VariantResult, experiment: Experiment) -> float | None:
+    """The largest share of a bound that a variant reaches, that of the CPU among them; None where that is unknown."""
+    if result.cpu_per_request is None:
+        return None
+    used = result.cpu_per_request * result.throughput / experiment.limits.cpu
+    return max([used, *(bound.utilisation for bound in bottlenecks.other_bounds(result))])
+
+
+def explanation(analysis: Analysis) -> list[str]:
+    """What the headline rests on, and what to do where it is none."""
+    v, c = analysis.verdict, primary(analysis.verdict)
+    sentences = [
+        sentence(analysis),
+        *(_failed_blocks(v, of) for of in (c.of, c.over)),
+        _errors(v, (c.over, c.of), analysis.run.experiment),
+        hint(analysis),
+    ]
+    return [text for text in sentences if text]
+
+
+def _failed_blocks(v: Verdict, variant: str) -> str | None:
+    result = v.variants[variant]
+    if not result.failed_blocks:
+        return None
+    return f"Failures of {variant}: {bottlenecks.failures(result)}."
+
+
+def _errors(v: Verdict, variants: tuple[str, str], experiment: Experiment) -> str | None:
+    """The share of errors of both, where there were any or more than by default are allowed."""
+    most = experiment.max_errors
+    if most <= MAX_ERRORS and not any(v.variants[of].error_ratio for of in variants):
+        return None
+    shares = ", ".join(f"{of} {figures.share(v.variants[of].error_ratio)}" for of in variants)
+    return f"Errors among the answers: {shares}; up to {figures.share(most)} do not fail a variant."
+
+
+def sentence(analysis: Analysis) -> str | None:
+    """The ratio, its interval, the number of blocks, the margin, any overload; None where failing decided."""
+    v, c = analysis.verdict, primary(analysis.verdict)
+    blocks = len(c.log_ratios) or v.n
+    over = f"over {blocks} blocks" if blocks != 1 else "from a single block"
+    if c.ratio is None:
+        if v.n == 0:
             return "No block passed the validity checks, so there is nothing to compare."
         if c.overloaded:
-            return (
-                f"{overload[0].upper()}{overload[1:]} dropped arrivals with a healthy load generator, {over}:"
-                " latency there has no upper bound."
-            )
+            rates = [
+                f"{of} answered {figures.rate(v.variants[of].throughput)} of {load_words(analysis.run.experiment)}"
+                for of in c.overloaded
+            ]
+            text = f"{figures.listed(rates)}, {over}; latency grows with the length of the window, so none is given."
+            return text[0].upper() + text[1:]
+        if c.verdict == "fails":
+            return None
         return f"{_noun(c.metric)} was not measured in every block, {over}."
     text = f"{_noun(c.metric)} of {c.of} is {_ratio(c.ratio)} times that of {c.over}"
     if c.low is None or c.high is None:
         text += f", {over}, which gives no interval"
     else:
-        text += f", {percent(confidence)} interval {_ratio(c.low)} to {_ratio(c.high)}, {over}"
+        text += f", {percent(v.confidence)} interval {figures.interval(c.low, c.high, _ratio)}, {over}"
     if c.verdict is not None:
-        text += f"; differences up to {percent(margin)} do not count"
+        text += f"; differences up to {percent(v.margin)} do not count"
     if c.overloaded:
-        text += f". In some blocks {overload} dropped arrivals, so their latency is higher than measured"
+        text += (
+            f". In some blocks {figures.listed(c.overloaded)} could not keep up with the arrivals: there the latency"
+            " grows with the length of the window"
+        )
     return text + "."
 
 
@@ -105,8 +282,8 @@ def _noun(metric: str) -> str:
     return noun[0].upper() + noun[1:]
 
 
-def _ratio(value: float) -> str:
-    return f"{value:.3f}" if value < 2 else f"{value:,.2f}"
+def _ratio(value: float, more_digits: int = 0) -> str:
+    return figures.ratio(value, more_digits).removesuffix("×")
 
 
 def quick(analysis: Analysis) -> str | None:
@@ -115,10 +292,16 @@ def quick(analysis: Analysis) -> str | None:
     if not verdict.quick:
         return None
     text = f"Quick look: n = {verdict.n}, fewer than {FULL_RUN} blocks"
-    lengths = [_seconds(b) for b in analysis.accepted or analysis.run.blocks if b.trials]
-    if lengths:
-        text += f"; a full run of {FULL_RUN} blocks takes about {duration(FULL_RUN * middle.median(lengths))}"
+    length = _block_length(analysis)
+    if length:
+        text += f"; a full run of {FULL_RUN} blocks takes about {duration(FULL_RUN * length)}"
     return text + "."
+
+
+def _block_length(analysis: Analysis) -> float | None:
+    """Seconds that a block takes, the median."""
+    lengths = [_seconds(b) for b in analysis.accepted or analysis.run.blocks if b.trials]
+    return middle.median(lengths) if lengths else None
 
 
 def _seconds(block: Block) -> float:
@@ -148,56 +331,26 @@ def validity(analysis: Analysis) -> str | None:
     return f"Not valid: {verdict.n} of {planned} planned blocks count{rejected}. Do not decide by this run."
 
 
-def hint(comparison: Comparison, n: int, margin: float) -> str | None:
-    """What to do about an inconclusive verdict; None for any other."""
-    c = comparison
+def hint(analysis: Analysis) -> str | None:
+    """What to do about an inconclusive verdict, and how long that takes; None for any other."""
+    v, c = analysis.verdict, primary(analysis.verdict)
     if c.verdict != "inconclusive":
         return None
+    if not v.valid:
+        return "See the reasons for the rejected blocks." if v.rejected else "vtlab resume measures the missing blocks."
     if len(c.overloaded) > 1:
         return "Lower the rate until one of the two keeps up."
-    if n == 0:
-        return "See the reasons for the rejected blocks."
-    if n < 2:
+    if any(v.variants[of].failed_blocks for of in (c.of, c.over)):
+        return "More blocks tell whether it fails: it does in at least two blocks and in more than half of them."
+    if v.n < 2:
         return "One block gives no interval: run at least two, better six."
     if c.overloaded:
-        return f"Lower the rate until {_inside(c.overloaded[0])} keep up in every block."
+        return f"Lower the rate until {c.overloaded[0]} keeps up in every block."
     if c.blocks_needed is not None:
-        return f"A new run of {c.blocks_needed} blocks would probably settle it (--blocks {c.blocks_needed})."
+        length = _block_length(analysis)
+        takes = f", in about {duration(c.blocks_needed * length)}" if length else ""
+        return f"A new run of {c.blocks_needed} blocks would probably settle it{takes} (--blocks {c.blocks_needed})."
     return (
-        f"More blocks will hardly settle it: the difference is too close to the margin of {percent(margin)},"
-        " or the noise too large."
+        f"As far as {v.n} blocks tell, it cannot be settled on this machine: the difference is too close to the margin"
+        f" of {percent(v.margin)}, or the blocks differ too much."
     )
-
-
-def bottleneck(result: VariantResult, experiment: Experiment) -> str:
-    """What limits a variant, bound beside measurement, and what would be next."""
-    limit, measured = result.bottleneck, rate(result.throughput)
-    if not result.throughput:
-        return "no block counts, so nothing is known."
-    if limit.bound is None:
-        text = f"nothing measured explains its {measured}"
-        if result.next and result.next.bound is not None:
-            text += f"; the nearest bound is {resources.words(result.next.resource)} at {rate(result.next.bound)}"
-        return text + "."
-    # Measured service demands have noise: throughput can come out a little above its own bound.
-    beside = "of at most" if result.throughput <= limit.bound else "at its bound of"
-    capacity = next((b.capacity for b in result.bounds if b.resource == limit.resource), 0.0)
-    what = _resource(limit.resource, capacity, experiment)
-    text = f"limited by {what}: {measured} {beside} {rate(limit.bound)}"
-    if limit.utilisation is not None:
-        text += f", utilisation {percent(limit.utilisation)}"
-    if result.next and result.next.bound is not None:
-        text += f"; next would be {resources.words(result.next.resource)} at {rate(result.next.bound)}"
-    return text + "."
-
-
-def _resource(resource: str, capacity: float, experiment: Experiment) -> str:
-    load_unit = "users" if isinstance(experiment.load, ClosedLoad) else "arrivals per second"
-    return RESOURCES[resource].described(capacity, load_unit) if resource in RESOURCES else resource
-
-
-def rate(value: float) -> str:
-    """Requests per second: ``9.24/s``, ``199.9/s``, ``2,950/s``."""
-    digits = 0 if value >= 1000 else 1 if value >= 10 else 2
-    text = f"{value:,.{digits}f}"
-    return (text.rstrip("0").rstrip(".") if "." in text else text) + "/s"

@@ -128,6 +128,17 @@ class VariantProcess:
         """Host and port that Prometheus scrapes."""
         return f"{ports.HOST}:{self.server.ports[-1]}"
 
+    def end(self) -> str | None:
+        """How it ended, in words that complete "it fails: …"; None while it runs."""
+        how = self.process.exit_description()
+        return None if how is None else self._reason(self.process) or f"it ended with {how}"
+
+    @property
+    def pins(self) -> bool:
+        """Whether its JVM, of before Java 24, pins virtual threads that wait in ``synchronized``."""
+        java = self.launch.javas.get(self.variant)
+        return java is not None and java.major < 24
+
     def oom_kills(self) -> int:
         """Kernel OOM kills in its control group."""
         return self.cgroup.oom_kills() if self.cgroup else 0

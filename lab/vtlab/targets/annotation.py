@@ -68,10 +68,13 @@ def _share(part: float | None, whole: float | None) -> float | None:
     return None if part is None or not whole else part / whole
 
 
-def annotate(document: K6Document, client: Prometheus, machine: Window, before: dict[str, Trial]) -> None:
-    """Fills ``server``, ``pinned`` and ``machine`` of every record. ``before`` as of ``fill_in_flight_before``."""
+def annotate(
+    document: K6Document, client: Prometheus, machine: Window, before: dict[str, Trial], longest_ms: float = 0
+) -> None:
+    """Fills ``server``, ``pinned`` and ``machine`` of every record. ``before`` and ``longest_ms`` as of
+    ``fill_in_flight_before``."""
     for trial in document.phases:
         trial.server = client.window(trial.variant, trial.start, trial.end)
         trial.pinned = client.pinned(trial.variant, trial.start, trial.end)
         trial.machine = machine(trial.start, trial.end)
-    fill_in_flight_before(document, client, before)
+    fill_in_flight_before(document, client, before, longest_ms)

@@ -9,25 +9,33 @@ from vtlab.targets.prometheus import Prometheus
 _ENDS_WITHIN = 200
 
 
-def fill_in_flight_before(document: K6Document, client: Prometheus, before: dict[str, Trial]) -> None:
+def fill_in_flight_before(
+    document: K6Document, client: Prometheus, before: dict[str, Trial], longest_ms: float = 0
+) -> None:
     """What each phase found in flight in its server: at the last scrape after the variant's phase before it.
 
     Phases follow each other within a second or so, so there may be no such scrape. Then the client knows: it had
-    every answer, none of them a failure, so that the server has nothing left of it. After failures (a timeout's
-    request still runs in the server) it does not, and the value is None. What the other variant's server still works on
-    counts, too: it takes the machine's time. ``before`` holds the last phase of each variant that still runs, of the
-    block's earlier calls of k6 as well, and is kept up to date.
+    every answer, so that the server has nothing left of it. After failures that are no answer (a timeout's request
+    still runs in the server) it does not, and the value is None. What the other variant's server still works on when
+    the window begins counts, too: it takes the machine's time. ``before`` holds the last phase of each variant that
+    still runs, of the block's earlier calls of k6 as well, and is kept up to date. ``longest_ms`` is the time after
+    which a request times out.
     """
     variants = {*before, *(trial.variant for trial in document.phases)}
     for trial in document.phases:
         last = before.get(trial.variant)
         in_flight = client.in_flight(trial.variant, _ended(last), trial.begin)
-        if in_flight is None and last is not None and last.started == last.completed and not _unanswered(last):
+        if (
+            in_flight is None
+            and last is not None
+            and last.started == last.completed
+            and not _unanswered(last, longest_ms)
+        ):
             in_flight = 0.0
         for other in variants - {trial.variant}:
             earlier = before.get(other)
-            left = client.in_flight(other, _ended(earlier), trial.begin)
-            if left is None and earlier and _unanswered(earlier):
+            left = client.in_flight(other, _ended(earlier), trial.start)
+            if left is None and earlier and _unanswered(earlier, longest_ms):
                 in_flight = None
             elif left is not None and in_flight is not None:
                 in_flight = max(in_flight, left)
@@ -35,9 +43,13 @@ def fill_in_flight_before(document: K6Document, client: Prometheus, before: dict
         before[trial.variant] = trial
 
 
-def _unanswered(phase: Trial) -> bool:
-    """Whether the server may still work on requests of a phase that is over for its client."""
-    return any(phase.failed.values()) or phase.failed_outside > 0 or phase.given_up > 0
+def _unanswered(phase: Trial, longest_ms: float) -> bool:
+    """Whether the server may still work on requests of a phase that is over for its client. An error status is an
+    answer. Failures outside the window have no recorded reason: in a phase that is shorter than the time after which a
+    request times out they are answers, too."""
+    cut = sum(count for why, count in phase.failed.items() if not why.startswith("status-"))
+    is_long = phase.drained - phase.begin >= longest_ms
+    return cut > 0 or phase.given_up > 0 or (phase.failed_outside > 0 and is_long)
 
 
 def _ended(phase: Trial | None) -> int:

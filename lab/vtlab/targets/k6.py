@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from vtlab.errors import BlockFault
 from vtlab.model.records import K6Document
+from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
 
 #: Exit codes with a document: 0, and 99 for a threshold that was crossed, which the validity checks judge better.
 DONE = (0, 99)
@@ -47,17 +48,48 @@ class Call:
     experiment: Path
     #: variant -> base URL
     targets: Mapping[str, str]
-    order: Sequence[str]
-    warmup_cycles: int
-    #: Length of the single-user phases (``5s``); None for none.
-    single: str | None
+    #: Of ``phase_variables``.
+    variables: Mapping[str, str]
     run_id: str
     block: int
     document: Path
-    #: The number of the first trial in its block.
-    position: int = 1
-    #: False: what is unanswered when the last window ends is given up.
-    wait_for_answers: bool = True
+
+
+def phase_variables(
+    order: Sequence[str],
+    warmup_cycles: int,
+    single: str | None,
+    position: int = 1,
+    *,
+    own_cycles: int = 0,
+    light: LightLoad | None = None,
+    wait_for_answers: bool = True,
+    pace: Pace = AS_PLANNED,
+) -> dict[str, str]:
+    """What the block is to do, as variables of ``k6/block.ts``: cheap warm-up cycles, those with the trials' own load,
+    single-user phases (of this length together for a variant, ``5s``), the trials, phases of light load.
+
+    ``position`` is the number of the first trial in its block. Without ``wait_for_answers``, what is unanswered when
+    the last window ends is given up.
+    """
+    variables = {
+        "ORDER": ",".join(order),
+        "WARMUP_CYCLES": str(warmup_cycles),
+        "OWN_CYCLES": str(own_cycles),
+        "SINGLE": single or "0s",
+        "POSITION": str(position),
+        "WAIT_FOR_ANSWERS": str(wait_for_answers).lower(),
+    }
+    if light:
+        variables["LIGHT"] = json.dumps({name: list(rates) for name, rates in light.rates.items()})
+        variables |= {"LIGHT_SETTLE": f"{light.settle}ms", "LIGHT_MEASURE": f"{light.measure}ms"}
+    if pace.seed is not None:
+        variables["SEED"] = str(pace.seed)
+    if pace.settle:
+        variables["SETTLE"] = f"{pace.settle}ms"
+    if pace.measure is not None:
+        variables["MEASURE"] = f"{pace.measure}ms"
+    return variables
 
 
 def command(k6: Path, call: Call, push: bool = True) -> list[str]:
@@ -65,11 +97,7 @@ def command(k6: Path, call: Call, push: bool = True) -> list[str]:
     values = {
         "EXPERIMENT": str(call.experiment),
         "TARGETS": json.dumps(dict(call.targets), separators=(",", ":")),
-        "ORDER": ",".join(call.order),
-        "WARMUP_CYCLES": str(call.warmup_cycles),
-        "SINGLE": call.single or "0s",
-        "POSITION": str(call.position),
-        "WAIT_FOR_ANSWERS": str(call.wait_for_answers).lower(),
+        **call.variables,
         "RUN_ID": call.run_id,
         "BLOCK": str(call.block),
         "DOCUMENT": str(call.document),

@@ -11,7 +11,8 @@ import httpx
 
 from vtlab.catalogue import metrics
 from vtlab.catalogue.metrics import REPORT_SERIES, WINDOW_METRICS
-from vtlab.host.wait import wait_until
+from vtlab.errors import BlockFault
+from vtlab.host.wait import TimedOut, wait_until
 from vtlab.model.records import ServerFigure
 from vtlab.targets.prometheus_api import PrometheusApi
 
@@ -21,6 +22,10 @@ SCRAPED_WITHIN = 15.0
 _ROUNDED = 10
 #: The label that tells the metrics of one query apart.
 _NAME = "vtlab_metric"
+
+
+class NotScraped(BlockFault):
+    """Prometheus runs, and the variant did not answer it."""
 
 
 class Prometheus(PrometheusApi):
@@ -34,11 +39,15 @@ class Prometheus(PrometheusApi):
         self.run: dict[str, str] = {}
 
     def window(self, variant: str, start_ms: int, end_ms: int) -> dict[ServerFigure, float | None]:
-        """Every metric over exactly the window. Waits for the first scrape after the window's end."""
+        """Every metric over exactly the window. Waits for the first scrape after the window's end; all None where there
+        is none, as of a variant that answers nothing any more."""
         figures: dict[ServerFigure, float | None] = dict.fromkeys(WINDOW_METRICS)
         if end_ms <= start_ms:
             return figures
-        self.await_scrape(variant, end_ms)
+        try:
+            self.await_scrape(variant, end_ms)
+        except NotScraped:
+            return figures
         # One query for all of them; a label tells which value is whose.
         parts = (
             f'label_replace({self._rendered(f"${{{name}}}", variant, end_ms - start_ms)}, "{_NAME}", "{name}", "", "")'
@@ -59,6 +68,13 @@ class Prometheus(PrometheusApi):
         series = self.query(self._rendered("$pinned_by_place", variant, end_ms - start_ms), end_ms)
         pinnings = {f"{labels['class']}:{labels['line']}": value for labels, value in series}
         return dict(sorted(pinnings.items(), key=lambda item: (-item[1], item[0])))
+
+    def last_phase(self, variant: str, since_ms: int) -> str | None:
+        """k6's tag of the phase in which it loaded the variant last, since then (``w2``, ``s1``, ``3``); None where
+        it has not said so."""
+        labels = ",".join(f'{name}="{value}"' for name, value in {"variant": variant, **self.run}.items())
+        series = self.query(f"topk(1, timestamp(k6_trial_started_total{{{labels}}}))", self.now())
+        return next((labels["trial"] for labels, at in series if 1000 * at > since_ms), None)
 
     def in_flight(self, variant: str, after_ms: int, until_ms: int) -> float | None:
         """Requests in flight in the server at the last scrape that began after one time and was over by another; None
@@ -93,7 +109,7 @@ class Prometheus(PrometheusApi):
         return series[0][0] if series else {}
 
     def await_scrape(self, variant: str, after_ms: int, within: float = SCRAPED_WITHIN) -> int:
-        """Waits until a successful scrape of the variant later than ``after_ms`` is in; returns its time. BlockFault
+        """Waits until a successful scrape of the variant later than ``after_ms`` is in; returns its time. NotScraped
         after ``within`` seconds."""
         up = f"up{{{self._selector(variant)}}}"
         # Only of a plain selector does timestamp() tell the sample's time.
@@ -103,7 +119,10 @@ class Prometheus(PrometheusApi):
             at = self.evaluate(newest, None)
             return round(at) if at is not None and at > after_ms else None
 
-        return wait_until(f"{variant}: Prometheus has not scraped it", scraped, within, every=0.1)
+        try:
+            return wait_until(f"{variant}: Prometheus has not scraped it", scraped, within, every=0.1)
+        except TimedOut as fault:
+            raise NotScraped(str(fault)) from None
 
     def await_gone(self, variant: str, within: float) -> None:
         """Waits until a scrape of the variant has failed: then nothing that it said counts as present any more.

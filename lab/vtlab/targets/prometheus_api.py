@@ -6,6 +6,7 @@ Times are epoch milliseconds.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -17,6 +18,7 @@ from vtlab.errors import BlockFault, PrerequisiteMissing
 _LEAST_MAJOR = 3
 #: Prometheus answers with at most 11,000 points.
 _POINTS = 10_000
+_OTLP = "/api/v1/otlp/v1/metrics"
 
 
 class PrometheusApi:
@@ -70,6 +72,23 @@ class PrometheusApi:
     def targets(self) -> list[dict[str, Any]]:
         """What Prometheus scrapes, as it describes it."""
         return self._get("/api/v1/targets", {"state": "active"}).get("activeTargets") or []
+
+    def write(self, document: Mapping[str, Any]) -> None:
+        """Writes samples: an ExportMetricsServiceRequest of the OpenTelemetry protocol. BlockFault where they are not
+        taken."""
+        try:
+            # In JSON: protobuf would be one more dependency.
+            answer = self._client.post(_OTLP, json=document)
+        except httpx.HTTPError as error:
+            raise BlockFault(f"Prometheus at {self.url} does not answer: {error or type(error).__name__}") from error
+        if answer.status_code == 404:
+            raise BlockFault(
+                f"Prometheus at {self.url} has no OTLP receiver: start it with --web.enable-otlp-receiver"
+                " (kube-prometheus-stack: prometheus.prometheusSpec.enableOTLPReceiver: true)"
+            )
+        if not answer.is_success:
+            reason = " ".join(answer.text.split())
+            raise BlockFault(f"Prometheus at {self.url} refuses it with status {answer.status_code}: {reason}")
 
     def now(self) -> int:
         """The time by Prometheus's own clock."""

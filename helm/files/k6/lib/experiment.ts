@@ -4,6 +4,7 @@ export interface Closed {
   model: 'closed';
   users: number;
   think_time: number;
+  is_think_time_exponential: boolean;
   round: Record<string, number>;
 }
 
@@ -11,6 +12,7 @@ export interface Open {
   model: 'open';
   users: number;
   rate: number;
+  gaps: 'exponential' | 'even';
 }
 
 export interface Request {

@@ -1,15 +1,26 @@
 // One user's part in one phase.
 import exec from 'k6/execution';
 import http from 'k6/http';
+import { type Due, dealt, evenly, inFlightAt, inSequence } from './arrivals.ts';
 import { now, sleepUntil } from './clock.ts';
 import type { Experiment } from './experiment.ts';
 import * as metrics from './metrics.ts';
-import type { Phase } from './plan.ts';
+import type { Phase, Plan } from './plan.ts';
+import { exponential, random } from './random.ts';
 
 /** A user that got no connection waits this long, so that a target that is gone does not cost the generator its CPU. */
 const NO_CONNECTION_PAUSE = 500;
 
-export function takePart(phase: Phase, begin: number, user: number, request: Experiment['request'], timeout: number) {
+/** What all users share: the request, how long to wait for its answer, and what is drawn. */
+export interface Shared {
+  request: Experiment['request'];
+  timeout: Plan['timeout'];
+  seed: string;
+  /** Of an open load with exponential gaps: when arrivals are due at one per second. */
+  arrivals: ArrayLike<number>;
+}
+
+export function takePart(phase: Phase, begin: number, user: number, { request, timeout, seed, arrivals }: Shared) {
   const { start, end, rate } = phase;
   const tags = exec.vu.metrics.tags;
   tags.variant = phase.variant;
@@ -33,7 +44,7 @@ export function takePart(phase: Phase, begin: number, user: number, request: Exp
   const failed: Record<string, number> = {};
 
   if (rate === undefined) closed();
-  else open(1000 / rate);
+  else if (rate > 0) open(phase.gaps === 'even' ? evenly(rate) : inSequence(arrivals, rate));
 
   metrics.completed.add(sum.completed);
   metrics.late.add(sum.late);
@@ -58,23 +69,27 @@ export function takePart(phase: Phase, begin: number, user: number, request: Exp
 
   /** The next request waits for the answer to the one before. */
   function closed() {
+    // From the beginning in each phase: every variant has the same users.
+    const draw = random(seed, 'think', user);
     for (let due = (phase.rampUp * user) / phase.users; due < end; ) {
       const pause = send(due, false);
-      due = clock() + Math.max(phase.thinkTime, pause);
+      const think = phase.isThinkTimeExponential ? phase.thinkTime * exponential(draw) : phase.thinkTime;
+      due = clock() + Math.max(think, pause);
     }
   }
 
   /**
-   * Requests are due at fixed times and dealt to the users in turn. One whose user is still busy is dropped, also when
-   * others are free: users share no state. So a drop means an answer that took longer than users / rate.
+   * An arrival whose user is still busy is dropped, also when others are free: users share no state. So a drop means an
+   * answer that took longer than users / rate, about.
    */
-  function open(gap: number) {
+  function open(due: Due) {
+    const next = dealt(due, user, phase.users);
     let free = 0;
-    for (let due = user * gap; due < end; due += phase.users * gap) {
-      if (free > due) {
+    for (let at = next(); at < end; at = next()) {
+      if (free > at) {
         sum.dropped++;
       } else {
-        send(due, true);
+        send(at, true);
         free = clock();
       }
     }
@@ -111,13 +126,15 @@ export function takePart(phase: Phase, begin: number, user: number, request: Exp
     const where = phaseAt(to);
     sum.completed++;
     sum.drained = Math.max(sum.drained, to);
-    if (from < start && to >= start) sum.inFlightStart++;
+    // An arrival of an open load is in flight from when it was due.
+    const since = fromDue ? due : from;
+    if (inFlightAt(start, since, to)) sum.inFlightStart++;
     if (reason === 'timeout' && patience < timeout) {
       sum.givenUp++;
       sum.inFlightEnd++;
       return 0;
     }
-    if (from < end && to >= end && phase.kind !== 'single') sum.inFlightEnd++;
+    if (inFlightAt(end, since, to) && phase.kind !== 'single') sum.inFlightEnd++;
     if (reason === undefined) {
       // Open load: from when the request was due, so that a late generator does not make the target look faster.
       metrics.latency.add(fromDue ? from - due + took : took, { phase: where });

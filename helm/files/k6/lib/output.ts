@@ -1,4 +1,5 @@
 // How a block's document is shown and handed on. Pure: no k6 in here.
+import { PREFIX } from './plan.ts';
 import type { Document, TrialRecord } from './record.ts';
 import { mean } from './statistics.ts';
 
@@ -16,11 +17,11 @@ export function chunks(document: string): string {
 }
 
 const HEAD = ['trial', 'variant', 'users', 'OK/s', 'mean', 'p50', 'p99', 'errors', 'drops'];
-const PREFIX = { warmup: 'w', single: 's', measure: '' };
 
 export function table(document: Document): string {
-  const { warmup, single, trials } = document;
-  const rows = [HEAD, ...[...warmup, ...single, ...trials].map(row)];
+  const { warmup, single, light, trials } = document;
+  const records = [...warmup, ...single, ...trials, ...light];
+  const rows = [HEAD, ...records.map(row)];
   const variants = [...new Set(trials.map((record) => record.variant))];
   const means = variants.map((variant) => meanRow(trials.filter((record) => record.variant === variant)));
   const widths = HEAD.map((_, i) => Math.max(...[...rows, ...means].map((cells) => (cells[i] as string).length)));
@@ -30,10 +31,10 @@ export function table(document: Document): string {
   let text = `\n${document.experiment}, block ${document.block}: one block, warm JVMs, no verdict\n\n`;
   text += rows.map(line).join('');
   if (means.length > 0) text += `\n${means.map(line).join('')}`;
-  if (warmup.length + single.length > 0) text += '\n  w: warm-up, s: a single user\n';
+  if (records.length > trials.length) text += '\n  w: warm-up, s: a single user, l: light load\n';
   if (!document.agreed)
     text += '\n  The generator stalled: users disagreed about when a phase began. Do not use this block.\n';
-  for (const record of [...warmup, ...single, ...trials]) {
+  for (const record of records) {
     if (record.started !== record.completed) {
       text += `\n  ${label(record)}: ${record.started} requests started, ${record.completed} completed. Do not use it.\n`;
     }

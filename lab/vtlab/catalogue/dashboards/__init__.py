@@ -2,7 +2,7 @@
 
 | dashboard | uid | question |
 |---|---|---|
-| ``comparison.json`` | vtlab-comparison | which variant is ahead, by how much, and what limits each one |
+| ``comparison.json`` | vtlab-comparison | the verdict, what limits each variant, the figures of each |
 | ``saturation.json`` | vtlab-saturation | how near each resource is to its bound, where requests wait |
 | ``jvm.json`` | vtlab-jvm | what the JVM does: threads of both kinds, collections, memory, compilation |
 | ``load.json`` | vtlab-load | what was asked for, whether the load generator did it, what clients saw |

@@ -1,11 +1,11 @@
-"""Which variant is ahead, by how much, and what limits each one."""
+"""The verdict, what limits each variant, and the figures of each."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from vtlab.catalogue.dashboards import frame, queries, style
-from vtlab.catalogue.dashboards.panels import NAME_ONLY, NO_RATIO, Line, bottleneck, compared, figures, fixed, over_time
+from vtlab.catalogue.dashboards.panels import NAME_ONLY, Line, bottleneck, compared, figures, fixed, over_time, verdict
 
 _WARNINGS = (
     'label_replace(count by (alertname) (last_over_time(ALERTS{alertname=~"Vtlab.*",alertstate="firing",'
@@ -20,23 +20,12 @@ def dashboard() -> dict[str, Any]:
     return frame.build(
         "comparison",
         "Comparison",
-        "Which variant is ahead, by how much, and what limits each one. The figures are over all measured windows"
-        " of the chosen run; the verdict with its confidence interval is vtlab's report.",
+        "vtlab's verdict, what limits each variant, and the figures of each. Verdict, bottleneck and ratios are those"
+        " of vtlab's report, written here at the run's end; the other figures are over all measured windows of the"
+        " chosen run.",
         [
-            figures(
-                "Which of platform and virtual is ahead",
-                "Virtual over platform, all measured windows so far: throughput, under open load the 99th percentile of"
-                " latency. Within 5 % neither is ahead. The verdict, with its interval, is in vtlab's report.",
-                "suffix:×",
-                [Line(queries.metric("ahead", "run"), "{{ahead}} is ahead in {{metric}}")],
-                width=6,
-                height=5,
-                decimals=2,
-                size=None,
-                names=20,
-                no_value=NO_RATIO,
-            ),
-            bottleneck(width=10),
+            verdict(width=8),
+            bottleneck(width=8),
             figures(
                 "Limits of each variant",
                 "What a variant may use: the most, where they differ. A comparison holds for these limits only.",
@@ -69,6 +58,7 @@ def dashboard() -> dict[str, Any]:
                 "OK requests per second as clients saw them, over all measured windows: higher is better.",
                 "reqps",
                 "throughput",
+                ratio="throughput",
             ),
             compared(
                 "Latency, median",
@@ -76,6 +66,7 @@ def dashboard() -> dict[str, Any]:
                 " throughput.",
                 "s",
                 "latency_p50",
+                ratio="latency_p50",
             ),
             compared(
                 "Latency, 95th percentile",
@@ -88,10 +79,12 @@ def dashboard() -> dict[str, Any]:
                 "What 1 % of the clients waited longer than: lower is better.",
                 "s",
                 "latency_p99",
+                ratio="latency_p99",
             ),
             compared(
                 "Errors",
-                "Share of requests that failed. Beyond 0.1 % vtlab rejects the block: the other figures mean little.",
+                "Share of requests that failed. Beyond the experiment's max_errors (0.1 % where it has none) vtlab"
+                " counts the block as one in which the variant failed.",
                 "percentunit",
                 "error_ratio",
                 width=8,
@@ -103,6 +96,7 @@ def dashboard() -> dict[str, Any]:
                 "s",
                 "cpu_per_request",
                 width=8,
+                ratio="cpu_per_request",
             ),
             compared(
                 "Memory",
@@ -111,6 +105,7 @@ def dashboard() -> dict[str, Any]:
                 "bytes",
                 "resident",
                 width=8,
+                ratio="memory",
             ),
             over_time(
                 "Throughput over time",

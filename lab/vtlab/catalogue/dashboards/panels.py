@@ -12,15 +12,15 @@ from grafana_foundation_sdk.models import dashboard as models
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
 from vtlab.catalogue.dashboards import queries, style
+from vtlab.catalogue.resources import REACHED
 
 DATASOURCE = models.DataSourceRef(type_val="prometheus", uid="${datasource}")
 #: Where the time axis has more points than this, each point stands for more than a second.
 STEP = "1s"
 
 NO_TRIAL = "no data because no trial of this run was measured in this time range"
-NO_BOTTLENECK = "no data because no trial, or no single user (SINGLE), of this run was measured in this time range"
+NO_VERDICT = "no verdict because vtlab has written none in this time range: it does at a run's end"
 NO_SERIES = "no data because this variant was not scraped or not loaded in this time range"
-NO_RATIO = "no ratio because platform and virtual were not both measured in this time range"
 
 NAME_ONLY = kinds.BigValueTextMode.NAME
 
@@ -42,6 +42,10 @@ class Line:
 
 def _property(name: str, value: object) -> models.DynamicConfigValue:
     return models.DynamicConfigValue(id_val=name, value=value)
+
+
+#: Where vtlab says something without a figure: what an empty panel says is not for these.
+_NO_FIGURE = [_property("noValue", "–")]
 
 
 def fixed(colour: str) -> models.DynamicConfigValue:
@@ -67,6 +71,18 @@ def _instant(promql: str, ref: str, legend: str) -> prometheus.Dataquery:
 
 def _queries(line: Line) -> tuple[str, ...]:
     return queries.ordered(line.promql) if line.legend.startswith("{{variant}}") else (line.promql,)
+
+
+def _range(least: float, most: float | None, text: str) -> models.RangeMap:
+    result = models.ValueMappingResult(text=text)
+    return models.RangeMap(options=models.DashboardRangeMapOptions(from_val=least, to=most, result=result))
+
+
+#: Of utilisations: a bound is measured, too, so that 101 % means the same as 100 %.
+_OF_BOUNDS: list[models.ValueMapping] = [
+    _range(0.995, round(1 / REACHED, 3), "at its limit"),
+    _range(round(1 / REACHED, 3), None, "no such bound"),
+]
 
 
 def _neutral() -> dashboard.FieldColor:
@@ -130,21 +146,53 @@ def figures(
     return panel
 
 
+def verdict(*, width: int) -> stat.Panel:
+    """The verdict with its ratio, interval and blocks; before there is one, that there is none."""
+    primary = f'{queries.SERVER},verdict!=""'
+    blocks = queries.metric("blocks_so_far", "run")
+    panel = figures(
+        "Verdict",
+        "That of vtlab's report: the ratio to the first variant, its confidence interval, the blocks that count. vtlab"
+        " writes it here at a run's end. A single block, as by hand, has none.",
+        "suffix:×",
+        [
+            Line(queries.published("vtlab_comparison_ratio", primary), "{{headline}}, {{metric}} {{bound}}"),
+            Line(queries.published("vtlab_comparison_low", primary), "from"),
+            Line(queries.published("vtlab_comparison_high", primary), "to"),
+            Line(queries.published("vtlab_verdict_blocks", queries.NAMESPACE), "blocks"),
+            Line(f"{queries.published('vtlab_failed_blocks')} > 0", "blocks: {{variant}} failed"),
+            Line(queries.without_verdict(f"{blocks} == 1"), "one block: no verdict"),
+            Line(queries.without_verdict(f"{blocks} > 1"), "blocks so far: no verdict yet"),
+        ],
+        width=width,
+        height=5,
+        decimals=2,
+        size=32,
+        names=16,
+    )
+    panel.override_by_regexp("/./", _NO_FIGURE)
+    panel.override_by_regexp("/^(from|to)$/", [fixed(style.NEUTRAL)])
+    return panel.override_by_regexp(
+        "/block/", [fixed(style.NEUTRAL), _property("unit", "none"), _property("decimals", 0)]
+    )
+
+
 def bottleneck(*, width: int) -> stat.Panel:
-    """The resource that limits each variant."""
-    return figures(
+    """What limits each variant."""
+    panel = figures(
         "What limits each variant",
-        "The resource whose bound throughput reaches (90 % or more), and how closely. To be faster a variant needs more"
-        " of it; 'unknown' means that nothing measured explains the throughput.",
+        "By vtlab's verdict: to be faster a variant needs more of it, and the figure is how closely throughput reaches"
+        " its bound. 'unknown' means that nothing measured explains the throughput.",
         "percentunit",
-        [Line(queries.metric("bottleneck", "run"), "{{variant}}: {{resource}}")],
+        [Line(queries.published("vtlab_bottleneck_ratio"), "{{variant}}: {{bottleneck}}")],
         width=width,
         height=5,
         decimals=0,
-        size=42,
+        size=None,
         names=24,
-        no_value=NO_BOTTLENECK,
+        no_value=NO_VERDICT,
     )
+    return panel.mappings(_OF_BOUNDS).override_by_regexp("/./", _NO_FIGURE)
 
 
 def compared(
@@ -157,25 +205,32 @@ def compared(
     height: int = 4,
     decimals: int | None = None,
     difference: bool = False,
+    ratio: str = "",
 ) -> stat.Panel:
-    """A figure of a run as platform | virtual | ratio; with ``difference`` what virtual has more, where a ratio would
-    be 0 / 0 in most runs."""
-    last = Line(queries.less_platform(name), "difference") if difference else Line(queries.over_platform(name), "ratio")
+    """A figure of a run as platform | virtual | ratio, by the verdict's metric ``ratio``; with ``difference`` what
+    virtual has more, where a ratio would be 0 / 0 in most runs."""
+    lines = [Line(queries.metric(name, "run"))]
+    if difference:
+        lines.append(Line(queries.less_platform(name), "difference"))
+    if ratio:
+        of_metric = f'{queries.SERVER},metric="{ratio}"'
+        # Where a variant fails there is a verdict, and no ratio.
+        promql = f"{queries.published('vtlab_comparison_ratio', of_metric)} >= 0"
+        lines.append(Line(promql, "{{bound}} ratio of {{variant}}"))
     panel = figures(
         title,
         description,
         unit,
-        [Line(queries.metric(name, "run")), last],
+        lines,
         width=width,
         height=height,
         decimals=decimals,
         size=26,
         names=15,
     )
-    neutral = [fixed(style.NEUTRAL)]
-    if not difference:
-        neutral += [_property("unit", "suffix:×"), _property("decimals", 2)]
-    return panel.override_by_regexp("/^(ratio|difference)$/", neutral)
+    panel.override_by_regexp("/^difference$/", [fixed(style.NEUTRAL)])
+    as_ratio = [fixed(style.NEUTRAL), _property("unit", "suffix:×"), _property("decimals", 2)]
+    return panel.override_by_regexp("/ratio of /", as_ratio)
 
 
 def over_time(
@@ -298,13 +353,14 @@ def _as_bar(reached: float) -> list[models.DynamicConfigValue]:
         _property("max", 1),
         _property("color", {"mode": "thresholds"}),
         _property("thresholds", {"mode": "absolute", "steps": steps}),
+        _property("mappings", _OF_BOUNDS),
     ]
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: its name, unit and query. With ``reached`` it is drawn as a bar to 1, which stands out from
-    there on."""
+    """A column of a table: its name, unit and query. With ``reached`` it is a utilisation, drawn as a bar to 1, which
+    stands out from there on."""
 
     name: str
     unit: str
@@ -358,7 +414,7 @@ def rows(
         models.DataTransformerConfig(id_val="sortBy", options={"sort": [{"field": sort, "desc": descending}]})
     )
     for column in columns:
-        properties = [_property("unit", column.unit), _property("noValue", "–")]
+        properties = [_property("unit", column.unit), *_NO_FIGURE]
         if column.reached is not None:
             properties += _as_bar(column.reached)
         if column.decimals is not None:

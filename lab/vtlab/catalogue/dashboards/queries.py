@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from vtlab.analysis.statistics import MARGIN
 from vtlab.catalogue import metrics, resources
 from vtlab.catalogue.metrics import METRICS, Scope
+from vtlab.catalogue.published import Name
 
 #: Locally series have no label ``namespace``: that of All, ``.*``, matches those, too.
-SERVER = 'namespace=~"$namespace",variant=~"$variants"'
+NAMESPACE = 'namespace=~"$namespace"'
+SERVER = f'{NAMESPACE},variant=~"$variants"'
 #: Rates are over ``$__rate_interval``, runs over the chosen time range.
 _VALUES = {
     "server": SERVER,
     "client": f'{SERVER},testid="$run"',
     "window": "$__rate_interval",
     "range": "$__range",
-    "least": f"{1 / (1 + MARGIN):.4f}",
-    "most": f"{1 + MARGIN:.4f}",
 }
 
 
@@ -26,17 +25,33 @@ def metric(name: str, scope: Scope = "window") -> str:
 
 def utilization_of_run(resource: str) -> str:
     """The utilisation of one resource over all measured windows."""
-    return metrics.render(resources.run_utilization([resource]), **_VALUES)
+    return metrics.render(resources.shown(resources.run_utilization([resource])), **_VALUES)
+
+
+def published(name: Name, matchers: str = SERVER) -> str:
+    """What vtlab has written of the run's verdict. It is dated at the run's end."""
+    return f'last_over_time({name}{{{matchers},testid="$run"}}[$__range])'
+
+
+def of_resources(name: Name) -> str:
+    """What the verdict says of each resource."""
+    return f"max by (namespace, variant, resource) ({published(name)})"
+
+
+def of_resources_or_plain(name: Name, plain: str) -> str:
+    """The same; where there is no verdict, the metric of the run."""
+    verdict = of_resources(name)
+    return f"{verdict} or (({metric(plain, 'run')}) unless on (namespace, variant) {verdict})"
+
+
+def without_verdict(promql: str) -> str:
+    """Only of a run that has no verdict."""
+    return f"({promql}) unless on (namespace, testid) {published('vtlab_verdict_blocks', NAMESPACE)}"
 
 
 def ordered(promql: str) -> tuple[str, ...]:
     """The same for platform, and for the others: Prometheus gives no order, and platform comes first."""
     return tuple(promql.replace(SERVER, f"{SERVER},variant{only}") for only in ('="platform"', '!="platform"'))
-
-
-def over_platform(name: str) -> str:
-    """Virtual over platform of a figure of a run."""
-    return metrics.render("$over_platform", of=f"run_{name}", by=_run_labels(name), **_VALUES)
 
 
 def less_platform(name: str) -> str:
@@ -61,5 +76,5 @@ TRIALS = f"({metric('measured_window', 'rule')}) > 0"
 LOAD = metric("capacity_load")
 #: What the kubelet's cAdvisor says; on Kubernetes only.
 CADVISOR_THROTTLED = recorded("container_throttled_periods", SERVER)
-K6_CPU = recorded("generator_cpu", 'namespace=~"$namespace"')
-K6_THROTTLED = recorded("generator_throttled_periods", 'namespace=~"$namespace"')
+K6_CPU = recorded("generator_cpu", NAMESPACE)
+K6_THROTTLED = recorded("generator_throttled_periods", NAMESPACE)

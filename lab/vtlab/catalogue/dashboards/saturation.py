@@ -13,8 +13,8 @@ def dashboard() -> dict[str, Any]:
     return frame.build(
         "saturation",
         "Saturation",
-        "Which resource limits each variant, and how near the others are: utilisation = throughput × service demand /"
-        " capacity. The figures are over all measured windows of the chosen run.",
+        "Which resource limits each variant, by vtlab's verdict, and how near the others are: utilisation = throughput"
+        " × service demand / capacity. The figures are over all measured windows of the chosen run.",
         [
             bottleneck(width=12),
             figures(
@@ -32,15 +32,20 @@ def dashboard() -> dict[str, Any]:
             ),
             rows(
                 "Resources of $variants",
-                "The smallest bound comes first: capacity / service demand, the most throughput that the resource"
-                " allows. Red: the bound is reached (far beyond 100 % it is refuted). The next bound is what more of"
-                " the first would buy.",
+                "By vtlab's verdict, the smallest bound first: capacity / service demand, the most throughput that the"
+                " resource allows. Red: it is reached. A run without a verdict shows plain utilisations only.",
                 {"resource": "resource"},
                 [
-                    Column("utilisation", "percentunit", queries.metric("utilization", "run"), 0, REACHED),
-                    Column("bound", "reqps", queries.metric("bound", "run")),
-                    Column("service demand", "s", queries.metric("demand", "run")),
-                    Column("capacity", "none", queries.metric("capacity", "run")),
+                    Column(
+                        "utilisation",
+                        "percentunit",
+                        queries.of_resources_or_plain("vtlab_utilization_ratio", "utilization"),
+                        0,
+                        REACHED,
+                    ),
+                    Column("bound", "reqps", queries.of_resources("vtlab_bound_rate")),
+                    Column("service demand", "s", queries.of_resources("vtlab_demand_seconds")),
+                    Column("capacity", "none", queries.of_resources_or_plain("vtlab_capacity_count", "capacity")),
                 ],
                 sort="utilisation",
                 descending=True,
@@ -51,8 +56,8 @@ def dashboard() -> dict[str, Any]:
             .max_per_row(2),
             over_time(
                 "Utilisation over time: $variants",
-                "While trials are measured: the line at 100 % is the bottleneck; where none is near it, nothing"
-                " measured explains the throughput.",
+                "Plain utilisations while trials are measured, 100 % where a resource is at its limit. Which of those"
+                " is the bottleneck is for the verdict: one that is short makes others look busy.",
                 "percentunit",
                 [Line(queries.metric("utilization", "now"), "{{resource}}")],
                 width=24,
@@ -112,7 +117,7 @@ def dashboard() -> dict[str, Any]:
                     Line(queries.metric("virtual_queued"), "{{variant}} without a carrier"),
                     Line(queries.metric("executor_queued"), "{{variant}} in executors", dashed=True),
                     Line(queries.metric("db_pool_pending"), "{{variant}} for the database", dashed=True),
-                    Line(queries.metric("downstream_pending"), "{{variant}} for the downstream", dashed=True),
+                    Line(queries.metric("client_pool_pending"), "{{variant}} for the downstream", dashed=True),
                 ],
             ),
         ],

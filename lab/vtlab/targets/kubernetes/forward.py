@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import select
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from urllib.parse import urlsplit
 
 import httpcore
@@ -12,8 +13,9 @@ import httpx
 import websocket
 
 from vtlab.errors import BlockFault, PrerequisiteMissing
-from vtlab.targets.kubernetes import pods
-from vtlab.targets.kubernetes.cluster import Cluster, Json, NotFound
+from vtlab.targets.kubernetes import pods, release
+from vtlab.targets.kubernetes.cluster import Cluster, Json, NotFound, ReleaseRef
+from vtlab.targets.prometheus_api import PrometheusApi
 
 #: Seconds until Prometheus must answer, also after its pod was replaced.
 PATIENCE = 60.0
@@ -77,6 +79,15 @@ class Forward(httpx.BaseTransport):
             extensions=request.extensions,
         )
         return httpx.Response(answer.status, headers=answer.headers, content=answer.content)
+
+
+@contextlib.contextmanager
+def prometheus(ref: ReleaseRef) -> Iterator[PrometheusApi]:
+    """The Prometheus that the k6 of a release pushes to."""
+    with contextlib.closing(Cluster(ref)) as cluster:
+        forward = Forward(cluster, release.remote_write(cluster))
+        with PrometheusApi(forward.url, transport=forward) as client:
+            yield client
 
 
 def target_port(service: Json, port: int, pod: Json) -> int:

@@ -11,6 +11,10 @@ Json = dict[str, Any]
 
 #: Reasons for which a container waits and that do not pass by themselves.
 _NO_IMAGE = ("ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName")
+#: A JVM's exit code under -XX:+ExitOnOutOfMemoryError.
+_OUT_OF_HEAP = 3
+#: Reasons for the end of a container that its node did not see.
+_NOT_SEEN = ("Unknown", "ContainerStatusUnknown")
 _HOPELESS = (
     *_NO_IMAGE,
     "CreateContainerConfigError",
@@ -22,11 +26,13 @@ _HOPELESS = (
 @dataclass(frozen=True)
 class Trouble:
     """What is wrong with a pod. ``hopeless``: waiting will not help, the user must change something; ``image``:
-    the image is what is wrong."""
+    the image is what is wrong. ``failure``: what the service itself did, in words that complete "it fails: …"; empty
+    where it did nothing."""
 
     text: str
     hopeless: bool = False
     image: bool = False
+    failure: str = ""
 
 
 def name(pod: Json) -> str:
@@ -42,6 +48,11 @@ def uid(pod: Json) -> str:
 def label(pod: Json, key: str) -> str:
     """The value of a label; empty without it."""
     return str(pod["metadata"].get("labels", {}).get(key, ""))
+
+
+def running(pod: Json) -> bool:
+    """Whether a container of it runs."""
+    return any("running" in (container.get("state") or {}) for container in _containers(pod))
 
 
 def ready(pod: Json) -> bool:
@@ -95,10 +106,15 @@ def trouble(pod: Json) -> Trouble | None:
             return Trouble(text, True, waiting["reason"] in _NO_IMAGE)
         for end in _ends(container):
             if end.get("reason") == "OOMKilled":
-                return Trouble("was killed for lack of memory (OOMKilled) at its memory limit")
+                killed = "the kernel killed it at its memory limit"
+                return Trouble("was killed for lack of memory (OOMKilled) at its memory limit", failure=killed)
         if int(container.get("restartCount", 0)) > 0:
-            code = next((end.get("exitCode") for end in _ends(container)), "unknown")
-            return Trouble(f"was restarted after exit code {code}")
+            end = next(_ends(container), {})
+            code = end.get("exitCode", "unknown")
+            ended = "out of heap memory" if code == _OUT_OF_HEAP else f"it ended with exit code {code}"
+            # After a restart of the node nobody knows how a container ended.
+            is_known = bool(end) and end.get("reason") not in _NOT_SEEN
+            return Trouble(f"was restarted after exit code {code}", failure=ended if is_known else "")
     if pod["metadata"].get("deletionTimestamp"):
         return Trouble("was deleted")
     return None

@@ -16,16 +16,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vtlab import services
-from vtlab.errors import BadInput, BlockFault, LabError, PrerequisiteMissing
+from vtlab.errors import BadInput, BlockFault, LabError, PrerequisiteMissing, VariantFailed
 from vtlab.host import processes
 from vtlab.host.machine import difference, reaching
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Instance, K6Document, Trial
+from vtlab.model.records import Diagnosis, Failure, Instance, K6Document, Trial
 from vtlab.model.run import BlockSeries
 from vtlab.model.service import Service
+from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
 from vtlab.targets import verification
 from vtlab.targets.annotation import annotate
+from vtlab.targets.k6 import phase_variables
 from vtlab.targets.kubernetes import job, objects, pods, release, watch
 from vtlab.targets.kubernetes.cluster import Cluster, Json, ReleaseRef
 from vtlab.targets.kubernetes.forward import Forward
@@ -59,10 +61,11 @@ class KubernetesTarget:
     run_id: str
 
     def start(self, experiment: Experiment, block: int, attempt: int) -> KubernetesBlock:
-        """Fresh pods of all variants, ready, limits verified, scraped at least once.
+        """Fresh pods of all variants, ready, limits verified, scraped at least once. Those whose service does not start
+        are among the block's failures.
 
-        BlockFault when one does not start; BadInput where a Deployment is not what the experiment says;
-        PrerequisiteMissing where waiting would not help (an image that is not there).
+        BlockFault when a pod does not start for another reason; BadInput where a Deployment is not what the experiment
+        says; PrerequisiteMissing where waiting would not help (an image that is not there).
         """
         cluster, client = self.cluster, self.client
         service = services.of(experiment, self.repository)
@@ -75,7 +78,7 @@ class KubernetesTarget:
         stamp = f"{self.objects.name}-{block}-{attempt}"
         for name in experiment.variants:
             cluster.annotate_pods(cluster.release.deployment(name), _BLOCK, stamp)
-        loaded = watch.wait_for_pods(cluster, experiment.variants, _BLOCK, stamp)
+        loaded, failed = watch.wait_for_pods(cluster, experiment.variants, _BLOCK, stamp)
         client.refuse_old()
         # Prometheus's clock: the cluster's may differ from this machine's.
         now = client.now()
@@ -83,15 +86,14 @@ class KubernetesTarget:
             name: {"namespace": cluster.release.namespace, "pod": pods.name(pod)} for name, pod in loaded.items()
         }
         scraped_at = {}
-        for name in experiment.variants:
+        for name in loaded:
             # Before the wait, which may be too short for it; after it for a target that was not known before.
             refuse_rare_scrapes(client, cluster.release, name)
             scraped_at[name] = client.await_scrape(name, now, within=_SCRAPED_WITHIN)
             refuse_rare_scrapes(client, cluster.release, name)
-        instances = [
-            self._verified(service, experiment, name, loaded[name], scraped_at[name]) for name in experiment.variants
-        ]
-        return KubernetesBlock(self, service, experiment, block, attempt, loaded, instances)
+        instances = [self._verified(service, experiment, name, loaded[name], scraped_at[name]) for name in loaded]
+        failures = [Failure(variant=name, reason=reason, moment="while it started") for name, reason in failed.items()]
+        return KubernetesBlock(self, service, experiment, block, attempt, loaded, instances, failures)
 
     def _verified(self, service: Service, experiment: Experiment, name: str, pod: Json, scraped_at: int) -> Instance:
         """What the JVM says of itself; PrerequisiteMissing where that is not the limit that it should have."""
@@ -162,38 +164,64 @@ class KubernetesBlock:
         attempt: int,
         loaded: Mapping[str, Json],
         instances: Sequence[Instance],
+        failures: Sequence[Failure] = (),
     ) -> None:
         self.instances = list(instances)
+        self.failures = list(failures)
         self._target = target
         self._service = service
         self._experiment = experiment
         self._number = number
         self._attempt = attempt
-        #: The pods by variant.
+        #: The pods by variant, and of these the ones that get load.
         self._pods = loaded
+        self._loaded = dict(loaded)
         #: The last phase of each variant in this block.
         self._before: dict[str, Trial] = {}
         self._loads = 0
 
-    def load(self, *, order: Sequence[str], warmup_cycles: int, single: str | None) -> K6Document:
-        """Runs k6 once, as a Job. BlockFault when k6 fails, or, deleting the Job at once, when a pod does.
+    def load(
+        self,
+        *,
+        order: Sequence[str],
+        warmup_cycles: int,
+        single: str | None,
+        own_cycles: int = 0,
+        light: LightLoad | None = None,
+        pace: Pace = AS_PLANNED,
+    ) -> K6Document:
+        """Runs k6 once, as a Job. BlockFault when k6 fails, or, deleting the Job at once, when a pod does;
+        VariantFailed when the service in it does.
 
         Fills ``server`` and ``machine`` of every record.
         """
-        return self._load({"ORDER": ",".join(order), "WARMUP_CYCLES": str(warmup_cycles), "SINGLE": single or "0s"})
+        return self._load(phase_variables(order, warmup_cycles, single, own_cycles=own_cycles, light=light, pace=pace))
 
-    def trial_without_drain(self, variant: str, position: int) -> K6Document:
+    def trial_without_drain(self, variant: str, position: int, pace: Pace = AS_PLANNED) -> K6Document:
         """Runs k6 once, as a Job, and waits for every answer: vtlab may replace pods, not end one."""
-        return self._load({"ORDER": variant, "WARMUP_CYCLES": "0", "SINGLE": "0s", "POSITION": str(position)})
+        return self._load(phase_variables([variant], 0, None, position=position, pace=pace))
+
+    def diagnose(self, variants: Sequence[str]) -> dict[str, Diagnosis]:
+        """Nothing: vtlab may not run commands in a pod."""
+        return {}
+
+    def drop(self, variant: str) -> None:
+        """The variant gets no more load; its pod stays, as vtlab may replace pods, not end one."""
+        del self._loaded[variant]
+        self._before.pop(variant, None)
 
     def check_instances(self) -> list[Instance]:
-        """Whether the pods are those that started."""
+        """Whether the pods are those that started. BlockFault where one that got load to the end is gone or was
+        evicted: that is nothing that its service did."""
         cluster = self._target.cluster
         present = {pods.uid(pod): pod for pod in cluster.pods(cluster.release.selector("variant"))}
         checked = []
         for instance in self.instances:
             pod = present.get(instance.identity)
-            alive = pod is not None and pods.trouble(pod) is None
+            trouble = pods.trouble(pod) if pod else pods.Trouble("is gone")
+            alive = trouble is None
+            if trouble and not trouble.failure and instance.variant in self._loaded:
+                raise BlockFault(f"{instance.variant}: its pod {trouble.text}")
             checked.append(instance.model_copy(update={"alive": alive, "oom_kills": pods.oom_kills(pod) if pod else 0}))
         return checked
 
@@ -201,16 +229,15 @@ class KubernetesBlock:
         """The charts' samples of all variants, every second."""
         return {name: self._target.client.charted(name, begin_ms, end_ms) for name in self._pods}
 
-    def _load(self, phases: Mapping[str, str]) -> K6Document:
+    def _load(self, variables: Mapping[str, str]) -> K6Document:
         target, ref = self._target, self._target.cluster.release
         self._loads += 1
         name = f"{target.objects.name}-{self._number}-{self._attempt}-{self._loads}"
-        urls = {name: f"http://{ref.deployment(name)}:{self._service.port}" for name in self._experiment.variants}
+        urls = {name: f"http://{ref.deployment(name)}:{self._service.port}" for name in self._loaded}
         env = {
             "TARGETS": json.dumps(urls),
-            **phases,
-            # Also where the experiment gives up: vtlab may replace pods, not end one.
-            "WAIT_FOR_ANSWERS": "true",
+            # Every answer is waited for, also where the experiment gives up: vtlab may replace pods, not end one.
+            **variables,
             "RUN_ID": target.run_id,
             "BLOCK": str(self._number),
             "DOCUMENT": "stdout",
@@ -223,10 +250,11 @@ class KubernetesBlock:
             target.client,
             lambda start, end: difference(samples, start, reaching(samples, end, _UNSEEN)),
             self._before,
+            units.milliseconds(self._experiment.max_response),
         )
-        records = document.phases
+        phases = document.phases
         nodes = {str(pod["spec"].get("nodeName", "")) for pod in (k6, *self._pods.values())}
-        refuse_pressure(target.client, nodes, records[0].begin, records[-1].drained)
+        refuse_pressure(target.client, nodes, phases[0].begin, phases[-1].drained)
         return document
 
     def _run(self, name: str, env: Mapping[str, str]) -> tuple[Json, str]:
@@ -235,7 +263,8 @@ class KubernetesBlock:
         template = release.template(cluster, self._experiment)
         try:
             run.create_job(job.manifest(template, name, job.labels(cluster.release.name), env, run.name))
-            pod = watch.wait_for_job(cluster, name, f"{run.name}-", self._pods)
+            began = self._target.client.now()
+            pod = self._ended(name, began)
             log = cluster.log(pods.name(pod), job.CONTAINER)
         except BaseException:
             with contextlib.suppress(LabError):
@@ -248,6 +277,17 @@ class KubernetesBlock:
         if code not in (0, 99):
             raise BlockFault(f"k6 ended with exit code {code}: {job.last_lines(log) or 'its log is empty'}")
         return pod, log
+
+    def _ended(self, name: str, began: int) -> Json:
+        """The pod of a Job that has ended. VariantFailed, with the phase that loaded the variant last, as of
+        ``wait_for_job``."""
+        try:
+            return watch.wait_for_job(self._target.cluster, name, f"{self._target.objects.name}-", self._loaded)
+        except VariantFailed as broken:
+            phase = None
+            with contextlib.suppress(BlockFault):
+                phase = self._target.client.last_phase(broken.variant, began)
+            raise VariantFailed(broken.variant, broken.reason, phase) from None
 
     def _keep(self, name: str, log: str) -> None:
         path = self._target.folder / "logs" / name

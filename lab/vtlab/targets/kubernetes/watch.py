@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 
-from vtlab.errors import BlockFault, PrerequisiteMissing
+from vtlab.errors import BlockFault, PrerequisiteMissing, VariantFailed
 from vtlab.targets.kubernetes import job, pods
 from vtlab.targets.kubernetes.cluster import Cluster, Json
 
@@ -34,22 +34,35 @@ def wait_until_idle(cluster: Cluster) -> None:
         time.sleep(0.5)
 
 
-def wait_for_pods(cluster: Cluster, variants: Sequence[str], annotation: str, stamp: str) -> dict[str, Json]:
-    """The ready pods with that stamp, by variant."""
+def wait_for_pods(
+    cluster: Cluster, variants: Sequence[str], annotation: str, stamp: str
+) -> tuple[dict[str, Json], dict[str, str]]:
+    """The ready pods with that stamp, and why the others' service did not start; by variant."""
     begin = time.monotonic()
+    failed: dict[str, str] = {}
     while True:
         fresh: dict[str, Json] = {}
         for pod in cluster.pods(cluster.release.selector("variant")):
             if pod["metadata"].get("annotations", {}).get(annotation) == stamp:
                 fresh[pods.label(pod, "variant")] = pod
         for name, pod in fresh.items():
-            _refuse_trouble(pod, name, time.monotonic() - begin)
-        late = [name for name in variants if name not in fresh or not pods.ready(fresh[name])]
+            trouble = pods.trouble(pod)
+            if trouble and trouble.failure:
+                failed.setdefault(name, trouble.failure)
+            if name not in failed:
+                _refuse_trouble(pod, name, time.monotonic() - begin)
+        waiting = [name for name in variants if name not in failed]
+        late = [name for name in waiting if name not in fresh or not pods.ready(fresh[name])]
         if not late:
-            return {name: fresh[name] for name in variants}
+            return {name: fresh[name] for name in waiting}, failed
         for name in late:
             _refuse_no_pod(cluster, name)
         if time.monotonic() - begin > READY_WITHIN:
+            # A container that runs has its image and its node: the rest is for the service to do.
+            slow = {name for name in late if name in fresh and pods.running(fresh[name])}
+            if slow.issuperset(late):
+                failed |= dict.fromkeys(late, f"it was not ready after {READY_WITHIN:.0f} s")
+                continue
             reasons = [f"{name}: {_warning(cluster, fresh.get(name)) or 'no event says why'}" for name in late]
             raise BlockFault(f"not ready after {READY_WITHIN:.0f} s: {'; '.join(reasons)}")
         time.sleep(0.5)
@@ -68,7 +81,10 @@ def wait_for_job(cluster: Cluster, name: str, run: str, loaded: Mapping[str, Jso
             what = f"{variant}: its pod {pods.name(pod)}"
             if now is None:
                 raise BlockFault(f"{what} is gone while k6 loaded it")
-            _raise(pods.trouble(now), what, " while k6 loaded it")
+            trouble = pods.trouble(now)
+            if trouble and trouble.failure:
+                raise VariantFailed(variant, trouble.failure)
+            _raise(trouble, what, " while k6 loaded it")
         for pod in present.values():
             # The pods of the run's Jobs before this one may still be ending.
             stranger = not pods.label(pod, JOB_NAME).startswith(run)

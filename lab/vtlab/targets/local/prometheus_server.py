@@ -1,16 +1,17 @@
-"""The run's own Prometheus: scrapes the JVMs every second and takes what k6 writes."""
+"""The run's own Prometheus: scrapes the JVMs every second and takes what k6 and vtlab write."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import httpx
 
 from vtlab.errors import BlockFault
-from vtlab.host import ports, server
+from vtlab.host import ports, processes, server
 from vtlab.host.processes import Ledger, Process
 from vtlab.host.server import Server
 from vtlab.host.tools import Tool
@@ -123,6 +124,7 @@ class PrometheusServer:
                 f"--query.lookback-delta={LOOKBACK}s",
                 f"--web.listen-address={ports.HOST}:{chosen[0]}",
                 "--web.enable-remote-write-receiver",
+                "--web.enable-otlp-receiver",
                 "--web.enable-lifecycle",
                 "--log.level=warn",
             ],
@@ -130,3 +132,12 @@ class PrometheusServer:
             log=self._log,
             folder=self._folder,
         )
+
+
+@contextlib.contextmanager
+def serving(tool: Tool, folder: Path, log: Path, port: int | None = None) -> Iterator[PrometheusServer]:
+    """A Prometheus of what another one kept in ``folder``; it scrapes nothing."""
+    with processes.open_exclusive_ledger(folder) as ledger:
+        prometheus = PrometheusServer(tool, folder, ledger, log, port)
+        prometheus.scrape({}, "/")
+        yield prometheus

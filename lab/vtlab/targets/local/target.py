@@ -8,25 +8,28 @@ import math
 import os
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from vtlab import results, services
 from vtlab.catalogue import rules
-from vtlab.errors import BlockFault, LabError, PrerequisiteMissing
-from vtlab.host import cgroup, machine, processes, tools
+from vtlab.errors import BlockFault, LabError, PrerequisiteMissing, VariantFailed
+from vtlab.host import cgroup, machine, ports, processes, tools
 from vtlab.host.processes import Ledger, Process
-from vtlab.host.server import await_ready
 from vtlab.host.tools import Java, Tool
+from vtlab.model import units
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Instance, K6Document, ServerFigure, Trial
+from vtlab.model.records import Diagnosis, Failure, Instance, K6Document, ServerFigure, Trial
 from vtlab.model.run import BlockSeries
+from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
 from vtlab.services import companions
 from vtlab.services.companions import CompanionServices
-from vtlab.services.process import Launch, VariantProcess, spawn
+from vtlab.services.process import READY_WITHIN, Launch, VariantProcess, spawn
 from vtlab.targets import k6, verification
 from vtlab.targets.annotation import annotate, fill_gaps, fill_series_gaps
+from vtlab.targets.k6 import phase_variables
+from vtlab.targets.local import dumps, short_pins
 from vtlab.targets.local.prometheus_server import PrometheusServer
 from vtlab.targets.prometheus import Prometheus
 
@@ -34,6 +37,8 @@ from vtlab.targets.prometheus import Prometheus
 KEPT = "prometheus"
 #: Seconds until a variant that is ready must have been scraped.
 _SCRAPED_WITHIN = 30.0
+#: Characters of the end of a log in the reason of a failure.
+_LOG_SHOWN = 400
 #: Below this many free bytes a fault is the disk's.
 _LITTLE = 8 * 1024**2
 
@@ -64,9 +69,10 @@ class LocalTarget:
 
     def start(self, experiment: Experiment, block: int, attempt: int) -> LocalBlock:
         """Fresh processes of all variants, ready, limits verified, scraped at least once; what they need runs beside
-        them.
+        them. Those that do not start are among the block's failures.
 
-        BlockFault when one does not start; PrerequisiteMissing when a limit does not hold, or a need cannot be met.
+        BlockFault when something else does not start; PrerequisiteMissing when a limit does not hold, or a need cannot
+        be met.
         """
         with _disk(self.root):
             self._stop_variants()
@@ -85,13 +91,41 @@ class LocalTarget:
             spawn(launch, self._running)
             addresses = self._addresses()
             self.prometheus.scrape(addresses, service.metrics)
-            await_ready([variant.server for variant in self._running])
+            failures = self._await_ready()
             if self._addresses() != addresses:
                 self.prometheus.scrape(self._addresses(), service.metrics)
             self._ports = {variant.variant: variant.server.ports for variant in self._running}
+            instances = []
             with Prometheus(self.prometheus.url) as client:
-                instances = [self._verified(client, variant) for variant in self._running]
-            return LocalBlock(self, experiment, block, attempt, list(self._running), instances)
+                for variant in self._running:
+                    if any(failure.variant == variant.variant for failure in failures):
+                        continue
+                    try:
+                        instances.append(self._verified(client, variant))
+                    except VariantFailed as failure:
+                        failures.append(_at_start(failure.variant, failure.reason))
+            return LocalBlock(self, experiment, block, attempt, list(self._running), instances, failures)
+
+    def _await_ready(self) -> list[Failure]:
+        """Waits until every variant is ready or has failed to start; how those failed. BlockFault for one that found no
+        free port."""
+        waiting, failures = list(self._running), []
+        while waiting:
+            for variant in list(waiting):
+                try:
+                    if variant.server.ready():
+                        waiting.remove(variant)
+                except BlockFault:
+                    if ports.taken(variant.process.last_lines(40)):
+                        raise
+                    waiting.remove(variant)
+                    how = variant.end() or f"it was not ready after {READY_WITHIN:.0f} s"
+                    log = variant.process.last_lines()[-_LOG_SHOWN:]
+                    failures.append(_at_start(variant.variant, f"{how}: {log}" if log else how))
+                    variant.process.stop(1)
+            if waiting:
+                time.sleep(0.05)
+        return failures
 
     def _java_of(self, experiment: Experiment, variant: str) -> Java:
         major = experiment.properties_of(variant).java
@@ -102,13 +136,16 @@ class LocalTarget:
 
     def _verified(self, client: Prometheus, variant: VariantProcess) -> Instance:
         """What is known of a variant that is ready; PrerequisiteMissing where that is not the limit that it was
-        given."""
+        given, VariantFailed where it has ended meanwhile."""
         name, experiment, meters = variant.variant, variant.launch.experiment, variant.launch.service.meters
-        scraped_at = client.await_scrape(name, round(time.time() * 1000), within=_SCRAPED_WITHIN)
         try:
+            scraped_at = client.await_scrape(name, round(time.time() * 1000), within=_SCRAPED_WITHIN)
             enforced = cgroup.limit_of(variant.process.pid)
-        except OSError as error:
-            raise BlockFault(f"{name}: it ended as soon as it was ready: {error}") from error
+        except (BlockFault, OSError) as error:
+            how = variant.end()
+            if how is not None:
+                raise VariantFailed(name, how, log=variant.process.last_lines(3)) from error
+            raise error if isinstance(error, BlockFault) else BlockFault(f"{name}: {error}") from error
         figures = verification.read(client, name, scraped_at)
         if self.cpu_limited:
             verification.refuse_other_limits(name, experiment, meters, figures, cgroup.NO_LIMIT, enforced)
@@ -189,6 +226,10 @@ def local_target(
             end.close()
 
 
+def _at_start(variant: str, reason: str) -> Failure:
+    return Failure(variant=variant, reason=reason, moment="while it started")
+
+
 class LocalBlock:
     """One attempt at one block: its variants run, and k6 loads them. They stay until the target's next start, or its
     end: a block that is measured is stored first."""
@@ -201,15 +242,17 @@ class LocalBlock:
         attempt: int,
         variants: Sequence[VariantProcess],
         instances: Sequence[Instance],
+        failures: Sequence[Failure] = (),
     ) -> None:
         self.experiment = experiment
         self.number = number
         self.attempt = attempt
         self.variants = variants
         self.instances = list(instances)
+        self.failures = list(failures)
         self._target = target
-        #: As they were when their part in the block was over.
-        self._retired: dict[str, Instance] = {}
+        #: As they were when their part in the block was over; None where they had none.
+        self._retired: dict[str, Instance | None] = {failure.variant: None for failure in failures}
         #: The last phase in the block of each variant that still runs.
         self._before: dict[str, Trial] = {}
         #: Of each call of k6.
@@ -217,26 +260,58 @@ class LocalBlock:
 
     def renumbered(self, experiment: Experiment, number: int, attempt: int) -> LocalBlock:
         """Another block, with the variants of this one as they run."""
-        return LocalBlock(self._target, experiment, number, attempt, self.variants, self.instances)
+        return LocalBlock(self._target, experiment, number, attempt, self.variants, self.instances, self.failures)
 
-    def load(self, *, order: Sequence[str], warmup_cycles: int, single: str | None) -> K6Document:
-        """Runs k6 once. BlockFault when k6 fails, or, stopping k6 at once, when a variant, what they need or
-        Prometheus dies.
+    def load(
+        self,
+        *,
+        order: Sequence[str],
+        warmup_cycles: int,
+        single: str | None,
+        own_cycles: int = 0,
+        light: LightLoad | None = None,
+        pace: Pace = AS_PLANNED,
+    ) -> K6Document:
+        """Runs k6 once. BlockFault when k6 fails, or, stopping k6 at once, when what the variants need or Prometheus
+        dies; VariantFailed when a variant does.
 
-        Fills ``server`` and ``machine`` of every record.
+        Fills ``server`` and ``machine`` of every record. Under light load the shortest pins of JDKs before 24 count, too,
+        and CPU is what the kernel counts: a window of a second lies between two scrapes.
         """
-        return self._load(order, warmup_cycles, single)
+        variables = phase_variables(order, warmup_cycles, single, own_cycles=own_cycles, light=light, pace=pace)
+        if light is None:
+            return self._load(variables)
+        pinning = [v for name in light.rates if (v := self._process_of(name)).pins]
+        with short_pins.counted(pinning):
+            document = self._load(variables)
+        for phase in document.light:
+            phase.server["cpu_cores"] = self._usage(phase.variant, phase.start, phase.end).get("cpu_cores")
+        return document
 
-    def trial_without_drain(self, variant: str, position: int) -> K6Document:
+    def trial_without_drain(self, variant: str, position: int, pace: Pace = AS_PLANNED) -> K6Document:
         """Runs k6 once; it gives up what is unanswered when the window ends, and the variant ends with it."""
-        document = self._load([variant], 0, None, position, wait_for_answers=False)
+        document = self._load(phase_variables([variant], 0, None, position, wait_for_answers=False, pace=pace))
+        self.drop(variant)
+        with Prometheus(self._target.prometheus.url) as client:
+            client.await_gone(variant, within=30)
+        return document
+
+    def drop(self, variant: str) -> None:
+        """Ends a variant: its part in the block is over."""
         instance = next(instance for instance in self.instances if instance.variant == variant)
         self._retired[variant] = self._checked(instance)
         self._process_of(variant).process.stop(0)
-        with Prometheus(self._target.prometheus.url) as client:
-            client.await_gone(variant, within=30)
-        del self._before[variant]
-        return document
+        self._before.pop(variant, None)
+
+    def diagnose(self, variants: Sequence[str]) -> dict[str, Diagnosis]:
+        """Runs one more trial of each of these variants, which does not count, with thread dumps in it. Without a
+        variant of which none came, or which has ended."""
+        running = [self._process_of(name) for name in variants if name not in self._retired]
+
+        def trial(name: str) -> Trial:
+            return self._load(phase_variables([name], 0, None), f"{self._target.run_id}-diagnosis").trials[0]
+
+        return dumps.diagnose(running, self._target.folder, trial)
 
     def check_instances(self) -> list[Instance]:
         """Whether the processes are those that started."""
@@ -256,14 +331,8 @@ class LocalBlock:
         windows = (sampler.service_window(variant, start_ms, end_ms) for sampler in self._samplers)
         return next((window for window in windows if window["cpu_cores"] is not None), {})
 
-    def _load(
-        self,
-        order: Sequence[str],
-        warmup_cycles: int,
-        single: str | None,
-        position: int = 1,
-        wait_for_answers: bool = True,
-    ) -> K6Document:
+    def _load(self, variables: Mapping[str, str], run_id: str | None = None) -> K6Document:
+        """``run_id``: another than the run's, for what is not to count among its samples."""
         target = self._target
         with _disk(target.root), Prometheus(target.prometheus.url) as client:
             name = f"{self.number}-{self.attempt}-{len(self._samplers) + 1}"
@@ -272,15 +341,11 @@ class LocalBlock:
             call = k6.Call(
                 script=target.repository / "k6" / "block.ts",
                 experiment=target.folder / results.PLAN,
-                targets={variant.variant: variant.url for variant in self.variants},
-                order=order,
-                warmup_cycles=warmup_cycles,
-                single=single,
-                run_id=target.run_id,
+                targets={v.variant: v.url for v in self.variants if v.variant not in self._retired},
+                variables=variables,
+                run_id=run_id or target.run_id,
                 block=self.number,
                 document=work / f"{name}.json",
-                position=position,
-                wait_for_answers=wait_for_answers,
             )
             call.document.unlink(missing_ok=True)
             generator = target.ledger.start(
@@ -302,7 +367,8 @@ class LocalBlock:
             if generator.returncode() not in k6.DONE:
                 raise BlockFault(f"k6 ended with {generator.exit_description()}: {log or 'its log is empty'}")
             document = k6.read_document(call.document, log)
-            annotate(document, client, sampler.window, self._before)
+            longest = units.milliseconds(self.experiment.max_response)
+            annotate(document, client, sampler.window, self._before, longest)
             for trial in document.phases:
                 variant = self._process_of(trial.variant)
                 usage = self._usage(trial.variant, trial.start, trial.end)
@@ -310,17 +376,23 @@ class LocalBlock:
             return document
 
     def _watch(self, generator: Process) -> None:
-        """Returns when k6 has ended; BlockFault as soon as something that it needs has."""
+        """Returns when k6 has ended; VariantFailed as soon as a variant has, BlockFault for what else it needs."""
+        began = round(1000 * time.time())
         while generator.exit_description() is None:
             for variant in self.variants:
-                how = None if variant.variant in self._retired else variant.server.exit_description()
+                how = None if variant.variant in self._retired else variant.end()
                 if how is not None:
-                    log = variant.process.last_lines(3)
-                    raise BlockFault(f"{how} while k6 loaded it" + (f" ({log})" if log else ""))
+                    phase = self._last_phase(variant.variant, began)
+                    raise VariantFailed(variant.variant, how, phase, variant.process.last_lines(3))
             how = self._target.companions.exit_description() or self._target.prometheus.exit_description()
             if how is not None:
                 raise BlockFault(f"{how} while k6 loaded the variants")
             time.sleep(0.1)
+
+    def _last_phase(self, variant: str, since_ms: int) -> str | None:
+        with contextlib.suppress(BlockFault), Prometheus(self._target.prometheus.url) as client:
+            return client.last_phase(variant, since_ms)
+        return None
 
     def _checked(self, instance: Instance) -> Instance:
         variant = self._process_of(instance.variant)

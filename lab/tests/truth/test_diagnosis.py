@@ -1,0 +1,98 @@
+"""Thread dumps of real JVMs under real load must show what the requests were made to wait for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pytest
+
+from tests.support.experiments import tiny
+from tests.support.privileges import needs_root
+from tests.support.runs import RunFolder
+from vtlab.analysis import places
+from vtlab.analysis.places import Cause
+from vtlab.model.experiment import Experiment
+from vtlab.model.records import Diagnosis
+from vtlab.targets.local.target import LocalBlock, LocalTarget
+
+pytestmark = [pytest.mark.timeout(600), needs_root]
+
+USERS = 16
+POOLS = {"SPRING_DATASOURCE_HIKARI_MAXIMUM_POOL_SIZE": "10", "LAB_DOWNSTREAM_MAX_CONNECTIONS": "10"}
+ON_JDK_21 = {name: {"threads": name, "java": 21} for name in ("platform", "virtual")}
+
+
+@dataclass
+class Lab:
+    """One pair of JVMs for all workloads that have the same JDK."""
+
+    run: RunFolder
+    target: LocalTarget
+    block: LocalBlock | None = None
+
+    def diagnoses(self, path: str, jdk21: bool) -> dict[str, Diagnosis]:
+        """What dumps show of 16 users whose requests take 400 ms where nothing queues."""
+        more = {"properties": ON_JDK_21} if jdk21 else {}
+        planned = tiny(
+            request={"path": path, "query": {"duration": "400ms"}},
+            load={"users": USERS},
+            windows={"measure": "5s"},
+            settings=POOLS,
+            needs=["database", "downstream", *(["jdk21"] if jdk21 else [])],
+            **more,
+        )
+        self.run.plan(planned)
+        if self.block and same_jvms(self.block.experiment, planned):
+            self.block = self.block.renumbered(planned, self.block.number + 1, 1)
+        else:
+            self.block = self.target.start(planned, 1, 1)
+        diagnoses = self.block.diagnose(planned.variants)
+        assert list(self.run.folder.rglob("dumps-*")) == [], "nothing of them is left"
+        return diagnoses
+
+
+def same_jvms(one: Experiment, other: Experiment) -> bool:
+    return one.properties == other.properties
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    run = RunFolder(tmp_path_factory.mktemp("diagnosis"), tiny())
+    with run.target() as target:
+        yield Lab(run, target)
+
+
+def check(
+    diagnoses: dict[str, Diagnosis], variants: Sequence[str], pool: str | None, activity: str, place: str
+) -> None:
+    assert list(diagnoses) == list(variants)
+    for diagnosis in diagnoses.values():
+        assert diagnosis.dumps >= 1
+        # All users wait for an answer all the time, but for k6's and Tomcat's parts of it.
+        assert USERS / 2 < diagnosis.threads <= USERS, diagnosis
+        cause = places.cause(diagnosis, pool)
+        assert isinstance(cause, Cause), diagnosis
+        assert cause.activity == activity, diagnosis
+        assert cause.place is not None
+        assert cause.place.startswith(place), diagnosis
+
+
+WORKLOADS = [
+    ("/thread", None, "wait", "Thread.sleep at SleepController:"),
+    ("/stress/sleep", "db-pool", "database", "Connector/J at StressController:"),
+    ("/downstream", "client-pool", "downstream", "Apache HttpClient at DownstreamController:"),
+]
+
+
+@pytest.mark.small
+@pytest.mark.parametrize(("path", "pool", "activity", "place"), WORKLOADS)
+def test_dumps_show_what_holders_wait_for(lab: Lab, path: str, pool: str | None, activity: str, place: str) -> None:
+    """Thread dumps name what the requests, or the holders of a full pool, wait for, with the line of code."""
+    check(lab.diagnoses(path, jdk21=False), ["platform", "virtual"], pool, activity, place)
+
+
+@pytest.mark.parametrize(("path", "pool", "activity", "place"), WORKLOADS)
+def test_dumps_of_jdk_21_show_the_same(lab: Lab, path: str, pool: str | None, activity: str, place: str) -> None:
+    """Thread dumps of JDK 21, which have no states, name the same."""
+    check(lab.diagnoses(path, jdk21=True), ["platform", "virtual"], pool, activity, place)

@@ -1,0 +1,196 @@
+"""What limits a variant, in words: each form of sentence from results as the analysis records them."""
+
+from __future__ import annotations
+
+import re
+from typing import get_args
+
+import pytest
+
+from tests.support import builders
+from vtlab.catalogue.resources import RESOURCES
+from vtlab.model.records import Activity, Bottleneck, Bound, Failure, Inside
+from vtlab.report import bottlenecks, sections
+
+RUN = builders.analysed(builders.run(blocks=3))
+OPEN = builders.analysed(builders.run(builders.arrivals(), blocks=3))
+UNKNOWN = Bottleneck(resource="unknown", utilisation=None, bound=None)
+
+
+def bound(resource: str, most: float, capacity: float, throughput: float, spread: float | None = 0.02) -> Bound:
+    interval = (most * (1 - spread), most * (1 + spread)) if spread is not None else (None, None)
+    return Bound(
+        resource=resource,
+        bound=most,
+        low=interval[0],
+        high=interval[1],
+        utilisation=throughput / most,
+        capacity=capacity,
+        service_demand=capacity / most,
+    )
+
+
+def limit(of: Bound, *together: str) -> Bottleneck:
+    return Bottleneck(resource=of.resource, utilisation=of.utilisation, bound=of.bound, together=list(together))
+
+
+def text(of: Bottleneck, throughput: float, *bounds: Bound, **fields: object) -> str:
+    result = {"bottleneck": of, "throughput": throughput, "bounds": list(bounds), "next": None, **fields}
+    return bottlenecks.sentence(builders.changed(RUN, virtual=result), "virtual")
+
+
+THREADS = bound("tomcat-threads", 200, 200, 199.5)
+CPU = bound("cpu", 2900, 1, 199.5)
+
+
+def test_a_bound_stands_beside_the_measurement_with_its_interval() -> None:
+    assert text(limit(THREADS), 199.5, THREADS) == (
+        "limited by its 200 Tomcat threads: 199.5/s, at its limit of 200/s (196/s to 204/s)."
+    )
+    below = bound("tomcat-threads", 200, 200, 192)
+    assert text(limit(below), 192, below) == (
+        "limited by its 200 Tomcat threads: 192/s of at most 200/s (196/s to 204/s)."
+    )
+    above = bound("load", 977.5, 1000, 986.8, None)
+    assert text(limit(above), 986.8, above) == "limited by the load (1,000 users): 986.8/s, at its limit of 977.5/s."
+
+
+def test_arrivals_are_the_load_itself_and_no_bound_beside_it() -> None:
+    assert bottlenecks.sentence(OPEN, "virtual").startswith("limited by the load (150 arrivals per second): 150/s")
+    assert "limit of" not in bottlenecks.sentence(OPEN, "virtual")
+
+
+def test_what_would_be_next_needs_an_interval() -> None:
+    next_one = limit(CPU)
+    assert text(limit(THREADS), 199.5, THREADS, CPU, next=next_one).endswith(
+        "; next would be the CPU at 2,900/s (2,842/s to 2,958/s)."
+    )
+    gauge = CPU.model_copy(update={"low": None, "high": None})
+    assert "next" not in text(limit(THREADS), 199.5, THREADS, gauge, next=next_one)
+
+
+def test_the_modelled_throughput_stands_beside_a_measurement_below_its_bound() -> None:
+    knee = bound("cpu", 312, 1, 290)
+    assert text(limit(knee), 290, knee, modelled=285.0) == (
+        "limited by the CPU (1 core): 290/s of at most 312/s (305.8/s to 318.2/s), modelled 285/s."
+    )
+    assert "modelled" not in text(limit(THREADS), 199.5, THREADS, modelled=199.9), "it says no more than the bound"
+
+
+def test_two_that_share_the_blame_are_named_together() -> None:
+    cpu, load = bound("cpu", 312, 1, 258), bound("load", 300, 7, 258, None)
+    assert text(limit(load, "cpu"), 258, load, cpu, modelled=262.0) == (
+        "limited by the load (7 users) and the CPU (1 core) together: 258/s, modelled 262/s;"
+        " alone would allow: the load 300/s and the CPU 312/s (305.8/s to 318.2/s)."
+    )
+
+
+def test_unknown_says_what_the_model_and_the_nearest_bound_are() -> None:
+    assert text(UNKNOWN, 50.0, CPU, next=limit(CPU), modelled=180.0) == (
+        "nothing measured explains its 50/s; modelled 180/s;"
+        " the nearest bound is the CPU at 2,900/s (2,842/s to 2,958/s)."
+    )
+    assert text(UNKNOWN, 50.0, modelled=None) == "nothing measured explains its 50/s."
+
+
+def inside(activity: Activity | None = None, place: str | None = None, loaded: float = 0.48) -> Bottleneck:
+    slow = Inside(pool="db-pool", alone=0.035, loaded=loaded, activity=activity, place=place)
+    return Bottleneck(resource=activity or "unknown", utilisation=None, bound=None, inside=slow)
+
+
+POOL = bound("db-pool", 285, 10, 20.8)
+
+
+def test_a_pool_that_is_full_of_slow_holders_is_not_to_be_enlarged() -> None:
+    ends_at_the_pool = (
+        "20.8/s, all 10 database connections are in use, but a connection is held 480 ms under load, 35.0 ms alone:"
+        " enlarging the pool does not help"
+    )
+    assert text(inside(), 20.8, POOL) == f"{ends_at_the_pool}."
+    assert text(inside("database"), 20.8, POOL) == f"{ends_at_the_pool}; what holds it: the database."
+    lock = text(inside("lock", "Semaphore at OrderService:42"), 20.8, POOL)
+    assert lock == f"{ends_at_the_pool}; what holds it: a lock, Semaphore at OrderService:42."
+    assert text(inside(loaded=0.44), 20.8, POOL).startswith("20.8/s, 9.2 of 10 database connections are in use")
+    assert text(inside(), 20.8).startswith("20.8/s, all database connections are in use")
+
+
+@pytest.mark.parametrize("activity", get_args(Activity))
+def test_each_activity_has_words(activity: Activity) -> None:
+    assert "what holds it: " in text(inside(activity), 20.8, POOL)
+
+
+@pytest.mark.parametrize(
+    ("resource", "words"),
+    [
+        ("database", "the database"),
+        ("downstream", "the service downstream"),
+        ("Semaphore at OrderService:42", "Semaphore at OrderService:42"),
+    ],
+)
+def test_a_place_is_named_by_its_evidence(resource: str, words: str) -> None:
+    place = Bottleneck(resource=resource, utilisation=None, bound=None)
+    assert text(place, 20.0) == f"limited by {words}, as thread dumps show: 20/s."
+
+
+def test_memory_says_how_long_the_collector_pauses_it() -> None:
+    run = builders.run(blocks=2)
+    trials = [t for b in run.blocks for t in b.trials if t.variant == "virtual"]
+    short = Bottleneck(resource="memory", utilisation=None, bound=None)
+    memory = {"bottleneck": short, "next": None}
+    full = builders.changed(builders.analysed(run), virtual={**memory, "throughput": 120.0})
+    assert bottlenecks.sentence(full, "virtual") == (
+        "limited by memory (heap 256m): 120/s; a full collection leaves hardly any room in its heap."
+    )
+    shared = short.model_copy(update={"together": ["load"]})
+    both = builders.changed(full, virtual={"bottleneck": shared})
+    assert bottlenecks.sentence(both, "virtual").startswith("limited by memory and the load (1,000 users) together:")
+    for trial in trials:
+        trial.server["gc_share"] = 0.23
+    assert bottlenecks.sentence(
+        builders.changed(builders.analysed(run), virtual={**memory, "throughput": 120.0}), "virtual"
+    ) == ("limited by memory (heap 256m): 120/s; collecting garbage pauses it for 23.0 % of the time.")
+
+
+def test_an_overloaded_variant_says_how_fast_it_grows() -> None:
+    assert text(limit(THREADS), 199.5, THREADS, growth=95.2).startswith(
+        "overloaded, growing by 95 requests a second; limited by its 200 Tomcat threads: "
+    )
+
+
+def test_a_variant_that_never_answered_says_how_it_failed() -> None:
+    failed = {"failures": [Failure(variant="virtual", reason="out of heap memory", moment="trial 1")] * 2}
+    assert text(UNKNOWN, 0.0, failed_blocks=3, **failed) == (
+        "failed in 3 of 3 blocks: out of heap memory (trial 1, trial 1)."
+    )
+    assert text(UNKNOWN, 0.0) == "no block counts, so nothing is known."
+
+
+@pytest.mark.parametrize("resource", RESOURCES)
+def test_nothing_is_used_to_more_than_100_percent(resource: str) -> None:
+    over = bound(resource, 100, 10, 108)
+    a = builders.changed(RUN, virtual={"bottleneck": limit(over), "throughput": 108.0, "bounds": [over], "next": None})
+    row = next(row for row in sections.resource_table(a).rows if row[0] == "virtual")
+    assert row[7:] == ["at its limit", "bottleneck"]
+    picture = next(panel.chart for panel in sections.resources(a) if panel.title == "virtual")
+    shown = " ".join([bottlenecks.sentence(a, "virtual"), *row, picture])
+    assert "108/s, at its limit of 100/s" in picture
+    assert [share for share in re.findall(r"(\d+(?:\.\d)?) %", shown) if float(share) > 100] == []
+
+
+def test_a_bound_that_the_measurement_disproves_has_no_share() -> None:
+    wrong = bound("cpu", 100, 1, 150)
+    a = builders.changed(RUN, virtual={"bounds": [wrong], "throughput": 150.0, "next": None})
+    row = next(row for row in sections.resource_table(a).rows if row[0] == "virtual")
+    assert row[7:] == ["–", "refuted"]
+    assert "150/s, far above 100/s" in next(p.chart for p in sections.resources(a) if p.title == "virtual")
+
+
+def test_the_table_marks_those_that_limit_together_and_a_pool_that_is_full() -> None:
+    cpu, load = bound("cpu", 312, 1, 258), bound("load", 300, 7, 258)
+    shared = builders.changed(RUN, virtual={"bottleneck": limit(load, "cpu"), "bounds": [load, cpu], "next": None})
+    roles = [row[8] for row in sections.resource_table(shared).rows if row[0] == "virtual"]
+    assert roles == ["together", "together"]
+    assert bottlenecks.names(limit(load, "cpu")) == "load and cpu"
+    full = builders.changed(RUN, virtual={"bottleneck": inside("database"), "bounds": [POOL], "next": None})
+    (row,) = [row for row in sections.resource_table(full).rows if row[0] == "virtual"]
+    assert row[8] == "full, but what is inside is slow"

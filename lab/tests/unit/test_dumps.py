@@ -1,0 +1,183 @@
+"""Taking thread dumps of a variant under load, with a script in jcmd's place."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.support import builders
+from tests.support.waiting import until
+from vtlab.errors import BlockFault, Interrupted
+from vtlab.host.cgroup import Limit
+from vtlab.model.records import Diagnosis, Place, Trial
+from vtlab.targets.local import dumps
+
+THREAD = {
+    "tid": "1",
+    "name": "tomcat-handler-1",
+    "stack": ["java.base/java.lang.Thread.sleep0(Native Method)", "app//shop.Till.pay(Till.java:7)"],
+}
+SERVLET = "jakarta.servlet.http.HttpServlet.service(HttpServlet.java:1)"
+#: Writes the file between the quotes of its last argument.
+WRITES = """\
+for last; do :; done
+file="${last#*\\"}"
+cat >"${file%%\\"*}" <<'END'
+%s
+END
+"""
+
+
+def document(**more: Any) -> str:
+    stack = [*THREAD["stack"], SERVLET]
+    return json.dumps({"threadDump": {"threadContainers": [{"threads": [{**THREAD, "stack": stack, **more}]}]}})
+
+
+@pytest.fixture
+def jcmd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+    """Puts a script in jcmd's place; it notes its arguments in the file that is returned."""
+    path, noted = tmp_path / "jcmd", tmp_path / "noted"
+
+    def install(script: str) -> Path:
+        path.write_text(f'#!/bin/sh\necho "$@" >>{noted}\n{script}\n', encoding="utf-8")
+        path.chmod(0o755)
+        monkeypatch.setattr(dumps, "jcmd_of", lambda pid: [str(path)])
+        return noted
+
+    return install
+
+
+def variant(name: str = "virtual") -> Any:
+    """As much of a variant as is asked: this process, in windows of 20 ms."""
+    planned = builders.experiment(windows={"measure": "20ms"})
+    return SimpleNamespace(
+        variant=name,
+        process=SimpleNamespace(pid=os.getpid()),
+        launch=SimpleNamespace(experiment=planned),
+        limits=lambda: Limit(100.0, None),
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    path = tmp_path / "a run's folder"
+    path.mkdir()
+    return path
+
+
+def window(begun: float) -> Trial:
+    """A trial whose window began then and ends now."""
+    return builders.trial().model_copy(update={"start": int(1000 * begun), "end": int(1000 * time.time()) + 1})
+
+
+def test_the_dumps_of_a_trial_become_a_diagnosis(jcmd: Callable[[str], Path], folder: Path) -> None:
+    noted = jcmd(WRITES % document(state="TIMED_WAITING"))
+    modes = []
+
+    def load(name: str) -> Trial:
+        begun = time.time()
+        until(lambda: noted.is_file() and noted.read_text(encoding="utf-8").count("dump_to_file") > 3)
+        modes.extend(path.stat().st_mode & 0o777 for path in folder.iterdir())
+        return window(begun)
+
+    diagnoses = dumps.diagnose([variant()], folder, load)
+    assert diagnoses["virtual"].dumps >= 3
+    assert diagnoses["virtual"].places == [Place(activity="wait", place="Thread.sleep at Till:7", threads=1)]
+    assert modes == [0o700], "stacks are nobody else's"
+    assert list(folder.iterdir()) == []
+    first, *later = noted.read_text(encoding="utf-8").split("-format=json")[1:]
+    assert "Thread.print" in first
+    assert not any("Thread.print" in call for call in later), "the dump has the states"
+
+
+def test_where_a_dump_has_no_states_the_other_command_is_asked_each_time(
+    jcmd: Callable[[str], Path], folder: Path
+) -> None:
+    noted = jcmd(WRITES % document())
+    with dumps.Dumps(variant(), folder):
+        until(lambda: noted.is_file() and noted.read_text(encoding="utf-8").count("Thread.print") > 1)
+
+
+def test_dumps_outside_of_the_window_do_not_count(jcmd: Callable[[str], Path], folder: Path) -> None:
+    noted = jcmd(WRITES % document())
+    with dumps.Dumps(variant(), folder) as taken:
+        until(lambda: noted.is_file() and noted.read_text(encoding="utf-8").count("dump_to_file") > 1)
+        assert taken.diagnosis(0, int(1000 * time.time()) - 1_000_000) is None
+
+
+def test_of_a_long_ramp_up_half_of_the_dumps_go(
+    jcmd: Callable[[str], Path], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dumps, "MOST", 4)
+    noted = jcmd(WRITES % document(state="WAITING"))
+    with dumps.Dumps(variant(), folder) as taken:
+        until(lambda: noted.is_file() and noted.read_text(encoding="utf-8").count("dump_to_file") > 9)
+        diagnosis = taken.diagnosis(0, int(1000 * time.time()) + 1)
+        assert diagnosis is not None
+        assert 2 <= diagnosis.dumps < 4
+        assert len(list(folder.glob("*/*.json"))) == diagnosis.dumps
+
+
+@pytest.mark.parametrize("script", ["exit 1", "true", WRITES % "no dump", "exec sleep 60"])
+def test_dumps_that_do_not_come_are_no_diagnosis(
+    jcmd: Callable[[str], Path], folder: Path, monkeypatch: pytest.MonkeyPatch, script: str
+) -> None:
+    monkeypatch.setattr(dumps, "PATIENCE", 0.2)
+    noted = jcmd(script)
+
+    def load(name: str) -> Trial:
+        begun = time.time()
+        until(noted.is_file)
+        return window(begun)
+
+    assert dumps.diagnose([variant()], folder, load) == {}
+    assert list(folder.iterdir()) == []
+
+
+def test_jcmd_is_given_up_that_fails_again_and_again(jcmd: Callable[[str], Path], folder: Path) -> None:
+    noted = jcmd("exit 1")
+    with dumps.Dumps(variant(), folder) as taken:
+        until(lambda: not taken.running)
+    assert noted.read_text(encoding="utf-8").count("dump_to_file") == dumps.FAILURES
+
+
+def test_a_variant_that_breaks_under_it_costs_only_its_diagnosis(jcmd: Callable[[str], Path], folder: Path) -> None:
+    noted = jcmd(WRITES % document())
+
+    def load(name: str) -> Trial:
+        begun = time.time()
+        if name == "platform":
+            raise BlockFault("platform: the JVM ended while k6 loaded it")
+        until(lambda: noted.is_file() and noted.read_text(encoding="utf-8").count("dump_to_file") > 1)
+        return window(begun)
+
+    diagnoses = dumps.diagnose([variant("platform"), variant("virtual")], folder, load)
+    assert list(diagnoses) == ["virtual"]
+    assert isinstance(diagnoses["virtual"], Diagnosis)
+
+
+def test_an_interrupt_is_one(jcmd: Callable[[str], Path], folder: Path) -> None:
+    jcmd("exit 1")
+
+    def load(name: str) -> Trial:
+        raise Interrupted("interrupted")
+
+    with pytest.raises(Interrupted):
+        dumps.diagnose([variant()], folder, load)
+    assert list(folder.iterdir()) == []
+
+
+def test_dumps_take_a_tenth_of_the_cpu_at_most() -> None:
+    assert dumps.pause(0.05, cores=1) == pytest.approx(0.5)
+    assert dumps.pause(0.05, cores=0.25) == pytest.approx(2)
+
+
+def test_what_is_no_jvm_gets_no_signal() -> None:
+    assert dumps.jcmd_of(os.getpid()) is None

@@ -1,0 +1,278 @@
+"""What is written to Prometheus of a verdict, and what becomes of a run whose verdict cannot be written."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from rich.console import Console
+
+from tests.support import builders
+from vtlab import results, session
+from vtlab.analysis import verdict
+from vtlab.catalogue.published import PUBLISHED
+from vtlab.errors import BlockFault, Interrupted, PrerequisiteMissing
+from vtlab.model.records import Bottleneck, Comparison, Inside
+from vtlab.model.run import Analysis
+from vtlab.targets import publish
+from vtlab.targets.kubernetes import forward
+from vtlab.targets.local.target import KEPT
+from vtlab.targets.prometheus_api import PrometheusApi
+
+CLUSTER = {"namespace": "lab", "release": "lab", "context": "kind"}
+
+
+class Posted:
+    """A Prometheus that keeps what is posted, and whose clock stands."""
+
+    def __init__(self, status: int = 200, text: str = "", now: float = 0.0) -> None:
+        self.documents: list[dict[str, Any]] = []
+        self._status, self._text, self._now = status, text, now
+
+    def client(self) -> PrometheusApi:
+        return PrometheusApi("http://p:9090", transport=httpx.MockTransport(self._answer))
+
+    def _answer(self, request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/api/v1/query":
+            return httpx.Response(
+                200, json={"status": "success", "data": {"resultType": "scalar", "result": [0, str(self._now)]}}
+            )
+        assert (request.method, request.url.path) == ("POST", "/api/v1/otlp/v1/metrics")
+        assert request.headers["content-type"] == "application/json"
+        self.documents.append(json.loads(request.content))
+        return httpx.Response(self._status, text=self._text)
+
+
+def times(document: dict[str, Any]) -> set[int]:
+    """Epoch milliseconds of all samples."""
+    (resource,) = document["resourceMetrics"]
+    (scope,) = resource["scopeMetrics"]
+    points = [point for metric in scope["metrics"] for point in metric["gauge"]["dataPoints"]]
+    return {int(point["timeUnixNano"]) // 1_000_000 for point in points}
+
+
+def with_primary(analysis: Analysis, **changes: Any) -> Analysis:
+    """The analysis with another primary comparison."""
+    first, *others = analysis.verdict.comparisons
+    changed = analysis.verdict.model_copy(update={"comparisons": [first.model_copy(update=changes), *others]})
+    return replace(analysis, verdict=changed)
+
+
+def sample(analysis: Analysis, name: str, **labels: str) -> publish.Sample:
+    """The one sample of that name with those labels among others."""
+    (found,) = (s for s in publish.samples(analysis) if s.name == name and labels.items() <= s.labels.items())
+    return found
+
+
+def test_the_document_that_is_posted() -> None:
+    """No resource, scope or unit: Prometheus would make labels, a series and suffixes of names of them."""
+    labels = {"testid": "r", "variant": "virtual"}
+    written = [
+        publish.Sample("vtlab_failed_blocks", labels, 0),
+        publish.Sample("vtlab_verdict_blocks", {"testid": "r"}, 6),
+        publish.Sample("vtlab_failed_blocks", {**labels, "variant": "platform"}, math.nan),
+    ]
+
+    def point(value: object, **labels: str) -> dict[str, Any]:
+        attributes = [{"key": key, "value": {"stringValue": label}} for key, label in labels.items()]
+        return {"timeUnixNano": "1793000658568000000", "asDouble": value, "attributes": attributes}
+
+    assert publish.document(written, 1793000658568) == {
+        "resourceMetrics": [
+            {
+                "scopeMetrics": [
+                    {
+                        "metrics": [
+                            {
+                                "name": "vtlab_verdict_blocks",
+                                "description": "Blocks that count",
+                                "gauge": {"dataPoints": [point(6, testid="r")]},
+                            },
+                            {
+                                "name": "vtlab_failed_blocks",
+                                "description": "Blocks in which a variant failed (by variant)",
+                                "gauge": {
+                                    "dataPoints": [
+                                        point(0, testid="r", variant="virtual"),
+                                        # As protobuf writes it in JSON.
+                                        point("NaN", testid="r", variant="platform"),
+                                    ]
+                                },
+                            },
+                        ]
+                    }
+                ]
+            }
+        ]
+    }
+
+
+def test_it_says_what_the_verdict_says() -> None:
+    analysis = builders.analysed(builders.run())
+    primary = analysis.verdict.comparisons[0]
+    ratio = sample(analysis, "vtlab_comparison_ratio", metric=primary.metric)
+    assert ratio.value == primary.ratio
+    assert ratio.labels["verdict"] == "faster"
+    assert ratio.labels["headline"] == "virtual is faster"
+    assert sample(analysis, "vtlab_comparison_low", metric=primary.metric).value == primary.low
+    assert sample(analysis, "vtlab_comparison_high", metric=primary.metric).value == primary.high
+    assert sample(analysis, "vtlab_verdict_blocks").value == 6
+    for name, variant in analysis.verdict.variants.items():
+        limit = sample(analysis, "vtlab_bottleneck_ratio", variant=name)
+        assert (limit.labels["resource"], limit.value) == (variant.bottleneck.resource, variant.bottleneck.utilisation)
+        for bound in variant.bounds:
+            seconds = sample(analysis, "vtlab_demand_seconds", variant=name, resource=bound.resource)
+            assert seconds.value == bound.service_demand
+    assert {s.name for s in publish.samples(analysis)} == PUBLISHED.keys()
+    for other in publish.samples(analysis):
+        assert other.labels["testid"] == analysis.run.manifest.run_id
+        assert "namespace" not in other.labels
+
+
+def test_of_other_metrics_there_is_a_ratio_and_no_verdict() -> None:
+    analysis = builders.analysed(builders.run(builders.cpu(), with_series=False))
+    memory = sample(analysis, "vtlab_comparison_ratio", metric="memory")
+    assert memory.labels.keys() == {"experiment", "testid", "variant", "over", "metric"}
+
+
+@pytest.mark.parametrize(("ratio", "bound"), [(5.0, "at least"), (0.2, "at most")])
+def test_a_ratio_that_is_a_bound_says_so(ratio: float, bound: str) -> None:
+    analysis = with_primary(builders.analysed(builders.run(with_series=False)), is_lower_bound=True, ratio=ratio)
+    assert sample(analysis, "vtlab_comparison_ratio", metric="throughput").labels["bound"] == bound
+
+
+def test_a_verdict_without_a_ratio_is_a_label_without_a_number() -> None:
+    analysis = with_primary(
+        builders.analysed(builders.run()), ratio=None, low=None, high=None, verdict="fails", fails=["platform"]
+    )
+    failing = sample(analysis, "vtlab_comparison_ratio", verdict="fails")
+    assert math.isnan(failing.value)
+    assert (failing.labels["fails"], failing.labels["headline"]) == ("platform", "platform fails")
+    assert [s for s in publish.samples(analysis) if s.name == "vtlab_comparison_low" and "verdict" in s.labels] == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"verdict": "slower"}, "b is slower"),
+        ({"verdict": "equivalent"}, "b, a: equivalent"),
+        ({"verdict": "inconclusive"}, "b, a: inconclusive"),
+        ({"verdict": "fails", "fails": ["a", "b"]}, "a and b fail"),
+    ],
+)
+def test_headlines(changes: dict[str, Any], words: str) -> None:
+    comparison = Comparison(
+        metric="throughput", of="b", over="a", ratio=1.0, low=None, high=None, better="higher", **changes
+    )
+    assert publish.headline(comparison) == words
+
+
+def test_bottlenecks_in_words() -> None:
+    together = Bottleneck(resource="cpu", utilisation=0.97, bound=100.0, together=["load"])
+    assert publish.bottleneck(together) == "cpu and load"
+    inside = Inside(pool="db-pool", alone=0.035, loaded=0.48)
+    assert publish.bottleneck(Bottleneck(resource="database", utilisation=None, bound=None, inside=inside)) == (
+        "database, inside db-pool"
+    )
+
+
+def test_it_is_dated_at_the_end_of_the_run() -> None:
+    run = builders.run(with_series=False)
+    last = run.blocks[-1].trials[-1].drained
+    posted = Posted(now=last / 1000 + 86_400)
+    with posted.client() as client:
+        publish.publish(client, builders.analysed(run))
+    assert times(posted.documents[0]) == {last}
+
+
+@pytest.mark.parametrize(
+    ("later", "dated"), [(10, 0), (3600, 600), (-2, -2)], ids=["soon", "too long ago for Prometheus", "in its future"]
+)
+def test_in_a_cluster_it_is_dated_where_prometheus_takes_it(later: int, dated: int) -> None:
+    run = builders.run(with_series=False, target="kubernetes", cluster=CLUSTER)
+    last = run.blocks[-1].trials[-1].drained
+    posted = Posted(now=last / 1000 + later)
+    with posted.client() as client:
+        publish.publish(client, builders.analysed(run))
+    assert times(posted.documents[0]) == {last + 1000 * dated}
+    assert '{"key": "namespace", "value": {"stringValue": "lab"}}' in json.dumps(posted.documents[0])
+
+
+def test_a_run_that_lacks_blocks_has_no_verdict_to_write_unless_a_variant_fails() -> None:
+    short = builders.analysed(builders.run(blocks=2, planned=3))
+    assert not publish.has_verdict(short.verdict)
+    assert publish.has_verdict(with_primary(short, verdict="fails", fails=["virtual"]).verdict)
+    assert publish.has_verdict(builders.analysed(builders.run()).verdict)
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "words"),
+    [
+        (404, "", "has no OTLP receiver: start it with --web.enable-otlp-receiver"),
+        (400, "out of bounds\n", "refuses it with status 400: out of bounds"),
+    ],
+)
+def test_what_prometheus_does_not_take_is_a_fault_that_says_why(status: int, text: str, words: str) -> None:
+    with Posted(status, text).client() as client, pytest.raises(BlockFault, match=words):
+        publish.publish(client, builders.analysed(builders.run(with_series=False)))
+
+
+# --- at the end of a call ----------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path: Path, invented_tools: None) -> Path:
+    """A run in a cluster, all of it measured."""
+    run = builders.run(with_series=False, target="kubernetes", cluster=CLUSTER)
+    folder = results.create(tmp_path / "run", run.manifest)
+    for block in run.blocks:
+        results.append_block(folder, block)
+    return folder
+
+
+def reported(folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    (analysis,) = verdict.analyse_all([results.read(folder)])
+    session.publish_verdicts([folder], [analysis], Console())
+    return capsys.readouterr().out
+
+
+def test_a_verdict_that_cannot_be_written_is_one_line_and_no_failed_run(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refused(_: object) -> PrometheusApi:
+        raise PrerequisiteMissing("the cluster does not let you get pods/portforward", "bind the chart's Role")
+
+    monkeypatch.setattr(forward, "prometheus", refused)
+    assert reported(folder, capsys) == (
+        "note: the dashboards do not show the verdict of blocking: the cluster does not let you get pods/portforward;"
+        " bind the chart's Role\n"
+    )
+    off = Posted(404)
+    monkeypatch.setattr(forward, "prometheus", lambda _: off.client())
+    line = reported(folder, capsys)
+    assert line.count("\n") == 1
+    assert "no OTLP receiver" in line
+    on = Posted(now=2e9)
+    monkeypatch.setattr(forward, "prometheus", lambda _: on.client())
+    assert reported(folder, capsys) == ""
+    assert len(on.documents) == 1
+
+
+def test_ctrl_c_is_no_note(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_: object) -> PrometheusApi:
+        raise Interrupted("interrupted")
+
+    monkeypatch.setattr(forward, "prometheus", interrupted)
+    with pytest.raises(Interrupted):
+        session.publish_verdicts([folder], [builders.analysed(results.read(folder))], Console(quiet=True))
+
+
+def test_a_local_run_that_kept_no_data_has_nowhere_to_write(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / KEPT).mkdir()
+    session.publish_verdicts([tmp_path], [builders.analysed(builders.run(with_series=False))], Console())
+    assert capsys.readouterr().out == ""

@@ -1,0 +1,68 @@
+"""Which ratios hold: the comparisons that a verdict keeps.
+
+Some ratios say nothing of the variants, however narrow their interval is:
+
+- CPU per request and memory at different throughput. What a service uses without requests is divided by more of
+  them, and more requests are in the heap.
+- Service time: it begins when a thread has the request, so that of one carrier hides the wait before it.
+- Latency under closed load: it follows from the users and the throughput, N = X·(R+Z).
+- Latency of an overloaded variant: it grows with the length of the window.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from vtlab.analysis.statistics import MARGIN
+from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.model.records import Comparison, VariantResult
+
+#: Metrics that compare at equal throughput only.
+AT_EQUAL_THROUGHPUT = frozenset({"cpu_per_request", "memory"})
+
+
+def never(metric: str, experiment: Experiment) -> str | None:
+    """Why no run of the experiment has a ratio of that metric; None where one may have it."""
+    if metric == "service_time":
+        return "it begins when a thread has the request, so it is no time that variants share"
+    if metric.startswith("latency") and isinstance(experiment.load, ClosedLoad):
+        return "under closed load it follows from the throughput"
+    return None
+
+
+def kept(
+    comparisons: Sequence[Comparison], variants: Mapping[str, VariantResult], experiment: Experiment
+) -> list[Comparison]:
+    """The comparisons that hold, in order."""
+    return [
+        comparison
+        for comparison in comparisons
+        if comparison.metric == experiment.primary or _holds(comparison, variants, experiment)
+    ]
+
+
+def alike(one: float, other: float) -> bool:
+    """Whether two throughputs agree within the margin."""
+    return one > 0 and other > 0 and abs(math.log(one / other)) <= math.log1p(MARGIN)
+
+
+def not_here(metric: str, of: VariantResult, over: VariantResult) -> str | None:
+    """Why these results have no ratio of a metric that other results may have; None where they have one."""
+    if metric in AT_EQUAL_THROUGHPUT and not alike(of.throughput, over.throughput):
+        return "the throughputs differ by more than the margin"
+    if metric.startswith("latency") and (of.growth is not None or over.growth is not None):
+        return "the latency of an overloaded variant grows with the length of the window"
+    return None
+
+
+def _holds(comparison: Comparison, variants: Mapping[str, VariantResult], experiment: Experiment) -> bool:
+    """Of a metric that is not the primary one."""
+    if never(comparison.metric, experiment) or comparison.overloaded:
+        return False
+    return not_here(comparison.metric, variants[comparison.of], variants[comparison.over]) is None
+
+
+def keeps_up(result: VariantResult) -> bool:
+    """Whether the load alone limits the variant."""
+    return result.bottleneck.resource == "load" and not result.bottleneck.together and result.growth is None

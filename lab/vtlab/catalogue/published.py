@@ -1,0 +1,45 @@
+"""The metrics that vtlab writes to Prometheus at the end of a run: its verdict, for the dashboards.
+
+Nothing here is computed by PromQL, so that dashboards and report say the same. A value that does not exist (the ratio
+where a variant fails, the utilisation of an unknown bottleneck) is NaN where its labels still say something.
+
+Labels: ``experiment``, ``testid`` (the run), on Kubernetes ``namespace``, and those named here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal
+
+Name = Literal[
+    "vtlab_comparison_ratio",
+    "vtlab_comparison_low",
+    "vtlab_comparison_high",
+    "vtlab_verdict_blocks",
+    "vtlab_verdict_margin",
+    "vtlab_bottleneck_ratio",
+    "vtlab_utilization_ratio",
+    "vtlab_bound_rate",
+    "vtlab_demand_seconds",
+    "vtlab_capacity_count",
+    "vtlab_failed_blocks",
+]
+#: Of a comparison: ``variant`` with ``over``, of one ``metric``. That of the primary metric has ``verdict``, ``fails``
+#: (the names of those that fail) and ``headline``, too. ``bound`` is ``at least`` or ``at most`` where the ratio
+#: is one.
+_COMPARED = "variant, over, metric, verdict, fails, headline, bound"
+
+#: Name -> what it is, with its labels.
+PUBLISHED: Final[Mapping[Name, str]] = {
+    "vtlab_comparison_ratio": f"Ratio of a metric between two variants (by {_COMPARED})",
+    "vtlab_comparison_low": f"Lower end of the confidence interval of that ratio (by {_COMPARED})",
+    "vtlab_comparison_high": f"Upper end of the confidence interval of that ratio (by {_COMPARED})",
+    "vtlab_verdict_blocks": "Blocks that count",
+    "vtlab_verdict_margin": "Differences up to this share do not count",
+    "vtlab_bottleneck_ratio": "Utilisation of what limits a variant (by variant, resource, bottleneck)",
+    "vtlab_utilization_ratio": "Throughput over the bound of a resource (by variant, resource)",
+    "vtlab_bound_rate": "Most requests per second that a resource allows (by variant, resource)",
+    "vtlab_demand_seconds": "Seconds of the resource that a request takes (by variant, resource)",
+    "vtlab_capacity_count": "How much of a resource there is (by variant, resource)",
+    "vtlab_failed_blocks": "Blocks in which a variant failed (by variant)",
+}

@@ -1,0 +1,202 @@
+"""What limits a variant, in one sentence that a reader can act on; the same for terminal, Markdown and HTML."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from vtlab.catalogue.resources import RESOURCES
+from vtlab.catalogue.resources import words as resource_words
+from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.model.records import Activity, Bottleneck, Bound, Inside, VariantResult
+from vtlab.model.run import Analysis
+from vtlab.report import figures
+
+#: From this share of a bound on the model's throughput stands beside the bound only where it says more.
+_NEAR = 0.95
+#: Share of the time in pauses of the garbage collector that is reason enough.
+_LONG_PAUSES = 0.1
+#: What limits a variant without a capacity of its own.
+_PLACES = {"database": "the database", "downstream": "the service downstream"}
+#: Of a pool: its units, and one of them.
+_POOLS = {
+    "db-pool": ("database connections", "a connection"),
+    "client-pool": ("connections to the service downstream", "a connection"),
+    "executor": ("threads of the executor", "a thread"),
+}
+_HOLDERS: dict[Activity, str] = {
+    "database": "the database",
+    "downstream": "the service downstream",
+    "db-pool": "a wait for a database connection",
+    "client-pool": "a wait for a connection to the service downstream",
+    "executor": "a wait for the executor",
+    "lock": "a lock",
+    "wait": "a wait",
+    "computation": "a computation",
+}
+
+
+def sentence(analysis: Analysis, variant: str) -> str:
+    """What limits the variant: measured beside bound or model, whether more of it helps, and what would be next."""
+    result = analysis.verdict.variants[variant]
+    if not result.throughput:
+        if result.failed_blocks:
+            return f"failed in {result.failed_blocks} of {analysis.verdict.n} blocks: {failures(result)}."
+        return "no block counts, so nothing is known."
+    text = _limit(analysis, variant, result)
+    if result.growth is not None:
+        text = f"{growing(result.growth)}; {text}"
+    return text + _next(result) + "."
+
+
+def growing(growth: float) -> str:
+    """How fast the queue of an overloaded variant grows."""
+    return f"overloaded, growing by {figures.significant(growth, 2)} requests a second"
+
+
+def failures(result: VariantResult) -> str:
+    """How a variant failed, with every moment: ``out of heap memory (trial 1, trial 2)``."""
+    moments: dict[str, list[str]] = {}
+    for failure in result.failures:
+        moments.setdefault(failure.reason, []).append(failure.moment)
+    return "; ".join(f"{reason} ({', '.join(of)})" for reason, of in moments.items()) or "the reason is not known"
+
+
+def names(limit: Bottleneck) -> str:
+    """The resources for a table: ``cpu``, ``cpu and load``."""
+    return figures.listed([limit.resource, *limit.together])
+
+
+def bound_of(result: VariantResult, resource: str) -> Bound | None:
+    """The bound of that resource, where it has one."""
+    return next((bound for bound in result.bounds if bound.resource == resource), None)
+
+
+def interval(bound: Bound | None) -> str:
+    """The interval of a bound, in brackets, where it is known."""
+    if bound is None or bound.low is None or bound.high is None:
+        return ""
+    return f" ({figures.interval(bound.low, bound.high, figures.rate)})"
+
+
+def _limit(analysis: Analysis, variant: str, result: VariantResult) -> str:
+    limit, experiment, measured = result.bottleneck, analysis.run.experiment, figures.rate(result.throughput)
+    if limit.inside is not None:
+        return _inside(result, limit.inside)
+    if limit.resource == "unknown":
+        beside = f"; modelled {figures.rate(result.modelled)}" if result.modelled else ""
+        return f"nothing measured explains its {measured}{beside}"
+    if limit.together:
+        return _together(result, experiment)
+    if limit.resource == "memory":
+        return f"limited by memory (heap {experiment.limits.heap}): {measured}; {_memory(_pauses(analysis, variant))}"
+    if limit.resource not in RESOURCES or limit.resource in _PLACES:
+        return f"limited by {_described(result, limit.resource, experiment)}, as thread dumps show: {measured}"
+    text = f"limited by {_described(result, limit.resource, experiment)}: {measured}"
+    is_arrivals = limit.resource == "load" and not isinstance(experiment.load, ClosedLoad)
+    if limit.bound is None or limit.utilisation is None or is_arrivals:
+        return text
+    reach = ", at its limit of" if limit.utilisation >= figures.AT_ITS_LIMIT else " of at most"
+    text += f"{reach} {figures.rate(limit.bound)}{interval(bound_of(result, limit.resource))}"
+    if result.modelled and limit.utilisation < _NEAR:
+        text += f", modelled {figures.rate(result.modelled)}"
+    return text
+
+
+def _together(result: VariantResult, experiment: Experiment) -> str:
+    limit = result.bottleneck
+    shared = [limit.resource, *limit.together]
+    described = figures.listed([_described(result, resource, experiment) for resource in shared])
+    text = f"limited by {described} together: {figures.rate(result.throughput)}"
+    if result.modelled:
+        text += f", modelled {figures.rate(result.modelled)}"
+    alone = [
+        f"{resource_words(resource)} {figures.rate(bound.bound)}{interval(bound)}"
+        for resource in shared
+        if (bound := bound_of(result, resource))
+    ]
+    return text + (f"; alone would allow: {figures.listed(alone)}" if len(alone) == len(shared) else "")
+
+
+def _inside(result: VariantResult, inside: Inside) -> str:
+    """A pool that is full of holders for which something inside it takes longer than alone."""
+    units, one = _POOLS.get(inside.pool, (f"units of {inside.pool}", "one"))
+    bound = bound_of(result, inside.pool)
+    full = f"all {units}"
+    if bound is not None:
+        # Little's law: held at a time = throughput x time held.
+        held = min(bound.capacity, result.throughput * inside.loaded)
+        whole = held >= _NEAR * bound.capacity
+        full = f"all {bound.capacity:,.0f} {units}" if whole else f"{held:,.1f} of {bound.capacity:,.0f} {units}"
+    text = (
+        f"{figures.rate(result.throughput)}, {full} are in use, but {one} is held"
+        f" {figures.duration(inside.loaded)} under load, {figures.duration(inside.alone)} alone:"
+        " enlarging the pool does not help"
+    )
+    if inside.activity is not None:
+        holder = _HOLDERS[inside.activity]
+        text += f"; what holds it: {holder}" + (f", {inside.place}" if inside.place else "")
+    return text
+
+
+def _memory(pauses: float | None) -> str:
+    """Why memory is short: the collector takes the time, or leaves no room."""
+    if pauses is not None and pauses >= _LONG_PAUSES:
+        return f"collecting garbage pauses it for {figures.share(pauses)} of the time"
+    return "a full collection leaves hardly any room in its heap"
+
+
+def _next(result: VariantResult) -> str:
+    """What would limit it next; only a bound with an interval says so."""
+    bound = bound_of(result, result.next.resource) if result.next else None
+    if bound is None or bound.low is None or bound.high is None:
+        return ""
+    kind = "the nearest bound is" if result.bottleneck.resource == "unknown" else "next would be"
+    return f"; {kind} {resource_words(bound.resource)} at {figures.rate(bound.bound)}{interval(bound)}"
+
+
+def _pauses(analysis: Analysis, variant: str) -> float | None:
+    """Share of the windows in which the garbage collector paused the variant."""
+    trials = [t for b in analysis.accepted for t in b.trials if t.variant == variant]
+    shares = [(t.server.get("gc_share"), t.window) for t in trials]
+    known = [(share, window) for share, window in shares if share is not None]
+    seconds = math.fsum(window for _, window in known)
+    return math.fsum(share * window for share, window in known) / seconds if seconds else None
+
+
+def _described(result: VariantResult, resource: str, experiment: Experiment) -> str:
+    if resource in _PLACES:
+        return _PLACES[resource]
+    bound = bound_of(result, resource)
+    if resource not in RESOURCES or bound is None:
+        return resource_words(resource)
+    unit = "users" if isinstance(experiment.load, ClosedLoad) else "arrivals per second"
+    return RESOURCES[resource].described(bound.capacity, unit)
+
+
+def binds_from(result: VariantResult, experiment: Experiment) -> tuple[Bound, float] | None:
+    """What would limit a variant first under more load, and from how much load on (users, or arrivals a second). Under
+    closed load by N = X·(R+Z). None unless the interval is narrower than 20 % to either side."""
+    load, others = bound_of(result, "load"), other_bounds(result)
+    if load is None or not others:
+        return None
+    first = min(others, key=lambda bound: bound.bound)
+    if not isinstance(experiment.load, ClosedLoad):
+        return (first, first.bound) if _spread(first) <= _NARROW else None
+    narrow = math.hypot(_spread(first), _spread(load)) <= _NARROW
+    return (first, first.bound * load.service_demand) if narrow else None
+
+
+def other_bounds(result: VariantResult) -> Sequence[Bound]:
+    """The bounds that are not the load's."""
+    return [bound for bound in result.bounds if bound.resource != "load"]
+
+
+#: Half an interval, as a share of its figure.
+_NARROW = 0.2
+
+
+def _spread(bound: Bound) -> float:
+    if bound.low is None or bound.high is None:
+        return math.inf
+    return (bound.high - bound.low) / 2 / bound.bound

@@ -1,0 +1,194 @@
+"""Thread dumps of a variant under load, at random moments, through a JDK's ``jcmd``.
+
+``jcmd`` runs outside the variant's control group. The dump itself costs the JVM, 0.05 to 0.2 ms of CPU for each virtual
+thread.
+Whatever goes wrong here, a diagnosis that does not come is none: it fails neither block nor run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import random
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from vtlab.analysis import places
+from vtlab.errors import BlockFault, LabError, PrerequisiteMissing
+from vtlab.host import tools
+from vtlab.model import units
+from vtlab.model.records import Diagnosis, Trial
+from vtlab.services.process import VariantProcess
+
+#: Dumps that a window is to have, and the most that are kept of one trial, its ramp-up included.
+WANTED = 20
+MOST = 60
+#: Of the CPU that a variant may use, the most that dumps may take.
+SHARE = 0.1
+#: Seconds until a call of jcmd is given up, and the number of calls in a row after which nothing more is expected.
+PATIENCE = 10.0
+FAILURES = 3
+#: Short runs: without the compiler and the collector that are made for long ones.
+_JCMD_FLAGS = ("-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC", "-J-Xmx64m")
+#: The thread of a JVM that carries out what jcmd asks for.
+_WORKER = "Attach Listener"
+
+
+def diagnose(variants: Iterable[VariantProcess], folder: Path, load: Callable[[str], Trial]) -> dict[str, Diagnosis]:
+    """Has ``load`` run one more trial of each variant, and takes dumps meanwhile; without a variant of which none came
+    inside the trial's window. Nothing of it is left in ``folder``."""
+    diagnoses = {}
+    for variant in variants:
+        name = variant.variant
+        # What breaks under this load has shown it in the trials that count.
+        with contextlib.suppress(BlockFault, PrerequisiteMissing, OSError), Dumps(variant, folder) as dumps:
+            trial = load(name)
+            diagnosis = dumps.diagnosis(trial.start, trial.end)
+            if diagnosis:
+                diagnoses[name] = diagnosis
+    return diagnoses
+
+
+@dataclass(frozen=True)
+class Dump:
+    """One dump on disk, and when it was asked for and there (epoch ms)."""
+
+    file: Path
+    printed: str
+    begun: float
+    ended: float
+
+
+class Dumps:
+    """Takes dumps of a variant in a separate thread, from entry to exit."""
+
+    def __init__(self, variant: VariantProcess, folder: Path) -> None:
+        launch = variant.launch
+        self._pid = variant.process.pid
+        self._cores = variant.limits().cpu or os.cpu_count() or 1
+        self._gap = units.seconds(launch.experiment.window_of(variant.variant)) / WANTED
+        self._parent = folder
+        self._taken: list[Dump] = []
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="dumps", daemon=True)
+
+    def diagnosis(self, start_ms: int, end_ms: int) -> Diagnosis | None:
+        """What the dumps between two times show; None where there is none, or one cannot be read. Takes no more."""
+        self._end()
+        inside = [dump for dump in self._taken if start_ms <= dump.begun and dump.ended <= end_ms]
+        with contextlib.suppress(LabError, OSError):
+            return places.diagnose(
+                [places.read(dump.file.read_text("utf-8", errors="replace"), dump.printed) for dump in inside]
+            )
+        return None
+
+    @property
+    def running(self) -> bool:
+        """Whether more dumps are to come."""
+        return self._thread.is_alive()
+
+    def _run(self) -> None:
+        with contextlib.suppress(OSError, LabError):
+            command = jcmd_of(self._pid)
+            failures, printing, numbers = 0, True, itertools.count()
+            while command and failures < FAILURES:
+                if self._stop.wait(random.expovariate(1 / self._gap)):
+                    return
+                cost, began = _worker_seconds(self._pid), time.monotonic()
+                dump = take(command, self._pid, self._folder / f"{next(numbers)}.json", printing)
+                if dump is None:
+                    failures += 1
+                    continue
+                failures = 0
+                # Where the dump has the threads' states, the other command has nothing to add.
+                if printing:
+                    with dump.file.open(encoding="utf-8", errors="replace") as file:
+                        printing = '"state":' not in file.read(50_000)
+                self._keep(dump)
+                elapsed = time.monotonic() - began
+                cost = _worker_seconds(self._pid) - cost
+                if self._stop.wait(pause(cost if cost > 0 else elapsed, self._cores) - elapsed):
+                    return
+
+    def _keep(self, dump: Dump) -> None:
+        """Where there are too many, half of them go, evenly: nobody knows yet where the window will be."""
+        self._taken.append(dump)
+        if len(self._taken) >= MOST:
+            for superfluous in self._taken[::2]:
+                superfluous.file.unlink()
+            del self._taken[::2]
+            self._gap *= 2
+
+    def _end(self) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def __enter__(self) -> Dumps:
+        self._folder = Path(tempfile.mkdtemp(prefix="dumps-", dir=self._parent))
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._end()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def pause(cost: float, cores: float) -> float:
+    """Seconds from one dump to the next, so that dumps of that cost (CPU seconds) take no more than their share."""
+    return cost / (SHARE * cores)
+
+
+def jcmd_of(pid: int) -> list[str] | None:
+    """The ``jcmd`` for a process: of its own JDK, else of any. None where the process is no JVM, or no JDK is here.
+
+    A JVM answers the jcmd of every later and of most earlier versions.
+    """
+    proc = Path("/proc", str(pid))
+    # What is no JVM might take the signal that jcmd sends for the order to end.
+    if "/libjvm.so" not in (proc / "maps").read_text("utf-8", errors="replace"):
+        return None
+    beside = (proc / "exe").readlink().parent / "jcmd"
+    if os.access(beside, os.X_OK):
+        return [str(beside), *_JCMD_FLAGS]
+    on_path = shutil.which("jcmd") or str(tools.find_java(compiler=True).home / "bin" / "jcmd")
+    return [on_path, *_JCMD_FLAGS]
+
+
+def take(command: list[str], pid: int, file: Path, printing: bool) -> Dump | None:
+    """One dump into a file that does not exist yet, with ``printing`` beside the output of ``Thread.print``; None where
+    that did not work."""
+    orders = [f'Thread.dump_to_file -format=json "{file}"', *(["Thread.print"] if printing else [])]
+    begun = 1000 * time.time()
+    try:
+        done = subprocess.run(
+            [*command, str(pid), "\n".join(orders)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=PATIENCE,
+            env=tools.clean_environment(),
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    if done.returncode != 0 or not file.is_file():
+        return None
+    return Dump(file, done.stdout if printing else "", begun, 1000 * time.time())
+
+
+def _worker_seconds(pid: int) -> float:
+    """CPU seconds that the JVM has spent on what jcmd asked for; 0 before the first time."""
+    for task in Path("/proc", str(pid), "task").iterdir():
+        with contextlib.suppress(OSError):
+            if (task / "comm").read_text("utf-8", errors="replace").strip() == _WORKER:
+                return int((task / "schedstat").read_text("ascii").split()[0]) / 1e9
+    return 0.0
