@@ -135,14 +135,15 @@ def test_it_says_what_the_verdict_says() -> None:
 
 
 def test_of_other_metrics_there_is_a_ratio_and_no_verdict() -> None:
-    alike = builders.analysed(builders.run(builders.cpu()))
-    memory = sample(alike, "vtlab_comparison_ratio", metric="memory")
+    analysis = builders.analysed(builders.run(builders.cpu(), with_series=False))
+    memory = sample(analysis, "vtlab_comparison_ratio", metric="memory")
     assert memory.labels.keys() == {"experiment", "testid", "variant", "over", "metric"}
 
 
-def test_a_lower_bound_says_so() -> None:
-    analysis = with_primary(builders.analysed(builders.run()), is_lower_bound=True)
-    assert sample(analysis, "vtlab_comparison_ratio", bound="at least").labels["metric"] == "throughput"
+@pytest.mark.parametrize(("ratio", "bound"), [(5.0, "at least"), (0.2, "at most")])
+def test_a_ratio_that_is_a_bound_says_so(ratio: float, bound: str) -> None:
+    analysis = with_primary(builders.analysed(builders.run(with_series=False)), is_lower_bound=True, ratio=ratio)
+    assert sample(analysis, "vtlab_comparison_ratio", metric="throughput").labels["bound"] == bound
 
 
 def test_a_verdict_without_a_ratio_is_a_label_without_a_number() -> None:

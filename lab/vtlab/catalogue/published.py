@@ -25,7 +25,8 @@ Name = Literal[
     "vtlab_failed_blocks",
 ]
 #: Of a comparison: ``variant`` with ``over``, of one ``metric``. That of the primary metric has ``verdict``, ``fails``
-#: (the names of those that fail) and ``headline``, too. ``bound`` is ``at least`` where the ratio is a lower bound.
+#: (the names of those that fail) and ``headline``, too. ``bound`` is ``at least`` or ``at most`` where the ratio
+#: is one.
 _COMPARED = "variant, over, metric, verdict, fails, headline, bound"
 
 #: Name -> what it is, with its labels.

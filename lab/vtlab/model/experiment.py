@@ -122,7 +122,7 @@ class Windows(_Strict):
     single_user_phase: Annotated[
         Duration,
         Field(description="for which one user alone gives the shortest response, in three parts; 0s for none"),
-    ] = "5s"
+    ] = "9s"
     ramp_up: Annotated[
         Duration, Field(description="over which the users start, at least, where load.round does not say it")
     ] = "1s"

@@ -113,8 +113,9 @@ def document(written: Sequence[Sample], at_ms: int) -> dict[str, Any]:
 
 def _labels(comparison: Comparison) -> dict[str, str]:
     labels = {"variant": comparison.of, "over": comparison.over, "metric": comparison.metric}
-    if comparison.is_lower_bound:
-        labels["bound"] = "at least"
+    if comparison.is_lower_bound and comparison.ratio is not None:
+        # The true ratio is further from 1.
+        labels["bound"] = "at least" if comparison.ratio > 1 else "at most"
     if comparison.verdict is not None:
         labels |= {"verdict": comparison.verdict, "headline": headline(comparison)}
     if comparison.fails:

@@ -1,7 +1,7 @@
 """Thread dumps of a variant under load, at random moments, through a JDK's ``jcmd``.
 
-``jcmd`` runs outside the variant's control group. The dump itself costs the JVM, 0.05 to 0.2 ms of CPU for each virtual
-thread.
+``jcmd`` runs outside the variant's control group. The dump itself costs the JVM: 0.05 to 0.2 ms of CPU for each
+virtual thread.
 Whatever goes wrong here, a diagnosis that does not come is none: it fails neither block nor run.
 """
 
