@@ -29,6 +29,8 @@ from vtlab.progress import Progress
 from vtlab.targets.in_flight import fill_in_flight_before
 
 RUN = builders.run(blocks=2)
+#: How long one user is alone.
+ALONE = RUN.experiment.windows.single_user_phase
 #: Windows of an experiment whose trials give up what is unanswered.
 GIVING_UP = {
     "warmup_users": 200,
@@ -204,7 +206,7 @@ def test_without_a_drain_each_trial_is_a_call_of_its_own(tmp_path: Path, monkeyp
     target = InTurn(run.blocks)
     with Progress(console()[0], [1]) as progress:
         runner.measure(tmp_path, target, progress, "blocking")
-    assert target.calls == ["load , 5s", f"trial 1 of {first}", f"trial 2 of {second}"]
+    assert target.calls == [f"load , {ALONE}", f"trial 1 of {first}", f"trial 2 of {second}"]
     (block,) = results.read(tmp_path).blocks
     assert [(t.variant, t.position) for t in block.trials] == [(first, 1), (second, 2)]
     assert block.single == run.blocks[0].single
@@ -303,7 +305,7 @@ def test_a_variant_that_does_not_start_fails_and_the_other_is_measured(tmp_path:
     assert {t.variant for t in (*block.warmup, *block.single, *block.trials)} == {"platform"}
     assert target.said == [
         "3 own cycles of platform",
-        "trials platform platform, 5s of platform",
+        f"trials platform platform, {ALONE} of platform",
         "light load for platform of platform",
     ]
     assert "block 1 of 1: virtual failed, while it started: it ended with exit code 1: no" in said
@@ -320,7 +322,7 @@ def test_a_variant_that_breaks_in_the_warm_up_leaves_and_the_other_is_measured(t
         "3 own cycles of platform virtual",
         "drop virtual",
         "3 own cycles of platform",
-        "trials platform platform, 5s of platform",
+        f"trials platform platform, {ALONE} of platform",
         "light load for platform of platform",
     ]
     assert "virtual failed, warm-up cycle 2: out of heap memory (256m)" in said
@@ -373,7 +375,7 @@ def test_a_variant_without_a_steady_state_gets_no_trials(tmp_path: Path) -> None
         "1 own cycles of platform virtual",
         "1 own cycles of platform virtual",
         "drop virtual",
-        "trials platform platform, 5s of platform",
+        f"trials platform platform, {ALONE} of platform",
         "light load for platform of platform",
     ]
     assert [t.position for t in block.warmup] == list(range(1, 15))
@@ -390,7 +392,7 @@ def test_a_variant_without_an_ok_answer_leaves_at_once(tmp_path: Path) -> None:
     ]
     target = Breaking([RUN.blocks[0].model_copy(update={"warmup": silent})])
     block, said = one_block(target, tmp_path)
-    assert target.said[1:3] == ["drop virtual", "trials platform platform, 5s of platform"]
+    assert target.said[1:3] == ["drop virtual", f"trials platform platform, {ALONE} of platform"]
     assert {f.variant for f in checks.failures(block, RUN.experiment)} == {"virtual"}
     assert "virtual failed" in said
 
@@ -439,8 +441,8 @@ def test_a_variant_that_has_not_been_alone_is_so_in_the_next_block(tmp_path: Pat
     with Progress(console()[0], [1, 1]) as progress:
         runner.measure(tmp_path, target, progress, "blocking")
     assert [phrase.split(", ")[1] for phrase in target.said if phrase.startswith("trials")] == [
-        "5s of platform",
-        "5s of platform virtual",
+        f"{ALONE} of platform",
+        f"{ALONE} of platform virtual",
     ]
 
 
