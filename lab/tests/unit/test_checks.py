@@ -471,6 +471,8 @@ def test_think_time_errors_and_time_outs_account_for_users() -> None:
         return checks.missing_users(trial, exp)
 
     assert missing(15_000, thinking) is None
+    drawn = builders.experiment(load={"model": "closed", "users": 1000, "think_time": "exp(1s)"})
+    assert missing(15_000, drawn) is None
     assert missing(15_000) == pytest.approx(500)
     assert missing(15_000, other=15_000) is None
     # 750 time-outs of 20 s are 500 users over 30 s.
