@@ -216,7 +216,7 @@ class SteadyState:
 def steady_state(cycles: Sequence[Trial], cpu_limit: float) -> SteadyState:
     """Whether one variant is warm: its last two warm-up ``cycles`` gained less than 3 % over the best before.
 
-    OK throughput X must not have risen by 3 %. Where the CPU is scarce, that is where one of the two used at least
+    OK throughput X must not have risen by 3 % and one answer, for a slow variant counts few. Where the CPU is scarce, that is where one of the two used at least
     80 % of the limit (``cpu_limit``, cores), CPU per request D must not have fallen by 3 % of what the limit allows per
     request either, ΔD·X/limit; with a CPU-bound service that is the plain relative change. Where the CPU is not
     scarce, D keeps falling by tens of percent while the JIT compiler works on, and bounds nothing.
@@ -235,13 +235,21 @@ def steady_state(cycles: Sequence[Trial], cpu_limit: float) -> SteadyState:
     for trial in last:
         d = demand_per_ok([trial], "cpu_cores")
         cpu = None if d is None or least is None else (least - d) * trial.throughput / cpu_limit
-        gains.append(Gain(trial.throughput / best - 1 if best > 0 and trial.throughput > 0 else None, cpu))
+        gains.append(Gain(_rise(trial, best), cpu))
     used = [u for u in (t.server.get("cpu_cores") for t in last) if u is not None]
     scarce = max(used, default=0.0) >= SCARCE * cpu_limit
     if any(g.most is None for g in gains):
         return SteadyState(False, gains)
     worst = max((g.most if scarce else g.throughput) or 0.0 for g in gains)
     return SteadyState(worst < MOST_GAIN, gains, worst)
+
+
+def _rise(trial: Trial, best: float) -> float | None:
+    """Of throughput over the best before; one answer more is none."""
+    if best <= 0 or not trial.ok or trial.throughput <= 0:
+        return None
+    rise = trial.throughput / best - 1
+    return rise if rise <= 0 else max(0.0, rise - trial.throughput / trial.ok / best)
 
 
 def own_load(cycles: Sequence[Trial], experiment: Experiment) -> list[Trial]:
