@@ -78,7 +78,7 @@ def test_a_squeezed_k6_is_called_saturated(tmp_path: Path) -> None:
         with local_target(folder, root, session.REPOSITORY, k6_prefix=squeeze.prefix) as target:
             run = stored.read(folder)
             order = plan.order(run.experiment.variants, 1, 1)
-            attempt = runner.Attempt(run.experiment, Progress(Console(quiet=True), [60]), "tiny", 1, 1)
+            attempt = runner.Attempt(run.experiment, 1, Progress(Console(quiet=True), [60]), "tiny", 1, 1)
             block, _ = attempt.measure(target, order, with_single=True)
     finally:
         squeeze.remove()

@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import datetime, tzinfo
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -17,12 +18,13 @@ from rich.console import Console
 from tests.support import builders
 from vtlab import results, runner
 from vtlab.analysis import checks
-from vtlab.errors import InvalidRun, VariantFailed
+from vtlab.errors import BlockFault, InvalidRun, VariantFailed
 from vtlab.host import processes
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, Failure, Instance, K6Document
-from vtlab.model.run import BlockSeries
+from vtlab.model.records import Block, Diagnosis, Failure, Instance, K6Document
+from vtlab.model.run import BlockSeries, Run
 from vtlab.planning import plan
+from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
 from vtlab.progress import Progress
 from vtlab.targets.in_flight import fill_in_flight_before
 
@@ -56,13 +58,27 @@ class Played:
     def drop(self, variant: str) -> None:
         raise AssertionError("nothing failed")
 
-    def load(self, *, order: Sequence[str], warmup_cycles: int, single: str | None) -> K6Document:
+    def load(
+        self,
+        *,
+        order: Sequence[str],
+        warmup_cycles: int,
+        single: str | None,
+        own_cycles: int = 0,
+        light: LightLoad | None = None,
+        pace: Pace = AS_PLANNED,
+    ) -> K6Document:
         parts = {"warmup": [], "single": self.now.single, "trials": self.now.trials}
-        if warmup_cycles:
+        if light:
+            parts = {"warmup": [], "single": [], "light": self.now.light, "trials": []}
+        elif warmup_cycles or own_cycles:
             parts = {"warmup": self.now.warmup, "single": [], "trials": []}
         return K6Document(version=1, experiment="blocking", run_id="r", block=1, order=[], agreed=True, **parts)
 
-    def trial_without_drain(self, variant: str, position: int) -> K6Document:
+    def diagnose(self, variants: Sequence[str]) -> dict[str, Diagnosis]:
+        return {}
+
+    def trial_without_drain(self, variant: str, position: int, pace: Pace = AS_PLANNED) -> K6Document:
         raise AssertionError("all trials are of one call")
 
     def check_instances(self) -> list[Instance]:
@@ -148,13 +164,13 @@ class InTurn(Played):
         super().__init__(blocks)
         self.calls: list[str] = []
 
-    def load(self, *, order: Sequence[str], warmup_cycles: int, single: str | None) -> K6Document:
-        if not warmup_cycles:
+    def load(self, *, order: Sequence[str], own_cycles: int = 0, single: str | None, **more: Any) -> K6Document:
+        if not own_cycles:
             self.calls.append(f"load {' '.join(order)}, {single}")
-        document = super().load(order=order, warmup_cycles=warmup_cycles, single=single)
+        document = super().load(order=order, own_cycles=own_cycles, single=single, **more)
         return document.model_copy(update={"trials": [t for t in document.trials if t.variant in order]})
 
-    def trial_without_drain(self, variant: str, position: int) -> K6Document:
+    def trial_without_drain(self, variant: str, position: int, pace: Pace = AS_PLANNED) -> K6Document:
         self.calls.append(f"trial {position} of {variant}")
         document = super().load(order=[variant], warmup_cycles=0, single=None)
         trial = next(t for t in document.trials if t.variant == variant)
@@ -170,7 +186,7 @@ def test_without_a_drain_each_trial_is_a_call_of_its_own(tmp_path: Path, monkeyp
     target = InTurn(run.blocks)
     with Progress(console()[0], [1]) as progress:
         runner.measure(tmp_path, target, progress, "blocking")
-    assert target.calls == ["load , 5s", f"trial 1 of {first}", f"trial 2 of {second}"]
+    assert target.calls == ["load , 9s", f"trial 1 of {first}", f"trial 2 of {second}"]
     (block,) = results.read(tmp_path).blocks
     assert [(t.variant, t.position) for t in block.trials] == [(first, 1), (second, 2)]
     assert block.single == run.blocks[0].single
@@ -213,13 +229,23 @@ class Breaking(Played):
         self.said.append(f"drop {variant}")
         self.left.remove(variant)
 
-    def load(self, *, order: Sequence[str], warmup_cycles: int, single: str | None) -> K6Document:
-        kind = f"{warmup_cycles} cycles" if warmup_cycles else f"trials {' '.join(order)}, {single}"
+    def load(
+        self,
+        *,
+        order: Sequence[str],
+        own_cycles: int = 0,
+        single: str | None,
+        light: LightLoad | None = None,
+        **more: Any,
+    ) -> K6Document:
+        if light:
+            return super().load(order=order, single=single, light=light, **more)
+        kind = f"{own_cycles} cycles" if own_cycles else f"trials {' '.join(order)}, {single}"
         self.said.append(f"{kind} of {' '.join(self.left)}")
-        broken = self.breaks.pop("warmup" if warmup_cycles else "trials", None)
+        broken = self.breaks.pop("warmup" if own_cycles else "trials", None)
         if isinstance(broken, VariantFailed):
             raise broken
-        document = super().load(order=order, warmup_cycles=warmup_cycles, single=single)
+        document = super().load(order=order, own_cycles=own_cycles, single=single, **more)
         kept = {part: [t for t in getattr(document, part) if t.variant in self.left] for part in ("warmup", "single")}
         return document.model_copy(update={**kept, "trials": [t for t in document.trials if t.variant in order]})
 
@@ -242,7 +268,7 @@ def test_a_variant_that_does_not_start_fails_and_the_other_is_measured(tmp_path:
     block, said = one_block(target, tmp_path)
     assert block.failures == [failure]
     assert {t.variant for t in (*block.warmup, *block.single, *block.trials)} == {"platform"}
-    assert target.said == ["3 cycles of platform", "trials platform platform, 5s of platform"]
+    assert target.said == ["3 cycles of platform", "trials platform platform, 9s of platform"]
     assert "block 1 of 1: virtual failed, while it started: it ended with exit code 1: no" in said
 
 
@@ -257,7 +283,7 @@ def test_a_variant_that_breaks_in_the_warm_up_leaves_and_the_other_is_measured(t
         "3 cycles of platform virtual",
         "drop virtual",
         "3 cycles of platform",
-        "trials platform platform, 5s of platform",
+        "trials platform platform, 9s of platform",
     ]
     assert "virtual failed, warm-up cycle 2: out of heap memory (256m)" in said
     assert "platform 200.2/s" in said
@@ -280,7 +306,7 @@ def test_without_a_drain_a_variant_that_breaks_meanwhile_does_not_cost_the_other
     monkeypatch.setattr(plan, "order", lambda *_: ["virtual", "platform"])
 
     class OneByOne(Breaking):
-        def trial_without_drain(self, variant: str, position: int) -> K6Document:
+        def trial_without_drain(self, variant: str, position: int, pace: Pace = AS_PLANNED) -> K6Document:
             self.said.append(f"trial {position} of {variant}")
             if position == 1 and "platform" in self.left:
                 raise VariantFailed("platform", "it ended with exit code 1")
@@ -300,12 +326,12 @@ def test_without_a_drain_a_variant_that_breaks_meanwhile_does_not_cost_the_other
 def test_a_variant_without_a_steady_state_gets_no_trials(tmp_path: Path) -> None:
     unsteady = builders.broken(RUN.blocks[0], "virtual", "unsteady")
     target = Breaking([unsteady.model_copy(update={"trials": RUN.blocks[0].trials})])
-    windows = {"warmup_users": 200, "warmup_load": "6s", "measure": "30s", "max_cycles": 3}
+    windows = {"warmup_users": 200, "warmup_load": "6s", "warmup_cycles": 0, "measure": "30s", "max_cycles": 0}
     block, said = one_block(target, tmp_path, builders.experiment(windows=windows))
     assert target.said == [
         "3 cycles of platform virtual",
         "drop virtual",
-        "trials platform platform, 5s of platform",
+        "trials platform platform, 9s of platform",
     ]
     assert block.failures == [], "what its cycles show is for the checks"
     assert "virtual failed, the warm-up: no steady state after 3 warm-up cycles" in said
@@ -320,7 +346,7 @@ def test_a_variant_without_an_ok_answer_leaves_at_once(tmp_path: Path) -> None:
     ]
     target = Breaking([RUN.blocks[0].model_copy(update={"warmup": silent})])
     block, said = one_block(target, tmp_path)
-    assert target.said[1:] == ["drop virtual", "trials platform platform, 5s of platform"]
+    assert target.said[1:] == ["drop virtual", "trials platform platform, 9s of platform"]
     assert {f.variant for f in checks.failures(block, RUN.experiment)} == {"virtual"}
     assert "virtual failed" in said
 
@@ -369,9 +395,66 @@ def test_a_variant_that_has_not_been_alone_is_so_in_the_next_block(tmp_path: Pat
     with Progress(console()[0], [1, 1]) as progress:
         runner.measure(tmp_path, target, progress, "blocking")
     assert [phrase.split(", ")[1] for phrase in target.said if phrase.startswith("trials")] == [
-        "5s of platform",
-        "5s of platform virtual",
+        "9s of platform",
+        "9s of platform virtual",
     ]
+
+
+class Beside(Played):
+    """Writes down what is measured beside the trials."""
+
+    fault = ""
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        super().__init__(blocks)
+        self.asked: list[str] = []
+
+    def load(self, *, light: LightLoad | None = None, **more: Any) -> K6Document:
+        document = super().load(light=light, **more)
+        if not light:
+            return document
+        self.asked.append(f"light load of {' '.join(light.rates)}")
+        if self.fault:
+            raise BlockFault(self.fault)
+        phases = [phase.model_copy(update={"phase": "light", "rate": 0.0}) for phase in self.now.single]
+        return document.model_copy(update={"light": phases})
+
+    def diagnose(self, variants: Sequence[str]) -> dict[str, Diagnosis]:
+        self.asked.append(f"dumps of {' '.join(variants)}")
+        return {variant: Diagnosis(dumps=10, threads=1.0, places=[]) for variant in variants}
+
+
+def beside(run: Run, folder: Path, fault: str = "") -> tuple[list[str], list[Block], str]:
+    """What was asked beside the trials of a run, its blocks, and what was said."""
+    results.create(folder, run.manifest)
+    target, (said, text) = Beside(run.blocks), console()
+    target.fault = fault
+    with Progress(said, [1] * len(run.blocks)) as progress:
+        runner.measure(folder, target, progress, "blocking")
+    return target.asked, results.read(folder).blocks, text.getvalue()
+
+
+def test_light_load_is_measured_once_in_a_run_and_thread_dumps_only_where_nothing_else_explains(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, (first, second), _ = beside(RUN, tmp_path / "explained")
+    assert asked == ["light load of platform virtual"]
+    assert [phase.variant for phase in first.light] == [phase.variant for phase in first.single]
+    assert (second.light, first.diagnosis) == ([], {})
+
+    capped = {"platform": builders.Service(), "virtual": builders.Service(threads=None, most=300.0)}
+    run = builders.run(behaviour=capped, blocks=1)
+    monkeypatch.setattr(plan, "order", lambda *_: run.blocks[0].order)
+    asked, (block,), _ = beside(run, tmp_path / "unexplained")
+    assert asked == ["light load of platform virtual", "dumps of virtual"]
+    assert set(block.diagnosis) == {"virtual"}
+
+
+def test_what_is_measured_beside_the_trials_costs_no_block(tmp_path: Path) -> None:
+    asked, measured, said = beside(RUN, tmp_path, fault="k6 ended with exit code 137 (killed)")
+    assert asked == ["light load of platform virtual"] * 2, "the next block asks again"
+    assert [(block.faults, block.light) for block in measured] == [([], []), ([], [])]
+    assert "not measured beside the trials: k6 ended with exit code 137 (killed)" in said
 
 
 def test_what_the_other_server_still_works_on_counts() -> None:
