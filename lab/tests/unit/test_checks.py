@@ -349,16 +349,17 @@ def test_the_checks_of_the_warm_up() -> None:
 def test_cycles_with_the_trials_own_load_judge_the_warm_up() -> None:
     windows = {"warmup_users": 200, "warmup_load": "6s", "warmup_cycles": 2, "measure": "30s"}
     exp = builders.experiment(windows=windows)
-    # Cheaper requests come faster; the cycles with them say nothing of the others.
-    warm = cycles(*[(400, 0.5)] * 2, *[(200, 0.5)] * 3)
-    assert checks.own_load(warm, exp) == warm[2:]
-    rising = cycles(*[(400, 0.5)] * 2, (150, 0.5), (170, 0.5), (190, 0.5))
-    good = builders.block(cycles=5, exp=exp)
+    good = builders.block(exp=exp, cycles=5)
     virtual = [t for t in good.warmup if t.variant == "virtual"]
-    assert failures(good.model_copy(update={"warmup": [*warm, *virtual]}), exp) == []
-    ((variant, reason, _),) = failures(good.model_copy(update={"warmup": [*rising, *virtual]}), exp)
-    assert (variant, reason[:37]) == ("platform", "no steady state after 5 warm-up cycle")
-    few = good.model_copy(update={"warmup": [*warm[:4], *virtual[:4]]})
+
+    def with_platform(*values: tuple[float, float]) -> Block:
+        return good.model_copy(update={"warmup": [*cycles(*values), *virtual]})
+
+    # The two cheaper cycles before had more answers, which says nothing of those with the trials' load.
+    assert failures(with_platform(*[(400, 0.5)] * 2, *[(200, 0.5)] * 3), exp) == []
+    ((variant, reason, _),) = failures(with_platform(*[(400, 0.5)] * 2, (150, 0.5), (170, 0.5), (190, 0.5)), exp)
+    assert (variant, reason[:38]) == ("platform", "no steady state after 5 warm-up cycles")
+    few = good.model_copy(update={"warmup": [*cycles(*[(200, 0.5)] * 4), *virtual[:4]]})
     assert "platform: 4 warm-up cycles, at least 5 needed" in reasons(few, exp)
 
 
@@ -467,6 +468,8 @@ def test_think_time_errors_and_time_outs_account_for_users() -> None:
         return checks.missing_users(trial, exp)
 
     assert missing(15_000, thinking) is None
+    drawn = builders.experiment(load={"model": "closed", "users": 1000, "think_time": "exp(1s)"})
+    assert missing(15_000, drawn) is None
     assert missing(15_000) == pytest.approx(500)
     assert missing(15_000, other=15_000) is None
     # 750 time-outs of 20 s are 500 users over 30 s.

@@ -612,7 +612,7 @@ def missing_users(trial: Trial, experiment: Experiment) -> float | None:
     load = experiment.load
     if not isinstance(load, ClosedLoad) or trial.window <= 0:
         return None
-    think, longest = units.seconds(load.think_time), units.seconds(experiment.max_response)
+    think, longest = load.mean_think_time, units.seconds(experiment.max_response)
     timeouts = trial.failed.get("timeout", 0)
     errors = sum(trial.failed.values()) - timeouts
     waited = (trial.ok + errors) * ((trial.latency.mean or 0.0) + think) + timeouts * (longest + think)
