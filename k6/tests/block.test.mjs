@@ -315,7 +315,7 @@ test('think times drawn from an exponential distribution', async () => {
   assert.equal(document.trials[0].rate, null);
 });
 
-test('a whole block: cheap cycles and own ones, single-user phases in mirrored order, light load after the trials', async () => {
+test("a whole block: cheap cycles, those with the trials' load, single-user phases in mirrored order, light load after the trials", async () => {
   const LIGHT = '{"first":[0,40,0],"second":[40]}';
   const result = await undisturbed(
     async () => {

@@ -108,6 +108,7 @@ def measure(
             order,
             with_single=not alone.issuperset(experiment.variants),
             beside=[variant for variant in experiment.variants if variant not in lit],
+            before=accepted,
         )
         # Ctrl-C must not cost a block that is measured.
         with processes.uninterrupted():
@@ -148,10 +149,16 @@ class Attempt:
         self._variants: list[str] = []
 
     def measure(
-        self, target: Target, order: Sequence[str], with_single: bool, beside: Sequence[str] = ()
+        self,
+        target: Target,
+        order: Sequence[str],
+        with_single: bool,
+        beside: Sequence[str] = (),
+        before: Sequence[Block] = (),
     ) -> tuple[Block, BlockSeries]:
         """The block and its samples for the charts. ``beside``: the variants of which no block has what is measured
-        beside the trials, light load and, where these do not explain the trials, thread dumps."""
+        beside the trials, light load and, where these do not explain the trials, thread dumps. ``before``: the run's
+        blocks so far."""
         block, experiment = self._block, self._experiment
         block.order = list(order)
         samples: BlockSeries = {}
@@ -171,7 +178,7 @@ class Attempt:
             self._measure_trials(started, order, single if with_single and units.milliseconds(single) else None)
             if block.trials:
                 samples = started.series(block.trials[0].begin, block.trials[-1].drained)
-                self._measure_beside(started, [variant for variant in beside if variant in self._variants])
+                self._measure_beside(started, [variant for variant in beside if variant in self._variants], before)
         except BlockFault as fault:
             block.faults.append(str(fault))
         try:
@@ -251,16 +258,19 @@ class Attempt:
                 self._keep(document)
                 return
 
-    def _measure_beside(self, started: StartedBlock, variants: Sequence[str]) -> None:
-        """Phases of light load, and thread dumps of what these do not explain: once in a run, of a block that counts."""
+    def _measure_beside(self, started: StartedBlock, variants: Sequence[str], before: Sequence[Block]) -> None:
+        """Phases of light load, and thread dumps of what these do not explain: of the first block that counts."""
         block, experiment = self._block, self._experiment
         # Variants that give up what is unanswered have ended with their trials.
         if not variants or not experiment.windows.wait_for_answers or checks.reasons(block, experiment):
             return
         under_load = {variant: laws.measured([block], experiment, variant) for variant in variants}
+        # Where a variant had none of this in an earlier block, it may have been alone there.
+        blocks = [*before, block]
+        alone = {variant: laws.measured(blocks, experiment, variant) for variant in variants}
         self._step("light load")
         light = load.light(
-            {variant: laws.shortest_response(m) or 0.0 for variant, m in under_load.items()},
+            {variant: laws.shortest_response(m) or 0.0 for variant, m in alone.items()},
             {variant: m.throughput or 0.0 for variant, m in under_load.items()},
             {variant: laws.cpu_share(m) or 0.0 for variant, m in under_load.items()},
         )
@@ -271,7 +281,7 @@ class Attempt:
             unexplained = [
                 variant
                 for variant in variants
-                if variant in self._variants and verdict.is_unexplained(block, experiment, variant)
+                if variant in self._variants and verdict.is_unexplained(blocks, experiment, variant)
             ]
             if unexplained:
                 self._step(f"thread dumps of {' and '.join(unexplained)}")
@@ -317,7 +327,7 @@ def _moment(phase: str | None, cycles: int, variants: int) -> str | None:
         return None
     if phase.startswith("w"):
         return f"warm-up cycle {cycles + math.ceil(int(phase[1:]) / variants)}"
-    return "the single-user phase" if phase.startswith("s") else f"trial {phase}"
+    return {"s": "the single-user phase", "l": "light load"}.get(phase[0], f"trial {phase}")
 
 
 def manifest_of(planned: plan.PlannedRun, facts: Facts, **fields: Any) -> Manifest:

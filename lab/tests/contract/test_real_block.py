@@ -128,12 +128,12 @@ def test_what_is_recorded_is_what_a_trials_window_says(measured: Measured, varia
 
 
 def test_every_rule_is_healthy_and_no_alert_fires(measured: Measured) -> None:
-    """Prometheus evaluates every rule of the lab, and no alert fires in a good run."""
+    """Prometheus evaluates every rule of the lab, and no alert fires while nothing disturbs a run."""
     groups = httpx.get(f"{measured.client.url}/api/v1/rules").json()["data"]["groups"]
     assert [group["name"] for group in groups] == ["vtlab", "vtlab-runs", "vtlab-windows"]
     for rule in (rule for group in groups for rule in group["rules"]):
         assert rule["health"] == "ok", rule
-        assert not rule.get("alerts"), rule
+        assert measured.disturbances or not rule.get("alerts"), rule
 
 
 @pytest.mark.parametrize("name", DASHBOARDS)

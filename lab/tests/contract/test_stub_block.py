@@ -365,7 +365,7 @@ def attempted(run: RunFolder) -> Block:
     """The first attempt at the first block."""
     order = plan.order(run.planned.variants, 1, 1, run.planned.windows.trials)
     with run.target() as target:
-        attempt = runner.Attempt(run.planned, Progress(Console(quiet=True), [60]), "stub", 1, 1)
+        attempt = runner.Attempt(run.planned, 1, Progress(Console(quiet=True), [60]), "stub", 1, 1)
         block, _ = attempt.measure(target, order, with_single=True)
         run.look()
     run.nothing_left(*SERVICES, "k6", "prometheus")

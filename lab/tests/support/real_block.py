@@ -13,7 +13,7 @@ import httpx
 
 from tests.support.experiments import tiny
 from tests.support.runs import RunFolder
-from tests.support.stalls import Stalls, undisturbed
+from tests.support.stalls import Stalls, least_disturbed
 from vtlab.analysis import checks
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Trial
@@ -35,6 +35,8 @@ class Measured:
     block: Block
     series: BlockSeries
     client: Prometheus
+    #: What disturbed it, in spite of several attempts.
+    disturbances: list[str]
 
     @property
     def planned(self) -> Experiment:
@@ -56,8 +58,9 @@ class Measured:
 
 
 @contextlib.contextmanager
-def measured(root: Path, window: str) -> Iterator[Measured]:
-    """A block that the validity checks accept and in which the machine did not stall; everything still runs."""
+def measured(root: Path, window: str, attempts: int = 4) -> Iterator[Measured]:
+    """A block; everything still runs. Measured again where its validity checks reject it, or the machine stalled in it;
+    the last attempt stands as it is, and says so."""
     run = RunFolder(root, tiny(windows={"measure": window}, settings={"SERVER_TOMCAT_THREADS_MAX": "10"}))
     with run.target() as target, contextlib.closing(Stalls()) as stalls:
 
@@ -77,22 +80,12 @@ def measured(root: Path, window: str) -> Iterator[Measured]:
                 instances=started.check_instances(),
             )
             series = started.series(block.trials[0].begin, block.trials[-1].drained)
-            return Measured(run, target, block, series, Prometheus(target.prometheus.url))
-
-        def reasons(measurement: Measured) -> list[str]:
-            block = measurement.block
             failed = [check for check in checks.results([block], run.planned) if not check.passed]
-            return [f"{check.name}: {check.worst}" for check in failed if check.name not in NOT_HERE]
+            reasons = [f"{check.name}: {check.worst}" for check in failed if check.name not in NOT_HERE]
+            reasons += stalls.disturbed([*block.single, *block.trials])
+            return Measured(run, target, block, series, Prometheus(target.prometheus.url), reasons)
 
-        def disturbances(measurement: Measured) -> list[str]:
-            block = measurement.block
-            return reasons(measurement) + stalls.disturbed([*block.single, *block.trials])
-
-        def check(measurement: Measured) -> None:
-            # As in a run, what the checks reject is measured again.
-            assert disturbances(measurement) == []
-
-        result = undisturbed(measure, check, disturbances)
+        result = least_disturbed(measure, lambda measurement: measurement.disturbances, attempts)
         run.look()
         with result.client:
             await_rules(result, max(trial.drained for trial in result.block.trials) + 2000)

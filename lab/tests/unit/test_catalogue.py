@@ -88,13 +88,16 @@ def test_every_resource_has_its_metrics_and_words() -> None:
     assert RESOURCES["cpu"].described(0.5, "users") == "the CPU (0.5 cores)"
     assert RESOURCES["tomcat-threads"].described(200, "users") == "its 200 Tomcat threads"
     assert RESOURCES["load"].described(1000, "arrivals per second") == "the load (1,000 arrivals per second)"
-    assert RESOURCES["db-pool"].described(10, "users") == "db-pool"
+    assert RESOURCES["db-pool"].described(10, "users") == "its 10 database connections"
+    assert RESOURCES["executor"].described(1, "users") == "its 1 executor thread"
+    assert RESOURCES["carriers"].described(2, "users") == "carriers"
     assert resources.words("unknown") == "unknown"
 
 
 def test_what_limits_a_variant_has_words_and_a_colour() -> None:
     assert resources.WORDS.keys() == resources.COLOURS.keys() == {*RESOURCES, "memory", "database", "downstream"}
     assert resources.words("database") == "the database"
+    assert resources.words("db-pool") == "its database connections"
     assert resources.words("Semaphore at OrderService:42") == "Semaphore at OrderService:42"
 
 

@@ -346,31 +346,21 @@ def test_the_checks_of_the_warm_up() -> None:
     assert ("platform", "no OK answer in some of 3 warm-up cycles", "the warm-up") in found
 
 
-def with_users(users: list[int], *values: tuple[float, float]) -> list[Trial]:
-    return [t.model_copy(update={"users": n}) for n, t in zip(users, cycles(*values), strict=True)]
-
-
 def test_cycles_with_the_trials_own_load_judge_the_warm_up() -> None:
-    own = BLOCKING.load.users
-    # More users get less each; the cycles before say nothing of these.
-    warm = with_users([200, 200, own, own, own], *[(400, 0.5)] * 2, *[(200, 0.5)] * 3)
-    assert [t.users for t in checks.own_load(warm, BLOCKING)] == [own] * 3
-    rising = with_users([200, 200, own, own, own], *[(400, 0.5)] * 2, (150, 0.5), (170, 0.5), (190, 0.5))
-    good = builders.block()
-    virtual = [t.model_copy(update={"users": own}) for t in good.warmup if t.variant == "virtual"]
-    virtual += virtual[:2]
-    assert failures(good.model_copy(update={"warmup": [*warm, *virtual]})) == []
-    ((variant, reason, _),) = failures(good.model_copy(update={"warmup": [*rising, *virtual]}))
-    assert (variant, reason[:37]) == ("platform", "no steady state after 5 warm-up cycle")
-    few = with_users([200, 200, 200, own, own], *[(200, 0.5)] * 5)
-    assert "platform: 2 warm-up cycles with the trials' load, at least 3 needed" in reasons(
-        good.model_copy(update={"warmup": [*few, *virtual]})
-    )
+    windows = {"warmup_users": 200, "warmup_load": "6s", "warmup_cycles": 2, "measure": "30s"}
+    exp = builders.experiment(windows=windows)
+    good = builders.block(exp=exp, cycles=5)
+    virtual = [t for t in good.warmup if t.variant == "virtual"]
 
+    def with_platform(*values: tuple[float, float]) -> Block:
+        return good.model_copy(update={"warmup": [*cycles(*values), *virtual]})
 
-def test_of_older_results_every_cycle_judges() -> None:
-    older = with_users([200] * 3, *[(200, 0.5)] * 3)
-    assert checks.own_load(older, BLOCKING) == older
+    # The two cheaper cycles before had more answers, which says nothing of those with the trials' load.
+    assert failures(with_platform(*[(400, 0.5)] * 2, *[(200, 0.5)] * 3), exp) == []
+    ((variant, reason, _),) = failures(with_platform(*[(400, 0.5)] * 2, (150, 0.5), (170, 0.5), (190, 0.5)), exp)
+    assert (variant, reason[:38]) == ("platform", "no steady state after 5 warm-up cycles")
+    few = good.model_copy(update={"warmup": [*cycles(*[(200, 0.5)] * 4), *virtual[:4]]})
+    assert "platform: 4 warm-up cycles, at least 5 needed" in reasons(few, exp)
 
 
 def test_answers_that_fail_from_the_start_are_named_though_no_trial_ran() -> None:
@@ -478,6 +468,8 @@ def test_think_time_errors_and_time_outs_account_for_users() -> None:
         return checks.missing_users(trial, exp)
 
     assert missing(15_000, thinking) is None
+    drawn = builders.experiment(load={"model": "closed", "users": 1000, "think_time": "exp(1s)"})
+    assert missing(15_000, drawn) is None
     assert missing(15_000) == pytest.approx(500)
     assert missing(15_000, other=15_000) is None
     # 750 time-outs of 20 s are 500 users over 30 s.

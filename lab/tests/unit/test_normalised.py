@@ -37,7 +37,7 @@ def test_defaults_are_filled_in_and_durations_are_milliseconds() -> None:
             "warmup_query": {"duration": "1s"},
             "warmup_load": 2000,
             "warmup_cycles": 2,
-            "single_user_phase": 5000,
+            "single_user_phase": 9000,
             "ramp_up": 1000,
             "measure": 5000,
             "measure_by_variant": {},

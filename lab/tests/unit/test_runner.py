@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import datetime, tzinfo
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -17,16 +18,28 @@ from rich.console import Console
 from tests.support import builders
 from vtlab import results, runner
 from vtlab.analysis import checks
-from vtlab.errors import InvalidRun, VariantFailed
+from vtlab.errors import BlockFault, InvalidRun, VariantFailed
 from vtlab.host import processes
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, Failure, Instance, K6Document
-from vtlab.model.run import BlockSeries
-from vtlab.planning import plan
+from vtlab.model.records import Block, Diagnosis, Failure, Instance, K6Document, Trial
+from vtlab.model.run import BlockSeries, Run
+from vtlab.planning import load, plan
+from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
 from vtlab.progress import Progress
 from vtlab.targets.in_flight import fill_in_flight_before
 
 RUN = builders.run(blocks=2)
+#: How long one user is alone.
+ALONE = RUN.experiment.windows.single_user_phase
+#: Windows of an experiment whose trials give up what is unanswered.
+GIVING_UP = {
+    "warmup_users": 200,
+    "warmup_load": "6s",
+    "warmup_cycles": 0,
+    "measure": "30s",
+    "trials": 1,
+    "wait_for_answers": False,
+}
 
 
 @pytest.fixture(autouse=True)
@@ -36,13 +49,14 @@ def as_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Played:
-    """A target, and its blocks: those of a run that was."""
+    """A target, and its blocks: those of a run that was. Cycles are played one after the other."""
 
     def __init__(self, blocks: Sequence[Block]) -> None:
         self.blocks = list(blocks)
 
     def start(self, experiment: Experiment, block: int, attempt: int) -> Played:
         self.now = self.blocks.pop(0)
+        self.cycles = 0
         return self
 
     @property
@@ -56,13 +70,31 @@ class Played:
     def drop(self, variant: str) -> None:
         raise AssertionError("nothing failed")
 
-    def load(self, *, order: Sequence[str], warmup_cycles: int, single: str | None) -> K6Document:
-        parts = {"warmup": [], "single": self.now.single, "trials": self.now.trials}
-        if warmup_cycles:
-            parts = {"warmup": self.now.warmup, "single": [], "trials": []}
+    def load(
+        self,
+        *,
+        order: Sequence[str],
+        warmup_cycles: int,
+        single: str | None,
+        own_cycles: int = 0,
+        light: LightLoad | None = None,
+        pace: Pace = AS_PLANNED,
+    ) -> K6Document:
+        parts: dict[str, list[Trial]] = {"warmup": [], "single": [], "trials": [], "light": []}
+        if warmup_cycles + own_cycles:
+            variants = len({t.variant for t in self.now.warmup})
+            first, self.cycles = self.cycles, self.cycles + warmup_cycles + own_cycles
+            parts["warmup"] = self.now.warmup[first * variants : self.cycles * variants]
+        elif light:
+            parts["light"] = [t for t in self.now.light if t.variant in light.rates]
+        else:
+            parts |= {"single": self.now.single if single else [], "trials": self.now.trials}
         return K6Document(version=1, experiment="blocking", run_id="r", block=1, order=[], agreed=True, **parts)
 
-    def trial_without_drain(self, variant: str, position: int) -> K6Document:
+    def diagnose(self, variants: Sequence[str]) -> dict[str, Diagnosis]:
+        raise AssertionError("every variant is explained")
+
+    def trial_without_drain(self, variant: str, position: int, pace: Pace = AS_PLANNED) -> K6Document:
         raise AssertionError("all trials are of one call")
 
     def check_instances(self) -> list[Instance]:
@@ -148,13 +180,17 @@ class InTurn(Played):
         super().__init__(blocks)
         self.calls: list[str] = []
 
-    def load(self, *, order: Sequence[str], warmup_cycles: int, single: str | None) -> K6Document:
-        if not warmup_cycles:
+    def load(  # type: ignore[override]
+        self, *, order: Sequence[str], single: str | None, own_cycles: int = 0, **rest: Any
+    ) -> K6Document:
+        if rest.get("light"):
+            self.calls.append("light load")
+        elif not own_cycles:
             self.calls.append(f"load {' '.join(order)}, {single}")
-        document = super().load(order=order, warmup_cycles=warmup_cycles, single=single)
+        document = super().load(order=order, single=single, own_cycles=own_cycles, **rest)
         return document.model_copy(update={"trials": [t for t in document.trials if t.variant in order]})
 
-    def trial_without_drain(self, variant: str, position: int) -> K6Document:
+    def trial_without_drain(self, variant: str, position: int, pace: Pace = AS_PLANNED) -> K6Document:
         self.calls.append(f"trial {position} of {variant}")
         document = super().load(order=[variant], warmup_cycles=0, single=None)
         trial = next(t for t in document.trials if t.variant == variant)
@@ -164,13 +200,13 @@ class InTurn(Played):
 def test_without_a_drain_each_trial_is_a_call_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = "virtual", "platform"
     monkeypatch.setattr(plan, "order", lambda *_: [first, second])
-    windows = {"warmup_users": 200, "warmup_load": "6s", "measure": "30s", "trials": 1, "wait_for_answers": False}
+    windows = GIVING_UP
     run = builders.run(builders.experiment(windows=windows), blocks=1)
     results.create(tmp_path, run.manifest)
     target = InTurn(run.blocks)
     with Progress(console()[0], [1]) as progress:
         runner.measure(tmp_path, target, progress, "blocking")
-    assert target.calls == ["load , 5s", f"trial 1 of {first}", f"trial 2 of {second}"]
+    assert target.calls == [f"load , {ALONE}", f"trial 1 of {first}", f"trial 2 of {second}"]
     (block,) = results.read(tmp_path).blocks
     assert [(t.variant, t.position) for t in block.trials] == [(first, 1), (second, 2)]
     assert block.single == run.blocks[0].single
@@ -187,12 +223,14 @@ def test_too_many_rejected_blocks_end_a_run(tmp_path: Path) -> None:
 
 
 class Breaking(Played):
-    """A target whose variants break when it is their turn: ``breaks`` says in which call, each call once."""
+    """A target whose variants, or k6, break when it is their turn: ``breaks`` says in which call, each call once."""
 
-    def __init__(self, blocks: Sequence[Block], **breaks: VariantFailed | Failure) -> None:
+    def __init__(self, blocks: Sequence[Block], **breaks: BlockFault | Failure) -> None:
         super().__init__(blocks)
         self.breaks = breaks
         self.said: list[str] = []
+        self.light: list[LightLoad] = []
+        self.paces: list[Pace] = []
         self.left: list[str] = []
 
     def start(self, experiment: Experiment, block: int, attempt: int) -> Breaking:
@@ -213,15 +251,38 @@ class Breaking(Played):
         self.said.append(f"drop {variant}")
         self.left.remove(variant)
 
-    def load(self, *, order: Sequence[str], warmup_cycles: int, single: str | None) -> K6Document:
-        kind = f"{warmup_cycles} cycles" if warmup_cycles else f"trials {' '.join(order)}, {single}"
+    def load(
+        self,
+        *,
+        order: Sequence[str],
+        warmup_cycles: int,
+        single: str | None,
+        own_cycles: int = 0,
+        light: LightLoad | None = None,
+        pace: Pace = AS_PLANNED,
+    ) -> K6Document:
+        self.paces.append(pace)
+        if light:
+            call, kind = "light", f"light load for {' '.join(light.rates)}"
+            self.light.append(light)
+        elif own_cycles:
+            cheap = f"{warmup_cycles} cheap and " if warmup_cycles else ""
+            call, kind = "warmup", f"{cheap}{own_cycles} own cycles"
+        else:
+            call, kind = "trials", f"trials {' '.join(order)}, {single}"
         self.said.append(f"{kind} of {' '.join(self.left)}")
-        broken = self.breaks.pop("warmup" if warmup_cycles else "trials", None)
-        if isinstance(broken, VariantFailed):
+        broken = self.breaks.pop(call, None)
+        if isinstance(broken, BlockFault):
             raise broken
-        document = super().load(order=order, warmup_cycles=warmup_cycles, single=single)
+        document = super().load(
+            order=order, warmup_cycles=warmup_cycles, single=single, own_cycles=own_cycles, light=light, pace=pace
+        )
         kept = {part: [t for t in getattr(document, part) if t.variant in self.left] for part in ("warmup", "single")}
         return document.model_copy(update={**kept, "trials": [t for t in document.trials if t.variant in order]})
+
+    def diagnose(self, variants: Sequence[str]) -> dict[str, Diagnosis]:
+        self.said.append(f"thread dumps of {' '.join(variants)}")
+        return {name: Diagnosis(dumps=20, threads=40.0, places=[]) for name in variants}
 
 
 def one_block(target: Breaking, tmp_path: Path, exp: Experiment | None = None) -> tuple[Block, str]:
@@ -242,7 +303,11 @@ def test_a_variant_that_does_not_start_fails_and_the_other_is_measured(tmp_path:
     block, said = one_block(target, tmp_path)
     assert block.failures == [failure]
     assert {t.variant for t in (*block.warmup, *block.single, *block.trials)} == {"platform"}
-    assert target.said == ["3 cycles of platform", "trials platform platform, 5s of platform"]
+    assert target.said == [
+        "3 own cycles of platform",
+        f"trials platform platform, {ALONE} of platform",
+        "light load for platform of platform",
+    ]
     assert "block 1 of 1: virtual failed, while it started: it ended with exit code 1: no" in said
 
 
@@ -254,10 +319,11 @@ def test_a_variant_that_breaks_in_the_warm_up_leaves_and_the_other_is_measured(t
     ], "the fourth phase of two variants"
     assert {t.variant for t in (*block.warmup, *block.trials)} == {"platform"}
     assert target.said == [
-        "3 cycles of platform virtual",
+        "3 own cycles of platform virtual",
         "drop virtual",
-        "3 cycles of platform",
-        "trials platform platform, 5s of platform",
+        "3 own cycles of platform",
+        f"trials platform platform, {ALONE} of platform",
+        "light load for platform of platform",
     ]
     assert "virtual failed, warm-up cycle 2: out of heap memory (256m)" in said
     assert "platform 200.2/s" in said
@@ -280,7 +346,7 @@ def test_without_a_drain_a_variant_that_breaks_meanwhile_does_not_cost_the_other
     monkeypatch.setattr(plan, "order", lambda *_: ["virtual", "platform"])
 
     class OneByOne(Breaking):
-        def trial_without_drain(self, variant: str, position: int) -> K6Document:
+        def trial_without_drain(self, variant: str, position: int, pace: Pace = AS_PLANNED) -> K6Document:
             self.said.append(f"trial {position} of {variant}")
             if position == 1 and "platform" in self.left:
                 raise VariantFailed("platform", "it ended with exit code 1")
@@ -288,7 +354,7 @@ def test_without_a_drain_a_variant_that_breaks_meanwhile_does_not_cost_the_other
             trial = next(t for t in document.trials if t.variant == variant)
             return document.model_copy(update={"single": [], "trials": [trial]})
 
-    windows = {"warmup_users": 200, "warmup_load": "6s", "measure": "30s", "trials": 1, "wait_for_answers": False}
+    windows = GIVING_UP
     exp = builders.experiment(windows=windows)
     target = OneByOne(builders.run(exp, blocks=1).blocks)
     block, _ = one_block(target, tmp_path, exp)
@@ -298,17 +364,23 @@ def test_without_a_drain_a_variant_that_breaks_meanwhile_does_not_cost_the_other
 
 
 def test_a_variant_without_a_steady_state_gets_no_trials(tmp_path: Path) -> None:
-    unsteady = builders.broken(RUN.blocks[0], "virtual", "unsteady")
-    target = Breaking([unsteady.model_copy(update={"trials": RUN.blocks[0].trials})])
-    windows = {"warmup_users": 200, "warmup_load": "6s", "measure": "30s", "max_cycles": 3}
+    good = builders.block(cycles=7)
+    unsteady = builders.broken(good, "virtual", "unsteady")
+    in_turn = sorted(unsteady.warmup, key=lambda t: t.begin)
+    target = Breaking([unsteady.model_copy(update={"warmup": in_turn, "trials": good.trials})])
+    windows = {"warmup_users": 200, "warmup_load": "6s", "warmup_cycles": 2, "measure": "30s", "max_cycles": 2}
     block, said = one_block(target, tmp_path, builders.experiment(windows=windows))
     assert target.said == [
-        "3 cycles of platform virtual",
+        "2 cheap and 3 own cycles of platform virtual",
+        "1 own cycles of platform virtual",
+        "1 own cycles of platform virtual",
         "drop virtual",
-        "trials platform platform, 5s of platform",
+        f"trials platform platform, {ALONE} of platform",
+        "light load for platform of platform",
     ]
+    assert [t.position for t in block.warmup] == list(range(1, 15))
     assert block.failures == [], "what its cycles show is for the checks"
-    assert "virtual failed, the warm-up: no steady state after 3 warm-up cycles" in said
+    assert "virtual failed, the warm-up: no steady state after 7 warm-up cycles" in said
 
 
 def test_a_variant_without_an_ok_answer_leaves_at_once(tmp_path: Path) -> None:
@@ -320,7 +392,7 @@ def test_a_variant_without_an_ok_answer_leaves_at_once(tmp_path: Path) -> None:
     ]
     target = Breaking([RUN.blocks[0].model_copy(update={"warmup": silent})])
     block, said = one_block(target, tmp_path)
-    assert target.said[1:] == ["drop virtual", "trials platform platform, 5s of platform"]
+    assert target.said[1:3] == ["drop virtual", f"trials platform platform, {ALONE} of platform"]
     assert {f.variant for f in checks.failures(block, RUN.experiment)} == {"virtual"}
     assert "virtual failed" in said
 
@@ -369,9 +441,101 @@ def test_a_variant_that_has_not_been_alone_is_so_in_the_next_block(tmp_path: Pat
     with Progress(console()[0], [1, 1]) as progress:
         runner.measure(tmp_path, target, progress, "blocking")
     assert [phrase.split(", ")[1] for phrase in target.said if phrase.startswith("trials")] == [
-        "5s of platform",
-        "5s of platform virtual",
+        f"{ALONE} of platform",
+        f"{ALONE} of platform virtual",
     ]
+
+
+# --- beside the trials -------------------------------------------------------
+
+
+def measured(target: Played, folder: Path, run: Run) -> tuple[list[Block], str]:
+    """The blocks of a run, and what was said."""
+    results.create(folder, run.manifest)
+    said, text = console()
+    with Progress(said, [1] * run.manifest.blocks) as progress:
+        runner.measure(folder, target, progress, "blocking", wait=lambda _: None)
+    return results.read(folder).blocks, text.getvalue()
+
+
+def beside(target: Breaking) -> list[str]:
+    """What was measured beside the trials."""
+    return [phrase for phrase in target.said if phrase.startswith(("light", "thread"))]
+
+
+def test_light_load_comes_once_in_a_run_and_of_a_block_that_counts(tmp_path: Path) -> None:
+    squeezed = builders.spoiled(RUN.blocks[0], "generator")
+    blocks, _ = measured(target := Breaking([squeezed, *RUN.blocks]), tmp_path, RUN)
+    assert beside(target) == ["light load for platform virtual of platform virtual"]
+    assert [len(block.light) for block in blocks] == [0, len(RUN.blocks[0].light), 0]
+    (light,) = target.light
+    assert light.settle > 1000, "longer than a request alone"
+    assert all(max(rates) > 0 for rates in light.rates.values())
+
+
+def test_a_variant_without_light_load_has_it_in_the_next_block(tmp_path: Path) -> None:
+    first = RUN.blocks[0]
+    second = RUN.blocks[1].model_copy(update={"light": first.light})
+    broken = VariantFailed("virtual", "it ended with exit code 1", "1")
+    target = Breaking([first, second], trials=broken)
+    blocks, _ = measured(target, tmp_path, RUN)
+    assert beside(target) == ["light load for platform of platform", "light load for virtual of platform virtual"]
+    assert [{t.variant for t in block.light} for block in blocks] == [{"platform"}, {"virtual"}]
+
+
+def test_light_load_in_a_later_block_settles_by_the_single_user_before(tmp_path: Path) -> None:
+    second = RUN.blocks[1].model_copy(update={"light": RUN.blocks[0].light})
+    target = Breaking([RUN.blocks[0], second], light=BlockFault("k6 ended with exit code 107"))
+    blocks, _ = measured(target, tmp_path, RUN)
+    assert [len(block.single) for block in blocks] == [len(RUN.blocks[0].single), 0]
+    assert target.light[0].settle == target.light[1].settle
+
+
+def test_a_fault_of_k6_beside_the_trials_costs_no_block(tmp_path: Path) -> None:
+    target = Breaking(RUN.blocks, light=BlockFault("k6 ended with exit code 107"))
+    block, said = one_block(target, tmp_path)
+    assert (block.light, block.diagnosis, block.faults, block.failures) == ([], {}, [], [])
+    assert "not measured beside the trials: k6 ended with exit code 107" in said
+
+
+def test_a_variant_that_breaks_under_light_load_fails(tmp_path: Path) -> None:
+    target = Breaking(RUN.blocks, light=VariantFailed("virtual", "out of heap memory (256m)", "l3"))
+    block, said = one_block(target, tmp_path)
+    assert block.failures == [Failure(variant="virtual", reason="out of heap memory (256m)", moment="light load")]
+    assert target.said[-1] == "drop virtual"
+    assert {t.variant for t in block.trials} == {"platform", "virtual"}, "it had its trials"
+    assert "virtual failed, light load: out of heap memory (256m)" in said
+
+
+def test_only_a_variant_that_nothing_explains_is_diagnosed(tmp_path: Path) -> None:
+    slow = {**builders.services(RUN.experiment), "virtual": builders.Service(threads=None, cpu=0.0003, most=300.0)}
+    run = builders.run(behaviour=slow, blocks=2)
+    blocks, _ = measured(target := Breaking(run.blocks), tmp_path, run)
+    assert beside(target) == ["light load for platform virtual of platform virtual", "thread dumps of virtual"]
+    assert [list(block.diagnosis) for block in blocks] == [["virtual"], []]
+
+
+def test_without_a_drain_nothing_is_measured_beside_the_trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan, "order", lambda *_: ["virtual", "platform"])
+    windows = GIVING_UP
+    run = builders.run(builders.experiment(windows=windows), blocks=1)
+    (block,), _ = measured(target := InTurn(run.blocks), tmp_path, run)
+    assert "light load" not in target.calls
+    assert len(block.trials) == 2
+
+
+def test_open_load_settles_and_has_a_longer_window_as_the_warm_up_tells(tmp_path: Path) -> None:
+    run = builders.run(builders.arrivals(), blocks=1)
+    ((block,), _) = measured(target := Breaking(run.blocks), tmp_path, run)
+    warming, *others = target.paces
+    assert warming == Pace(run.manifest.seed)
+    assert others == [load.pace(run.experiment, run.manifest.seed, block.warmup[-2:])] * 2, "trials and light load"
+    assert others[0].settle > 1000, "the longest answer of the warm-up"
+
+
+def test_closed_load_has_the_windows_of_its_experiment(tmp_path: Path) -> None:
+    measured(target := Breaking(RUN.blocks), tmp_path, RUN)
+    assert set(target.paces) == {Pace(RUN.manifest.seed)}
 
 
 def test_what_the_other_server_still_works_on_counts() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import stalls
-from tests.support.stalls import undisturbed
+from tests.support.stalls import least_disturbed, undisturbed
 from vtlab.errors import BlockFault
 
 LAB = Path(__file__).parents[2]
@@ -83,3 +83,16 @@ class TestUndisturbed:
 
         assert undisturbed(measure, lambda _: None, lambda _: []) == 2
         assert stalls.REPEATED == ["the JVM ended"]
+
+    def test_the_first_measurement_without_a_disturbance_is_taken(self) -> None:
+        def measure(attempt: int) -> int:
+            if attempt == 1:
+                raise BlockFault("the JVM ended")
+            return attempt
+
+        assert least_disturbed(measure, lambda attempt: ["a stall"] if attempt < 3 else []) == 3
+        assert stalls.REPEATED == ["the JVM ended", "a stall"]
+
+    def test_where_all_are_disturbed_the_last_one_is_taken(self) -> None:
+        assert least_disturbed(lambda attempt: attempt, lambda _: ["a stall"], attempts=2) == 2
+        assert stalls.REPEATED == ["a stall"]

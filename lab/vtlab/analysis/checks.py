@@ -19,7 +19,6 @@ With a saturated load generator dropped arrivals reject, because the checks of t
 
 from __future__ import annotations
 
-import itertools
 import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -216,10 +215,11 @@ class SteadyState:
 def steady_state(cycles: Sequence[Trial], cpu_limit: float) -> SteadyState:
     """Whether one variant is warm: its last two warm-up ``cycles`` gained less than 3 % over the best before.
 
-    OK throughput X must not have risen by 3 % and one answer, for a slow variant counts few. Where the CPU is scarce, that is where one of the two used at least
-    80 % of the limit (``cpu_limit``, cores), CPU per request D must not have fallen by 3 % of what the limit allows per
-    request either, ΔD·X/limit; with a CPU-bound service that is the plain relative change. Where the CPU is not
-    scarce, D keeps falling by tens of percent while the JIT compiler works on, and bounds nothing.
+    OK throughput X must not have risen by 3 % and one answer, for a slow variant counts few. Where the CPU is scarce,
+    that is where one of the two used at least 80 % of the limit (``cpu_limit``, cores), CPU per request D must not have
+    fallen by 3 % of what the limit allows per request either, ΔD·X/limit; with a CPU-bound service that is the plain
+    relative change. Where the CPU is not scarce, D keeps falling by tens of percent while the JIT compiler works on,
+    and bounds nothing.
 
     Over the best before, not over the one before: while the compiler works, and on a shared machine always, cycles
     of 3 s scatter by more than 3 % around their level, and a rise from a slow cycle back to it is not warming up. At
@@ -612,7 +612,7 @@ def missing_users(trial: Trial, experiment: Experiment) -> float | None:
     load = experiment.load
     if not isinstance(load, ClosedLoad) or trial.window <= 0:
         return None
-    think, longest = units.seconds(load.think_time), units.seconds(experiment.max_response)
+    think, longest = load.mean_think_time, units.seconds(experiment.max_response)
     timeouts = trial.failed.get("timeout", 0)
     errors = sum(trial.failed.values()) - timeouts
     waited = (trial.ok + errors) * ((trial.latency.mean or 0.0) + think) + timeouts * (longest + think)

@@ -400,9 +400,11 @@ def _error_ratio(trials: Sequence[Trial]) -> float:
     return laws.ratio((failed, t.ok + failed) for t in trials for failed in [sum(t.failed.values())]) or 0.0
 
 
-def is_unexplained(block: Block, experiment: Experiment, variant: str) -> bool:
-    """Whether only thread dumps can say what limits a variant in this block."""
-    m = laws.measured([block], experiment, variant)
+def is_unexplained(blocks: Sequence[Block], experiment: Experiment, variant: str) -> bool:
+    """Whether only thread dumps can say what limits a variant in these blocks, of which those count in which it did not
+    fail."""
+    sound = [block for block in blocks if variant not in checks.failed(block, experiment)]
+    m = laws.measured(sound, experiment, variant)
     return bool(m.throughput) and _explained(m).bottleneck.resource == laws.UNKNOWN.resource
 
 

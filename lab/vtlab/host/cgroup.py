@@ -303,12 +303,21 @@ def limit_of(pid: int, host: Host | None = None) -> Limit:
     return Limit(min(cpu, default=None), min(memory, default=None))
 
 
+def limited_group(pid: int, host: Host | None = None) -> Path | None:
+    """The nearest group with a CPU quota that holds for a process; None without a quota."""
+    groups = (directory for directory, _ in _groups(pid, "cpu", host or Host()))
+    return next((directory for directory in groups if _quota(directory) is not None), None)
+
+
 def limited_cpu_stat(pid: int, host: Host | None = None) -> CpuStat | None:
-    """Counters of the nearest group with a CPU quota that holds for a process; None without a quota."""
-    for directory, _ in _groups(pid, "cpu", host or Host()):
-        if _quota(directory) is not None:
-            return _cpu_stat(directory, None)
-    return None
+    """Counters of ``limited_group``; None without a quota."""
+    group = limited_group(pid, host)
+    return cpu_stat_of(group) if group else None
+
+
+def cpu_stat_of(group: Path) -> CpuStat | None:
+    """Counters of one group; None when they cannot be read."""
+    return _cpu_stat(group, None)
 
 
 def _plan(name: str, cpu: float, memory: int, host: Host) -> Cgroup:

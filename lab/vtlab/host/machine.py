@@ -18,6 +18,8 @@ from vtlab.model.records import MachineFigure, ServerFigure
 
 #: Seconds between samples.
 INTERVAL = 0.1
+#: Samples after which the group that limits k6 is looked up again: that costs more than to read its counters.
+_SAMPLES_OF_GROUP = 10
 #: Milliseconds that k6 may end before its last window does.
 _ENDS_BEFORE = 500
 _TICK = os.sysconf("SC_CLK_TCK")
@@ -189,6 +191,7 @@ class Sampler:
         self._generator = generator
         self._delays = Delays()
         self._proc = proc
+        self._group: Path | None = None
         self._samples: list[Sample] = []
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="machine", daemon=True)
@@ -205,7 +208,9 @@ class Sampler:
     def sample(self) -> Sample:
         """Reads everything once."""
         total, idle, steal = _machine(self._proc)
-        stat = cgroup.limited_cpu_stat(self._generator) if self._generator is not None else None
+        if self._generator is not None and len(self._samples) % _SAMPLES_OF_GROUP == 0:
+            self._group = cgroup.limited_group(self._generator)
+        stat = cgroup.cpu_stat_of(self._group) if self._group else None
         return Sample(
             at=round(time.time() * 1000),
             total=total,

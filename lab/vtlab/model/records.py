@@ -17,8 +17,8 @@ from vtlab.model.publication import Publication
 VERSION: Literal[2] = 2
 
 #: What the server's side of a trial is made of.
-#: ``jit_cpu``: cores that the JIT compiler's threads used, by ``/proc``; ``core_wait``: seconds per second that a thread
-#: of the server stood ready without a core, outside the periods in which the quota throttled it.
+#: ``jit_cpu``: cores that the JIT compiler's threads used, by ``/proc``; ``core_wait``: seconds per second that a
+#: thread of the server stood ready without a core, outside the periods in which the quota throttled it.
 ServerFigure = MetricName | Literal["in_flight_before", "jit_cpu", "core_wait"]
 #: What the machine's and the load generator's side is made of. ``steal``: share of the cores' time that the hypervisor
 #: gave to others.

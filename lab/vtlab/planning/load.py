@@ -6,16 +6,20 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from vtlab.analysis import laws
 from vtlab.model import units
 from vtlab.model.experiment import Experiment, OpenLoad
 from vtlab.model.records import Trial
 
-#: Seconds of light load of all variants together, at most.
+#: Seconds of light load of all variants together, at most; answers that a phase ends with are waited for besides.
 LIGHT_SECONDS = 30.0
-#: Between two phases, about, and the shortest window that is worth it.
-_BETWEEN, _LEAST_WINDOW = 0.3, 0.5
-#: Of the CPU limit, what the larger light rate takes; and of the throughput under load, what it is at most.
-_OF_CPU, _OF_THROUGHPUT = 0.3, 0.5
+#: Between two phases, about, with up to 100 users; and the shortest window that is worth it.
+BETWEEN, LEAST_WINDOW = 0.3, 0.5
+#: Without any rate: the phases' settle, and their window at most.
+_IDLE_SETTLE, _IDLE_WINDOW = 0.5, 1.5
+#: Of the throughput under load, the larger light rate. It takes no more than a quarter of the CPU limit, as there is
+#: none where the CPU was used to half.
+OF_THROUGHPUT = 0.5
 #: Arrivals, over the square root of R / rate, that show 5 % too much load: a window's length in seconds is
 #: 150 sqrt(2 R / rate), so that 5 % of its arrivals are more than the counts at its edges differ by chance,
 #: 3 sqrt(2 rate R), by a factor of two and a half.
@@ -68,14 +72,22 @@ def light(responses: Mapping[str, float], throughputs: Mapping[str, float], cpu:
 
     ``responses``: seconds of a request alone. ``throughputs``: requests per second under load. ``cpu``: the share of
     the CPU limit that was used for them. Only idle phases where the CPU was used to half, as its demand is known under
-    load then, and where requests take so long that a phase would exceed ``LIGHT_SECONDS``.
+    load then, where nothing was answered, and where requests take so long that all would exceed ``LIGHT_SECONDS``.
     """
     settle = max([0.2, *(1.2 * response + 0.1 for response in responses.values())])
-    window = LIGHT_SECONDS / (6 * max(1, len(throughputs))) - settle - _BETWEEN
-    if window < _LEAST_WINDOW:
-        return LightLoad({name: (0.0, 0.0) for name in throughputs}, settle=500, measure=1500)
-    rates = {}
+    seconds = LIGHT_SECONDS / max(1, len(throughputs))
+    idle = (0.0, 0.0)
+    window = seconds / 6 - settle - BETWEEN
+    if window < LEAST_WINDOW:
+        window = min(_IDLE_WINDOW, seconds / len(idle) - _IDLE_SETTLE - BETWEEN)
+        return LightLoad(dict.fromkeys(throughputs, idle), _milliseconds(_IDLE_SETTLE), _milliseconds(window))
+    rates: dict[str, Sequence[float]] = {}
     for name, throughput in throughputs.items():
-        rate = throughput * min(_OF_THROUGHPUT, _OF_CPU / cpu[name] if cpu[name] > 0 else _OF_THROUGHPUT)
-        rates[name] = (0.0, 0.0) if cpu[name] >= _OF_THROUGHPUT else (0.0, rate / 3, rate, rate, rate / 3, 0.0)
-    return LightLoad(rates, settle=round(1000 * settle), measure=round(1000 * window))
+        rate = OF_THROUGHPUT * throughput
+        is_known = cpu[name] >= laws.BUSY
+        rates[name] = idle if is_known or not rate else (0.0, rate / 3, rate, rate, rate / 3, 0.0)
+    return LightLoad(rates, _milliseconds(settle), _milliseconds(window))
+
+
+def _milliseconds(seconds: float) -> int:
+    return math.floor(1000 * seconds)

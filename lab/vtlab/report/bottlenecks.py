@@ -16,17 +16,10 @@ from vtlab.report import figures
 _NEAR = 0.95
 #: Share of the time in pauses of the garbage collector that is reason enough.
 _LONG_PAUSES = 0.1
-#: What limits a variant without a capacity of its own.
-_PLACES = {"database": "the database", "downstream": "the service downstream"}
-#: Of a pool: its units, and one of them.
-_POOLS = {
-    "db-pool": ("database connections", "a connection"),
-    "client-pool": ("connections to the service downstream", "a connection"),
-    "executor": ("threads of the executor", "a thread"),
-}
+#: One unit of a pool.
+_UNITS = {"db-pool": "a connection", "client-pool": "a connection", "executor": "a thread"}
+#: What holds a unit, where that is not what is behind the pool.
 _HOLDERS: dict[Activity, str] = {
-    "database": "the database",
-    "downstream": "the service downstream",
     "db-pool": "a wait for a database connection",
     "client-pool": "a wait for a connection to the service downstream",
     "executor": "a wait for the executor",
@@ -89,8 +82,9 @@ def _limit(analysis: Analysis, variant: str, result: VariantResult) -> str:
     if limit.together:
         return _together(result, experiment)
     if limit.resource == "memory":
-        return f"limited by memory (heap {experiment.limits.heap}): {measured}; {_memory(_pauses(analysis, variant))}"
-    if limit.resource not in RESOURCES or limit.resource in _PLACES:
+        heap = f"{resource_words(limit.resource)} (heap {experiment.limits.heap})"
+        return f"limited by {heap}: {measured}; {_memory(_pauses(analysis, variant))}"
+    if limit.resource not in RESOURCES:
         return f"limited by {_described(result, limit.resource, experiment)}, as thread dumps show: {measured}"
     text = f"limited by {_described(result, limit.resource, experiment)}: {measured}"
     is_arrivals = limit.resource == "load" and not isinstance(experiment.load, ClosedLoad)
@@ -120,7 +114,7 @@ def _together(result: VariantResult, experiment: Experiment) -> str:
 
 def _inside(result: VariantResult, inside: Inside) -> str:
     """A pool that is full of holders for which something inside it takes longer than alone."""
-    units, one = _POOLS.get(inside.pool, (f"units of {inside.pool}", "one"))
+    units, one = resource_words(inside.pool).removeprefix("its "), _UNITS.get(inside.pool, "one")
     bound = bound_of(result, inside.pool)
     full = f"all {units}"
     if bound is not None:
@@ -134,7 +128,7 @@ def _inside(result: VariantResult, inside: Inside) -> str:
         " enlarging the pool does not help"
     )
     if inside.activity is not None:
-        holder = _HOLDERS[inside.activity]
+        holder = _HOLDERS.get(inside.activity) or resource_words(inside.activity)
         text += f"; what holds it: {holder}" + (f", {inside.place}" if inside.place else "")
     return text
 
@@ -165,8 +159,6 @@ def _pauses(analysis: Analysis, variant: str) -> float | None:
 
 
 def _described(result: VariantResult, resource: str, experiment: Experiment) -> str:
-    if resource in _PLACES:
-        return _PLACES[resource]
     bound = bound_of(result, resource)
     if resource not in RESOURCES or bound is None:
         return resource_words(resource)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from vtlab.analysis import checks as validity
+from vtlab.catalogue.resources import EXCEEDED
 from vtlab.jmh import Score
 from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.model.records import Block, Bound, Comparison, Trial, VariantResult
@@ -399,7 +400,7 @@ def resources(analysis: Analysis) -> list[Panel]:
 def role(result: VariantResult, bound: Bound) -> str:
     """What a bound is to its variant: the bottleneck, one of several, the next one, refuted, or nothing."""
     limit = result.bottleneck
-    if bound.utilisation > _REFUTED:
+    if bound.utilisation > EXCEEDED:
         return "refuted"
     if bound.resource in (limit.resource, *limit.together):
         return "together" if limit.together else "bottleneck"
@@ -407,10 +408,6 @@ def role(result: VariantResult, bound: Bound) -> str:
         return "full, but what is inside is slow"
     is_next = result.next is not None and result.next.resource == bound.resource and bound.low is not None
     return "next" if is_next else ""
-
-
-#: A throughput so far above a bound disproves it: the resource demand was not what it took under load.
-_REFUTED = 1.1
 
 
 def resource_table(analysis: Analysis) -> Table:

@@ -67,7 +67,7 @@ def phase_variables(
     pace: Pace = AS_PLANNED,
 ) -> dict[str, str]:
     """What the block is to do, as variables of ``k6/block.ts``: cheap warm-up cycles, those with the trials' own load,
-    single-user phases (of this length together for a variant, ``5s``), the trials, phases of light load.
+    single-user phases (of this length together for a variant, ``9s``), the trials, phases of light load.
 
     ``position`` is the number of the first trial in its block. Without ``wait_for_answers``, what is unanswered when
     the last window ends is given up.

@@ -275,8 +275,8 @@ class LocalBlock:
         """Runs k6 once. BlockFault when k6 fails, or, stopping k6 at once, when what the variants need or Prometheus
         dies; VariantFailed when a variant does.
 
-        Fills ``server`` and ``machine`` of every record. Under light load the shortest pins of JDKs before 24 count, too,
-        and CPU is what the kernel counts: a window of a second lies between two scrapes.
+        Fills ``server`` and ``machine`` of every record. Under light load the shortest pins of JDKs before 24 count,
+        too, and CPU is what the kernel counts: a window of a second lies between two scrapes.
         """
         variables = phase_variables(order, warmup_cycles, single, own_cycles=own_cycles, light=light, pace=pace)
         if light is None:
