@@ -57,12 +57,11 @@ def analysed(lab: Lab, jvms: Jvms, planned: Experiment, blocks: int) -> Analysis
 
     def block(number: int) -> Block:
         order = plan.order(planned.variants, 1, number, 1)
-        single = SHORT if number == 1 else None
+        # The first one begins with cold JVMs.
+        single, cycles = (SHORT, checks.LEAST_CYCLES + 2) if number == 1 else (None, checks.LEAST_CYCLES)
 
         def measure(attempt: int) -> Block:
-            measured = lab.measured(
-                jvms, planned, order, number, attempt, single=single, own_cycles=checks.LEAST_CYCLES
-            )
+            measured = lab.measured(jvms, planned, order, number, attempt, single=single, own_cycles=cycles)
             return measured.model_copy(update={"trials": [without_jit(trial) for trial in measured.trials]})
 
         def counts(measured: Block) -> None:
