@@ -477,6 +477,29 @@ def test_think_time_errors_and_time_outs_account_for_users() -> None:
     assert missing(45_000) == pytest.approx(-500), "the window caught a burst"
 
 
+def test_rounds_that_a_window_cuts_are_no_missing_users() -> None:
+    """Found by simulating healthy services: of ten users whose answers take exp(1s), windows of 5 s flagged 20 %."""
+
+    def missing(load: dict[str, Any], ok: int, mean: float, tail: float = 1.05, window: float = 5.0) -> float | None:
+        exp = builders.experiment(load={"model": "closed", **load}, expected=None)
+        latency = builders.latency(ok, mean, tail)
+        trial = builders.trial(exp=exp, users=exp.load.users, window=window, ok=ok, latency=latency)
+        return checks.missing_users(trial, exp)
+
+    # Drawn answers: 41 of 0.95 s account for 7.8 of 10 users; for 1,000 users that is no chance.
+    assert missing({"users": 10}, 41, 0.95, tail=4) is None
+    assert missing({"users": 1000, "round": {"platform": "1s"}}, 4100, 0.95, tail=4) == pytest.approx(221)
+    # All begin together, without a known round: of rounds of 2 s two are in the window, or three.
+    assert missing({"users": 20}, 40, 2.0) is None
+    assert missing({"users": 20}, 60, 2.0) is None
+    # Users who are spread over their round and have answers that are alike.
+    assert missing({"users": 100, "round": {"platform": "1s"}}, 420, 1.0) == pytest.approx(16)
+    # Drawn think times.
+    assert missing({"users": 20, "think_time": "exp(1s)"}, 80, 0.05) is None
+    # Too many are missing for any of it.
+    assert missing({"users": 400}, 450, 1.0) == pytest.approx(310)
+
+
 def test_the_results_name_limit_worst_and_place() -> None:
     blocks = [builders.block(1), with_trial(1, machine={"idle_cores": 0.07})]
     results = {r.name: r for r in checks.results(blocks, BLOCKING)}

@@ -71,8 +71,10 @@ MOST_JIT = 0.05
 #: trials is g/2 below the last: here as much as the margin. The two trials of ``cpu`` differ by a standard deviation
 #: of 3 %, so that fewer than 1 in 1,000 healthy variants rises as much. A fall is no warming up.
 MOST_RISE = 0.10
-#: Users that Little's law may leave unaccounted for, as a share.
+#: Users that Little's law may leave unaccounted for, as a share, beside those that a window's edges cut off.
 MOST_MISSING = 0.10
+#: Answers are alike where so many are not longer than that many times the median: then users keep their places.
+ALIKE = 1.2
 
 _SATURATED = "the load generator was saturated"
 _NOT_MEASURED = "no measurement"
@@ -603,8 +605,8 @@ def _trend(block: Block, experiment: Experiment) -> Iterator[Value]:
 
 
 def missing_users(trial: Trial, experiment: Experiment) -> float | None:
-    """Users that the answers of a closed trial do not account for; None where they account for all within 10 %, or
-    under open load. Below 0 where they account for more users than there are: the window began in a burst.
+    """Users that the answers of a closed trial do not account for; None where they account for all within 10 % and what
+    the window's edges cut off, or under open load. Below 0 where they account for more users than there are.
 
     Little's law: N = X·(R+Z). A user whose answer is an error waits for it as others do, one that times out waits for
     ``max_response``.
@@ -617,7 +619,22 @@ def missing_users(trial: Trial, experiment: Experiment) -> float | None:
     errors = sum(trial.failed.values()) - timeouts
     waited = (trial.ok + errors) * ((trial.latency.mean or 0.0) + think) + timeouts * (longest + think)
     missing = trial.users - waited / trial.window
-    return missing if abs(missing) > MOST_MISSING * trial.users else None
+    return missing if abs(missing) > (MOST_MISSING + _cut_off(trial, load)) * trial.users else None
+
+
+def _cut_off(trial: Trial, load: ClosedLoad) -> float:
+    """The share of the users that a healthy window may count too few or too many, because it cuts rounds at its edges.
+
+    The answers in it account for what users waited before it, and not for what they wait at its end. These differ by a
+    round of each user at most where all begin together, as without ``load.round``. Where rounds differ they do by
+    chance: a user has waited for one round on average with as much standard deviation, at either edge. Users who are
+    spread over a round and keep their places wait as long at both.
+    """
+    latency = trial.latency
+    rounds = ((latency.mean or 0.0) + load.mean_think_time) / trial.window
+    alike = latency.p50 is not None and latency.p90 is not None and latency.p90 <= ALIKE * latency.p50
+    by_chance = 0.0 if alike and not load.is_think_time_exponential else 3 * math.sqrt(2 / trial.users)
+    return rounds * max(by_chance, 0.0 if trial.variant in load.round else 1.0)
 
 
 def _little(trial: Trial, experiment: Experiment) -> Value | None:
@@ -738,7 +755,7 @@ CHECKS: tuple[Check[Any], ...] = (
     Check(
         "Little's law",
         "mark",
-        f"throughput x (latency + think time) within {percent(MOST_MISSING)} of the users",
+        f"throughput x (latency + think time) within {percent(MOST_MISSING)} of the users, beside cut rounds",
         _trials,
         _little,
         MOST_MISSING,
