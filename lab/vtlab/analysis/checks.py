@@ -649,26 +649,62 @@ def _little(trial: Trial, experiment: Experiment) -> Value | None:
     return Value(off, text, reason, trial.variant, _moment(trial))
 
 
+def growths(trials: Sequence[Trial], experiment: Experiment) -> list[float]:
+    """The growth of each of a variant's trials in which it fell behind; none where that is chance.
+
+    A queue that comes and goes, as of a CPU that is used to nine tenths, adds more to some windows than the limit of
+    one trial and takes as much away in others. Without dropped arrivals a variant falls behind only where all its
+    trials together add more than their limit. The two trials of a block have the same arrivals.
+    """
+    allowed = [limits for t in trials if (limits := _most_added(t, experiment))]
+    added = sum(_added(t) for t in trials)
+    alike = min(experiment.windows.trials, len(trials))
+    by_chance = math.sqrt(alike * math.fsum(chance**2 for _, chance in allowed))
+    is_growing = added > math.fsum(share for share, _ in allowed) + by_chance
+    found = [(t, growth(t, experiment)) for t in trials]
+    return [g for t, g in found if g is not None and (is_growing or dropped_share(t) > MOST_DROPPED)]
+
+
 def growth(trial: Trial, experiment: Experiment) -> float | None:
-    """Requests per second by which a variant falls behind an open load: those in flight that its window added, and the
-    arrivals that were dropped. None where it keeps up, and where the generator did not.
+    """Requests per second by which a variant falls behind an open load: those in flight that its window added, or,
+    where arrivals were dropped, those that were due and not completed. None where it keeps up, and where the generator
+    did not.
 
     It falls behind where the window added more than 1 % of its arrivals and three standard deviations of what chance
     adds (the number in flight varies by √(rate·R), the difference of two by √2 of that), or arrivals were dropped.
     """
-    load = experiment.load
-    if isinstance(load, ClosedLoad) or trial.window <= 0:
+    limits = _most_added(trial, experiment)
+    if limits is None:
         return None
-    rate = trial.rate or load.rate
-    response = units.seconds(experiment.max_response) if trial.latency.mean is None else trial.latency.mean
-    added = trial.in_flight.end - trial.in_flight.start
-    allowed = MOST_ADDED * rate * trial.window + ADDED_BY_CHANCE * math.sqrt(2 * rate * response)
-    if added <= allowed and dropped_share(trial) <= MOST_DROPPED:
+    has_dropped = dropped_share(trial) > MOST_DROPPED
+    if _added(trial) <= sum(limits) and not has_dropped:
         return None
     values = [(check, check.value(trial, experiment)) for check in _GENERATOR]
     if any(value is not None and not check.passes(value) for check, value in values):
         return None
-    return max(0.0, (added + trial.dropped) / trial.window)
+    if not has_dropped:
+        return _added(trial) / trial.window
+    # Arrivals are dropped before the window, too: how many in it is not counted.
+    completed = trial.ok + sum(trial.failed.values())
+    return max(0.0, _rate(trial, experiment) - completed / trial.window)
+
+
+def _most_added(trial: Trial, experiment: Experiment) -> tuple[float, float] | None:
+    """Requests that the window of an open load may add to those in flight: a share of its arrivals, and by chance."""
+    if isinstance(experiment.load, ClosedLoad) or trial.window <= 0:
+        return None
+    rate = _rate(trial, experiment)
+    response = units.seconds(experiment.max_response) if trial.latency.mean is None else trial.latency.mean
+    return MOST_ADDED * rate * trial.window, ADDED_BY_CHANCE * math.sqrt(2 * rate * response)
+
+
+def _added(trial: Trial) -> int:
+    return trial.in_flight.end - trial.in_flight.start
+
+
+def _rate(trial: Trial, experiment: Experiment) -> float:
+    load = experiment.load
+    return 0.0 if isinstance(load, ClosedLoad) else trial.rate or load.rate
 
 
 def overloaded(trial: Trial, experiment: Experiment) -> bool:
