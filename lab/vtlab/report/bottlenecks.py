@@ -16,8 +16,8 @@ from vtlab.report import figures
 _NEAR = 0.95
 #: Share of the time in pauses of the garbage collector that is reason enough.
 _LONG_PAUSES = 0.1
-#: Held so many times as long as alone, a larger pool would have longer holds instead of more throughput. Less may be what
-#: other requests' CPU adds, or a wait that grows slowly with those who wait.
+#: Held so many times as long as alone, a larger pool would have longer holds instead of more throughput. Less may be
+#: what other requests' CPU adds, or a wait that grows slowly with those who wait.
 _SLOW = 2.0
 #: One unit of a pool.
 _UNITS = {"db-pool": "a connection", "client-pool": "a connection", "executor": "a thread"}
