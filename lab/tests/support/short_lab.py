@@ -156,7 +156,8 @@ class Lab:
             if with_light:
                 light = load.light(*self._under_load(block, planned, variants))
                 block.light = started.load(order=[], warmup_cycles=0, single=None, light=light).light
-            unexplained = [variant for variant in variants if verdict.is_unexplained([block], planned, variant)]
+            # Without single-user phases nothing is known of a request alone.
+            unexplained = [name for name in variants if single and verdict.is_unexplained([block], planned, name)]
             block.diagnosis = started.diagnose(unexplained) if unexplained else {}
         except BlockFault:
             self._block = None
