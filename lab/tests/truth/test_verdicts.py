@@ -141,11 +141,11 @@ def test_too_many_arrivals_by_a_twentieth_are_an_overload(lab: Lab) -> None:
     )
 
 
-def test_a_heap_too_small_for_the_load_of_one_variant_fails_it(planned_service: str, tmp_path: Path) -> None:
+def test_a_heap_too_small_for_the_load_of_one_variant_fails_it(planted_service: str, tmp_path: Path) -> None:
     """A variant whose requests do not fit into its heap fails, in three blocks of three; the other one's rate is
     given."""
     planned = LITTLE_HEAP.experiment(
-        planned_service,
+        planted_service,
         request={"path": "/planted/memory/hold", "query": {"kilobytes": "1000", "duration": "500ms"}},
         load={"users": 61, "round": {"platform": "2346ms"}},
         windows={"warmup_users": 5, "warmup_load": "1s", "measure": "4692ms"},
