@@ -1,4 +1,4 @@
-"""How a run goes through its blocks, and what its progress says. (On real targets: test_target, test_faults.)"""
+"""How a run goes through its blocks, and what its progress says. (On real targets: test_stub_block, test_faults.)"""
 
 from __future__ import annotations
 
