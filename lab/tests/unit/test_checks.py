@@ -383,7 +383,11 @@ def test_dropped_arrivals_with_a_healthy_generator_are_a_finding() -> None:
     assert failures(block, OPEN) == []
     assert [checks.overloaded(t, OPEN) for t in block.trials] == [False, True, False, False]
     assert checks.dropped_share(block.trials[1]) == 500 / (500 + block.trials[1].started)
-    assert checks.growth(block.trials[1], OPEN) == pytest.approx(500 / 30)
+    assert checks.growth(block.trials[1], OPEN) == pytest.approx(470 / 30), "of 4,500 that were due 4,030 are completed"
+    # With all users busy since before the window more are dropped than arrive in it.
+    early = overload(dropped=6000, ok=3000, failed={})
+    assert checks.growth(early.trials[1], OPEN) == pytest.approx(50)
+    assert checks.growths(block.trials, OPEN) == [pytest.approx(470 / 30)]
     few = with_trial(1, OPEN, dropped=2)
     assert not checks.overloaded(few.trials[1], OPEN)
     assert failures(few, OPEN) == []
@@ -407,6 +411,26 @@ def test_growth_beyond_chance_is_an_overload_though_nothing_was_dropped() -> Non
     assert with_growth(150, mean=4.0) == pytest.approx(5)
     closed = with_trial(1, in_flight=InFlight(start=0, end=900)).trials[1]
     assert checks.growth(closed, BLOCKING) is None
+
+
+def test_a_queue_that_comes_and_goes_is_no_overload() -> None:
+    """Found by simulation: of a CPU that is used to 90 %, with drawn work, one trial in 30 adds more than its limit."""
+
+    def growths(*added: int) -> list[float]:
+        ends = [InFlight(start=300, end=300 + n) for n in added]
+        return checks.growths([builders.trial("virtual", exp=OPEN, dropped=0, in_flight=end) for end in ends], OPEN)
+
+    # 1 % of 4,500 arrivals, and 52 by chance.
+    assert growths(110) == [pytest.approx(110 / 30)]
+    assert growths(110, -60) == []
+    assert growths(110, 20, -30, 0) == []
+    assert growths(110, 90, 120, 95) == [pytest.approx(110 / 30), pytest.approx(4)]
+    # 45 of each, and 52·√2·√4 by chance: 328 of them all.
+    assert growths(110, 75, 75, 66) == []
+    assert growths(110, 75, 75, 70) == [pytest.approx(110 / 30)]
+    dropping = builders.trial("virtual", exp=OPEN, dropped=900)
+    calm = builders.trial("virtual", exp=OPEN, dropped=0, in_flight=InFlight(start=400, end=150))
+    assert len(checks.growths([dropping, calm, calm], OPEN)) == 1
 
 
 def test_five_per_cent_too_much_load_is_an_overload() -> None:
@@ -475,6 +499,29 @@ def test_think_time_errors_and_time_outs_account_for_users() -> None:
     # 750 time-outs of 20 s are 500 users over 30 s.
     assert missing(15_000, timeout=750) is None
     assert missing(45_000) == pytest.approx(-500), "the window caught a burst"
+
+
+def test_rounds_that_a_window_cuts_are_no_missing_users() -> None:
+    """Found by simulating healthy services: of ten users whose answers take exp(1s), windows of 5 s flagged 20 %."""
+
+    def missing(load: dict[str, Any], ok: int, mean: float, tail: float = 1.05, window: float = 5.0) -> float | None:
+        exp = builders.experiment(load={"model": "closed", **load}, expected=None)
+        latency = builders.latency(ok, mean, tail)
+        trial = builders.trial(exp=exp, users=exp.load.users, window=window, ok=ok, latency=latency)
+        return checks.missing_users(trial, exp)
+
+    # Drawn answers: 41 of 0.95 s account for 7.8 of 10 users; for 1,000 users that is no chance.
+    assert missing({"users": 10}, 41, 0.95, tail=4) is None
+    assert missing({"users": 1000, "round": {"platform": "1s"}}, 4100, 0.95, tail=4) == pytest.approx(221)
+    # All begin together, without a known round: of rounds of 2 s two are in the window, or three.
+    assert missing({"users": 20}, 40, 2.0) is None
+    assert missing({"users": 20}, 60, 2.0) is None
+    # Users who are spread over their round and have answers that are alike.
+    assert missing({"users": 100, "round": {"platform": "1s"}}, 420, 1.0) == pytest.approx(16)
+    # Drawn think times.
+    assert missing({"users": 20, "think_time": "exp(1s)"}, 80, 0.05) is None
+    # Too many are missing for any of it.
+    assert missing({"users": 400}, 450, 1.0) == pytest.approx(310)
 
 
 def test_the_results_name_limit_worst_and_place() -> None:

@@ -345,6 +345,44 @@ def test_the_cpu_and_the_carriers_lengthen_every_hold(server: dict[str, float], 
     assert (bottleneck.resource, bottleneck.inside) == (named, None)
 
 
+@pytest.mark.parametrize(("size", "hold", "cpu"), [(10, 0.05, 0.0045), (10, 0.01, 0.0009), (4, 0.02, 0.004)])
+def test_holders_that_compute_are_no_slow_database(size: int, hold: float, cpu: float) -> None:
+    # All of the CPU time falls into the hold. One connection more would help by 6 to 16 %.
+    def served(connections: int) -> float:
+        return float(mva.throughputs(connections, hold - cpu, [mva.Station(cpu, 1 / cpu)])[-1])
+
+    x = served(size)
+    assert served(size + 1) > 1.06 * x
+    pool = {"capacity_db-pool": float(size), "utilization_db-pool": 1.0, "cpu_cores": x * cpu}
+    held = {"hold_db_pool": hold}
+    e = laws.explain(measured("virtual", (round(300 * x), 300, pool), exp=users(200), alone=hold, held=held, cpu=cpu))
+    assert x < 0.9 * bound_of(measured("virtual", (1, 1, pool), held=held), "db-pool").bound
+    assert (e.bottleneck.resource, e.bottleneck.inside) == ("db-pool", None)
+    assert e.modelled == pytest.approx(x, rel=0.02)
+
+
+def test_a_hold_that_is_not_known_well_accuses_nobody() -> None:
+    # Drawn holds of 0.2 s on average: the single user's phases had 0.10, 0.17 and 0.18 s.
+    pool = {"capacity_db-pool": 10.0, "utilization_db-pool": 1.0, "cpu_cores": 0.02}
+    m = measured("virtual", (1500, 30, pool), exp=users(100), alone=0.16, held={"hold_db_pool": 0.15})
+    assert laws.explain(m).bottleneck.inside is not None
+    for trial, seconds in zip(m.single, (0.10, 0.17, 0.18), strict=True):
+        trial.server["hold_db_pool"] = seconds
+    bottleneck = laws.explain(m).bottleneck
+    assert (bottleneck.resource, bottleneck.inside) == ("unknown", None)
+    m.single[:2] = []
+    assert laws.explain(m).bottleneck.inside is None
+
+
+def test_collections_lengthen_every_hold() -> None:
+    # Pauses for half of the time make 70 ms of 35 ms, but not 480 ms.
+    half = {**SLOW_DATABASE, "gc_share": 0.5}
+    held = {"hold_db_pool": 0.035}
+    stopped = measured("virtual", (4200, 30, half), exp=users(200), alone=0.04, held=held, cpu=0.0005)
+    assert laws.explain(stopped).bottleneck.inside is None
+    assert laws.explain(slow_inside(gc_share=0.5)).bottleneck.inside is not None
+
+
 def test_the_innermost_full_pool_has_it_inside() -> None:
     executor = {"capacity_executor": 50.0, "utilization_executor": 1.0}
     m = measured(

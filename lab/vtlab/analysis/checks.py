@@ -71,8 +71,10 @@ MOST_JIT = 0.05
 #: trials is g/2 below the last: here as much as the margin. The two trials of ``cpu`` differ by a standard deviation
 #: of 3 %, so that fewer than 1 in 1,000 healthy variants rises as much. A fall is no warming up.
 MOST_RISE = 0.10
-#: Users that Little's law may leave unaccounted for, as a share.
+#: Users that Little's law may leave unaccounted for, as a share, beside those that a window's edges cut off.
 MOST_MISSING = 0.10
+#: Answers are alike where so many are not longer than that many times the median: then users keep their places.
+ALIKE = 1.2
 
 _SATURATED = "the load generator was saturated"
 _NOT_MEASURED = "no measurement"
@@ -603,8 +605,8 @@ def _trend(block: Block, experiment: Experiment) -> Iterator[Value]:
 
 
 def missing_users(trial: Trial, experiment: Experiment) -> float | None:
-    """Users that the answers of a closed trial do not account for; None where they account for all within 10 %, or
-    under open load. Below 0 where they account for more users than there are: the window began in a burst.
+    """Users that the answers of a closed trial do not account for; None where they account for all within 10 % and what
+    the window's edges cut off, or under open load. Below 0 where they account for more users than there are.
 
     Little's law: N = X·(R+Z). A user whose answer is an error waits for it as others do, one that times out waits for
     ``max_response``.
@@ -617,7 +619,22 @@ def missing_users(trial: Trial, experiment: Experiment) -> float | None:
     errors = sum(trial.failed.values()) - timeouts
     waited = (trial.ok + errors) * ((trial.latency.mean or 0.0) + think) + timeouts * (longest + think)
     missing = trial.users - waited / trial.window
-    return missing if abs(missing) > MOST_MISSING * trial.users else None
+    return missing if abs(missing) > (MOST_MISSING + _cut_off(trial, load)) * trial.users else None
+
+
+def _cut_off(trial: Trial, load: ClosedLoad) -> float:
+    """The share of the users that a healthy window may count too few or too many, because it cuts rounds at its edges.
+
+    The answers in it account for what users waited before it, and not for what they wait at its end. These differ by a
+    round of each user at most where all begin together, as without ``load.round``. Where rounds differ they do by
+    chance: a user has waited for one round on average with as much standard deviation, at either edge. Users who are
+    spread over a round and keep their places wait as long at both.
+    """
+    latency = trial.latency
+    rounds = ((latency.mean or 0.0) + load.mean_think_time) / trial.window
+    alike = latency.p50 is not None and latency.p90 is not None and latency.p90 <= ALIKE * latency.p50
+    by_chance = 0.0 if alike and not load.is_think_time_exponential else 3 * math.sqrt(2 / trial.users)
+    return rounds * max(by_chance, 0.0 if trial.variant in load.round else 1.0)
 
 
 def _little(trial: Trial, experiment: Experiment) -> Value | None:
@@ -632,26 +649,62 @@ def _little(trial: Trial, experiment: Experiment) -> Value | None:
     return Value(off, text, reason, trial.variant, _moment(trial))
 
 
+def growths(trials: Sequence[Trial], experiment: Experiment) -> list[float]:
+    """The growth of each of a variant's trials in which it fell behind; none where that is chance.
+
+    A queue that comes and goes, as of a CPU that is used to nine tenths, adds more to some windows than the limit of
+    one trial and takes as much away in others. Without dropped arrivals a variant falls behind only where all its
+    trials together add more than their limit. The two trials of a block have the same arrivals.
+    """
+    allowed = [limits for t in trials if (limits := _most_added(t, experiment))]
+    added = sum(_added(t) for t in trials)
+    alike = min(experiment.windows.trials, len(trials))
+    by_chance = math.sqrt(alike * math.fsum(chance**2 for _, chance in allowed))
+    is_growing = added > math.fsum(share for share, _ in allowed) + by_chance
+    found = [(t, growth(t, experiment)) for t in trials]
+    return [g for t, g in found if g is not None and (is_growing or dropped_share(t) > MOST_DROPPED)]
+
+
 def growth(trial: Trial, experiment: Experiment) -> float | None:
-    """Requests per second by which a variant falls behind an open load: those in flight that its window added, and the
-    arrivals that were dropped. None where it keeps up, and where the generator did not.
+    """Requests per second by which a variant falls behind an open load: those in flight that its window added, or,
+    where arrivals were dropped, those that were due and not completed. None where it keeps up, and where the generator
+    did not.
 
     It falls behind where the window added more than 1 % of its arrivals and three standard deviations of what chance
     adds (the number in flight varies by √(rate·R), the difference of two by √2 of that), or arrivals were dropped.
     """
-    load = experiment.load
-    if isinstance(load, ClosedLoad) or trial.window <= 0:
+    limits = _most_added(trial, experiment)
+    if limits is None:
         return None
-    rate = trial.rate or load.rate
-    response = units.seconds(experiment.max_response) if trial.latency.mean is None else trial.latency.mean
-    added = trial.in_flight.end - trial.in_flight.start
-    allowed = MOST_ADDED * rate * trial.window + ADDED_BY_CHANCE * math.sqrt(2 * rate * response)
-    if added <= allowed and dropped_share(trial) <= MOST_DROPPED:
+    has_dropped = dropped_share(trial) > MOST_DROPPED
+    if _added(trial) <= sum(limits) and not has_dropped:
         return None
     values = [(check, check.value(trial, experiment)) for check in _GENERATOR]
     if any(value is not None and not check.passes(value) for check, value in values):
         return None
-    return max(0.0, (added + trial.dropped) / trial.window)
+    if not has_dropped:
+        return _added(trial) / trial.window
+    # Arrivals are dropped before the window, too: how many in it is not counted.
+    completed = trial.ok + sum(trial.failed.values())
+    return max(0.0, _rate(trial, experiment) - completed / trial.window)
+
+
+def _most_added(trial: Trial, experiment: Experiment) -> tuple[float, float] | None:
+    """Requests that the window of an open load may add to those in flight: a share of its arrivals, and by chance."""
+    if isinstance(experiment.load, ClosedLoad) or trial.window <= 0:
+        return None
+    rate = _rate(trial, experiment)
+    response = units.seconds(experiment.max_response) if trial.latency.mean is None else trial.latency.mean
+    return MOST_ADDED * rate * trial.window, ADDED_BY_CHANCE * math.sqrt(2 * rate * response)
+
+
+def _added(trial: Trial) -> int:
+    return trial.in_flight.end - trial.in_flight.start
+
+
+def _rate(trial: Trial, experiment: Experiment) -> float:
+    load = experiment.load
+    return 0.0 if isinstance(load, ClosedLoad) else trial.rate or load.rate
 
 
 def overloaded(trial: Trial, experiment: Experiment) -> bool:
@@ -738,7 +791,7 @@ CHECKS: tuple[Check[Any], ...] = (
     Check(
         "Little's law",
         "mark",
-        f"throughput x (latency + think time) within {percent(MOST_MISSING)} of the users",
+        f"throughput x (latency + think time) within {percent(MOST_MISSING)} of the users, beside cut rounds",
         _trials,
         _little,
         MOST_MISSING,

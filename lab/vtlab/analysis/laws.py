@@ -541,7 +541,10 @@ def explain(m: Measured, overloaded: bool = False) -> Explanation:
             return Explanation(_named(arrivals), _next(m, not_refuted, [arrivals.resource]), all_bounds, most)
         possible.pop(arrivals.resource, None)
     refuted = {b.resource for b in all_bounds} - {b.resource for b in not_refuted}
-    limiting, modelled = _by_model(m, throughput, possible, "cpu" not in refuted)
+    with_cpu = "cpu" not in refuted
+    limiting, modelled = _by_model(m, throughput, possible, with_cpu)
+    if not limiting and (pool := _by_holders(m, throughput, possible, with_cpu)):
+        limiting, modelled = pool
     if limiting:
         bottleneck = _named(possible[limiting[0]]).model_copy(update={"together": limiting[1:]})
         if "cpu" in limiting and _memory_is_short(m):
@@ -577,24 +580,54 @@ def _memory_is_short(m: Measured) -> bool:
     return (collecting or 0.0) >= COLLECTING or max(live, default=0.0) >= FULL_HEAP
 
 
+def _full_pools(m: Measured, possible: Mapping[str, Bound]) -> dict[str, float]:
+    """The share in use of each innermost pool that is full and has a bound."""
+    full = {
+        name: share
+        for name, row in RESOURCES.items()
+        if row.demand == "hold" and (share := mean_level(m.trials, row.metric("utilization"))) and share >= REACHED
+    }
+    return {name: share for name, share in full.items() if name in possible and full.keys().isdisjoint(HOLDS[name])}
+
+
+def _by_holders(
+    m: Measured, throughput: float, possible: Mapping[str, Bound], with_cpu: bool
+) -> tuple[list[str], float] | None:
+    """A full pool whose holders wait for each other's CPU time, where that explains the measurement: the pool, with the
+    CPU where more of it would help as much, and the modelled throughput.
+
+    The model of the whole has the CPU beside the pools. Here all of a request's CPU time falls into its hold.
+    """
+    cpu, limit = _cpu_at_most(m), capacity(m, RESOURCES["cpu"])
+    if not cpu or not limit or not with_cpu:
+        return None
+    for name in _full_pools(m, possible):
+        bound = possible[name]
+        stations = _fitted({"cpu": Station(cpu, (limit - idle_cores(m)) / cpu)}, bound.service_demand)
+        waiting = max(0.0, bound.service_demand - stations["cpu"].alone)
+        holders = Network(0.0, waiting, stations, {}, {name: round(bound.capacity)})
+        modelled = holders.throughput()
+        if throughput >= REACHED * modelled:
+            return _limiting(holders, {key: possible[key] for key in (name, "cpu") if key in possible}), modelled
+    return None
+
+
 def _inside(m: Measured, possible: Mapping[str, Bound]) -> Bottleneck | None:
-    """What is slow inside a full pool: the innermost that is full although its bound is not reached. None where there
-    is no such pool, or the CPU or the carriers are short: they lengthen every hold."""
+    """What is slow inside a full pool: the innermost that is full although its bound is not reached, whatever the
+    interval of its hold alone and the pauses of collections allow. None where there is no such pool, or the CPU or the
+    carriers are short: they lengthen every hold."""
     limit, cores = capacity(m, RESOURCES["cpu"]), mean_level(m.trials, "cpu_cores")
     if limit and cores is not None and cores >= REACHED * limit:
         return None
     carriers, pinned = capacity(m, RESOURCES["carriers"]), mean_level(m.trials, "pinned_seconds")
     if carriers and pinned and pinned + (cores or 0.0) >= REACHED * carriers:
         return None
-    full = {
-        name: share
-        for name, row in RESOURCES.items()
-        if row.demand == "hold" and (share := mean_level(m.trials, row.metric("utilization"))) and share >= REACHED
-    }
+    running = 1 - (mean_level(m.trials, "gc_share") or 0.0)
+    full = _full_pools(m, possible)
     innermost = []
     for name, share in full.items():
-        bound = possible.get(name)
-        if bound and bound.utilisation < REACHED and full.keys().isdisjoint(HOLDS[name]):
+        bound = possible[name]
+        if bound.low is not None and bound.utilisation * bound.bound < REACHED * bound.low * running:
             loaded = share * bound.service_demand / bound.utilisation
             innermost.append(Inside(pool=name, alone=bound.service_demand, loaded=loaded))
     if not innermost:

@@ -185,10 +185,12 @@ def _comparisons(experiment: Experiment, accepted: Sequence[Block]) -> list[Comp
 def _latency_holds(metric: str, blocks: Sequence[Block], of: Sequence[str], experiment: Experiment) -> bool:
     """Whether a metric is no latency, or one that depends neither on the length of an overloaded window nor on users
     who had no answer."""
+    if not metric.startswith("latency"):
+        return True
+    if any(_growths(blocks, variant, experiment) for variant in of):
+        return False
     trials = [t for block in blocks for t in block.trials if t.variant in of]
-    return not metric.startswith("latency") or not any(
-        checks.overloaded(t, experiment) or checks.missing_users(t, experiment) is not None for t in trials
-    )
+    return all(checks.missing_users(t, experiment) is None for t in trials)
 
 
 def _with_failing(primary: Comparison, failed: dict[str, int], blocks: int) -> Comparison:
@@ -245,20 +247,21 @@ def _weighted(metric: Metric, trials: Sequence[Trial]) -> float | None:
 
 
 def _overloads(experiment: Experiment, metric: str, accepted: Sequence[Block], of: Sequence[str]) -> list[str]:
-    """Which of these variants were overloaded in any block that counts; only latencies are touched by it."""
+    """Which of these variants were overloaded in any trial that counts; only latencies are touched by it."""
     if not metric.startswith("latency"):
         return []
-    return [v for v in experiment.variants if v in of and any(_overloaded(block, v, experiment) for block in accepted)]
+    return [v for v in experiment.variants if v in of and _growths(accepted, v, experiment)]
 
 
-def _overloaded(block: Block, variant: str, experiment: Experiment) -> bool:
-    return any(t.variant == variant and checks.overloaded(t, experiment) for t in block.trials)
+def _growths(blocks: Sequence[Block], variant: str, experiment: Experiment) -> list[float]:
+    """Of each of the variant's trials in which it was overloaded."""
+    return checks.growths([t for block in blocks for t in block.trials if t.variant == variant], experiment)
 
 
 def _always_overloaded(blocks: Sequence[Block], variant: str, experiment: Experiment) -> bool:
     """Whether every trial of at least two blocks was, and no trial was not."""
-    trials = [t for block in blocks for t in block.trials if t.variant == variant]
-    return len(blocks) >= 2 and all(checks.overloaded(t, experiment) for t in trials)
+    trials = sum(t.variant == variant for block in blocks for t in block.trials)
+    return len(blocks) >= 2 and len(_growths(blocks, variant, experiment)) == trials
 
 
 def _comparison(
@@ -374,7 +377,7 @@ def _variant_result(experiment: Experiment, accepted: Sequence[Block], variant: 
     sound = [block for block, is_failed in zip(accepted, has_failed, strict=True) if not is_failed]
     m = laws.measured(sound, experiment, variant)
     everything = laws.measured(accepted, experiment, variant)
-    growths = [growth for t in m.trials if (growth := checks.growth(t, experiment)) is not None]
+    growths = checks.growths(m.trials, experiment)
     missing = [users for t in m.trials if (users := checks.missing_users(t, experiment)) is not None]
     result = _summarise_variant(m)
     without_latency = dict.fromkeys(result.latency)
@@ -409,7 +412,7 @@ def is_unexplained(blocks: Sequence[Block], experiment: Experiment, variant: str
 
 
 def _explained(m: laws.Measured) -> laws.Explanation:
-    return laws.explain(m, overloaded=any(checks.overloaded(t, m.experiment) for t in m.trials))
+    return laws.explain(m, overloaded=bool(checks.growths(m.trials, m.experiment)))
 
 
 def _summarise_variant(m: laws.Measured) -> VariantResult:

@@ -284,7 +284,7 @@ class Bound(Record):
 
 
 class Inside(Record):
-    """A pool that is full far below its bound: what is inside it has become slow, so enlarging it does not help."""
+    """A pool that is full below its bound: what is inside it has become slow. Far below, enlarging it does not help."""
 
     pool: str
     #: Seconds that a request holds one unit of it: alone, and under this load.

@@ -16,6 +16,9 @@ from vtlab.report import figures
 _NEAR = 0.95
 #: Share of the time in pauses of the garbage collector that is reason enough.
 _LONG_PAUSES = 0.1
+#: Held so many times as long as alone, a larger pool would have longer holds instead of more throughput. Less may be
+#: what other requests' CPU adds, or a wait that grows slowly with those who wait.
+_SLOW = 2.0
 #: One unit of a pool.
 _UNITS = {"db-pool": "a connection", "client-pool": "a connection", "executor": "a thread"}
 #: What holds a unit, where that is not what is behind the pool.
@@ -124,9 +127,10 @@ def _inside(result: VariantResult, inside: Inside) -> str:
         full = f"all {bound.capacity:,.0f} {units}" if whole else f"{held:,.1f} of {bound.capacity:,.0f} {units}"
     text = (
         f"{figures.rate(result.throughput)}, {full} are in use, but {one} is held"
-        f" {figures.duration(inside.loaded)} under load, {figures.duration(inside.alone)} alone:"
-        " enlarging the pool does not help"
+        f" {figures.duration(inside.loaded)} under load, {figures.duration(inside.alone)} alone"
     )
+    if inside.loaded >= _SLOW * inside.alone:
+        text += ": enlarging the pool does not help"
     if inside.activity is not None:
         holder = _HOLDERS.get(inside.activity) or resource_words(inside.activity)
         text += f"; what holds it: {holder}" + (f", {inside.place}" if inside.place else "")
