@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 import subprocess
 import zipfile
@@ -50,9 +49,9 @@ def planted_service(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @contextlib.contextmanager
-def slow_downstream(folder: Path, threads: int) -> Iterator[None]:
-    """Has the variants call a downstream that answers so many requests at a time: alone as fast as any other, slower
-    under load. ``folder`` is of a test."""
+def slow_downstream(folder: Path, threads: int) -> Iterator[str]:
+    """The URL of a downstream that answers so many requests at a time: alone as fast as any other, slower under load.
+    ``folder`` is of a test."""
     service = sample.service(session.REPOSITORY)
     jar, java = service.jar_path, tools.find_java()
     assert jar is not None
@@ -72,8 +71,4 @@ def slow_downstream(folder: Path, threads: int) -> Iterator[None]:
             return server.answers_ok(chosen[1], service.readiness)
 
         started = server.start(Server("the slow downstream", spawn, answers, process.READY_WITHIN, count=2))
-        os.environ[downstream.URL] = f"http://{ports.HOST}:{started.port}"
-        try:
-            yield
-        finally:
-            del os.environ[downstream.URL]
+        yield f"http://{ports.HOST}:{started.port}"

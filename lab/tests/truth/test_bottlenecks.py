@@ -2,284 +2,457 @@
 
 from __future__ import annotations
 
-import contextlib
-import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 import pytest
 
-from tests.support.experiments import tiny
+from tests.support import short_lab
 from tests.support.planted import planted_service
 from tests.support.privileges import needs_root
-from tests.support.runs import RunFolder
-from tests.support.stalls import Stalls, undisturbed
-from vtlab.analysis import checks, laws
-from vtlab.analysis.laws import Measured
-from vtlab.errors import BlockFault
+from tests.support.short_lab import SHORT, WITH_TIMERS, Jvms, Lab, windows
+from tests.support.stalls import undisturbed
+from vtlab.analysis import laws
+from vtlab.analysis.laws import Explanation, Measured
+from vtlab.catalogue.resources import WORDS
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block
-from vtlab.targets.local.target import LocalBlock, LocalTarget
+from vtlab.model.records import Activity, Block
 
 __all__ = ["planted_service"]
 
-pytestmark = [
-    pytest.mark.timeout(600),
-    needs_root,
-]
+pytestmark = [pytest.mark.timeout(600), needs_root]
 
-#: A block here is shorter than a run's: little warm-up, one trial for each variant. All other validity checks hold.
-NOT_HERE = {"trials complete", "warm-up cycles", "steady state"}
+PLATFORM, VIRTUAL = "platform", "virtual"
+ON_JDK_21: Mapping[str, object] = {
+    name: {"threads": name, "java": 21, "jvm_flags": ["-Djdk.virtualThreadScheduler.parallelism=3"]}
+    for name in (PLATFORM, VIRTUAL)
+}
+
+#: One of everything that can be scarce at the same time, as each request needs only one of them.
+POOLS = Jvms(
+    settings={
+        "SERVER_TOMCAT_THREADS_MAX": "43",
+        "SPRING_DATASOURCE_HIKARI_MAXIMUM_POOL_SIZE": "7",
+        "LAB_DOWNSTREAM_MAX_CONNECTIONS": "9",
+        "LAB_FANOUT_EXECUTOR": "pool8",
+        "LAB_SEMAPHORE_PERMITS": "11",
+        "LAB_PLANTED_CONNECTION": "true",
+        "LAB_PLANTED_LOCK": "true",
+    },
+    needs=["database", "downstream"],
+    planted=True,
+)
+#: A connection serves one request, or the first 19 users would keep theirs; others wait in the accept queue (100).
+FEW_CONNECTIONS = Jvms(
+    settings={
+        "SERVER_TOMCAT_MAX_CONNECTIONS": "19",
+        "SERVER_TOMCAT_MAX_KEEP_ALIVE_REQUESTS": "1",
+        "LAB_DOWNSTREAM_MAX_CONNECTIONS": "9",
+    },
+    needs=["downstream"],
+    downstream_threads=3,
+)
+LITTLE_CPU = Jvms(limits={"cpu": 0.37})
+MORE_CPU = Jvms(limits={"cpu": 0.71})
+#: A thread computes in the hold of the only connection: with more of them the CPU would be short.
+ONE_CONNECTION = Jvms(
+    settings={"SPRING_DATASOURCE_HIKARI_MAXIMUM_POOL_SIZE": "1", "LAB_PLANTED_CONNECTION": "true"},
+    needs=["database"],
+    limits={"cpu": 1.43},
+    planted=True,
+)
+FULL_HEAP = Jvms(settings={"LAB_PLANTED_LIVE_SHARE": "0.45"}, limits={"cpu": 0.61, "heap": "157m"}, planted=True)
+PINNED = Jvms(settings={"LAB_PINNED_LOCK": "monitor"}, needs=["jdk21"], properties=ON_JDK_21)
 
 
-def waiting(
-    wait: str, users: int, platform: float, virtual: float, measure: str, path: str = "/thread", **more: object
-) -> Experiment:
-    """``users`` that wait, served at these rates; ``measure`` must be whole rounds (users / rate), or it cuts bursts.
+@dataclass(frozen=True)
+class Slow:
+    """What is slow inside a full pool: what the holders of its units do, and how much longer under load than alone."""
 
-    The wait must be long: what a cold JVM and a busy machine add to it counts as little then.
-    """
-    return tiny(
-        request={"path": path, "query": {"duration": wait}},
-        load={"users": users, "round": {"platform": in_ms(users / platform), "virtual": in_ms(users / virtual)}},
-        windows={"warmup_users": 10, "warmup_load": "1s", "measure": measure},
-        **more,
-    )
+    pool: str
+    activity: Activity
+    times: float
+    #: Seconds, where that is no matter of the machine.
+    alone: float | None = None
 
 
-def in_ms(seconds: float) -> str:
-    return f"{round(1000 * seconds)}ms"
+@dataclass(frozen=True)
+class Named:
+    """What a variant must be told to be limited by."""
 
+    #: Of a place in the code, the beginning.
+    resource: str
+    #: How much of it was planted.
+    capacity: float | None = None
+    together: tuple[str, ...] = ()
+    #: Further names that are as right: at a knee noise decides which of two it is.
+    or_resources: tuple[str, ...] = ()
+    inside: Slow | None = None
+    #: Of the planted bounds that are larger, the smallest.
+    then: str | None = None
 
-Judge = Callable[[Measured], None]
-
-
-class Lab:
-    """One target for all the tests, and one pair of JVMs for all that have the same settings and limits."""
-
-    def __init__(self, run: RunFolder, target: LocalTarget, stalls: Stalls) -> None:
-        self.run = run
-        self.target = target
-        self.stalls = stalls
-        self.numbers = itertools.count(1)
-        self.block: LocalBlock | None = None
-
-    def explains(self, planned: Experiment, platform: Judge, virtual: Judge) -> None:
-        """Measures a block and has each variant judged.
-
-        Against vtlab counts only a block that its validity checks accept and in which the machine did not stall.
-        """
-        self.run.plan(planned)
-        number = next(self.numbers)
-
-        def judge(block: Block) -> None:
-            for variant, judge_variant in (("platform", platform), ("virtual", virtual)):
-                judge_variant(laws.measured([block], planned, variant))
-
-        def disturbances(block: Block) -> list[str]:
-            return rejected(block, planned) + self.stalls.disturbed([*block.single, *block.trials])
-
-        undisturbed(lambda attempt: self._measured(planned, number, attempt), judge, disturbances, attempts=3)
-
-    def _measured(self, planned: Experiment, number: int, attempt: int) -> Block:
-        started = self._started(planned, number, attempt)
-        try:
-            document = started.load(order=planned.variants, warmup_cycles=2, single="3s")
-        except BlockFault:
-            self.block = None
-            raise
-        return Block(
-            block=number,
-            attempt=attempt,
-            order=planned.variants,
-            agreed=document.agreed,
-            warmup=document.warmup,
-            single=document.single,
-            trials=document.trials,
-            instances=started.instances,
-        )
-
-    def _started(self, planned: Experiment, number: int, attempt: int) -> LocalBlock:
-        """A name is no ratio: what is planted in different resources is planted in the same JVMs."""
-        if self.block and jvms_of(self.block.experiment) == jvms_of(planned):
-            self.block = self.block.renumbered(planned, number, attempt)
+    def judge(self, m: Measured) -> None:
+        """AssertionError where a measurement is named otherwise, or with other figures."""
+        explained = laws.explain(m)
+        limit = explained.bottleneck
+        if self.inside or self.resource not in WORDS:
+            assert limit.resource.startswith(self.resource), explained
+            assert (limit.utilisation, limit.bound, limit.together) == (None, None, []), explained
+            self._judge_inside(explained)
+            self._judge_without_dumps(m, explained)
         else:
-            self.block = None
-            self.block = self.target.start(planned, number, attempt)
-        return self.block
+            assert limit.resource in (self.resource, *self.or_resources), explained
+            if not self.or_resources:
+                assert tuple(limit.together) == self.together, explained
+            self._judge_bounds(m, explained)
+
+    def _judge_inside(self, explained: Explanation) -> None:
+        inside = explained.bottleneck.inside
+        assert (inside is None) == (self.inside is None), explained
+        if inside is None or self.inside is None:
+            return
+        assert (inside.pool, inside.activity) == (self.inside.pool, self.inside.activity), explained
+        assert inside.loaded / inside.alone == pytest.approx(self.inside.times, rel=0.25), explained
+        if self.inside.alone is not None:
+            # A cold JVM adds some milliseconds.
+            assert self.inside.alone <= inside.alone <= 1.1 * self.inside.alone + 0.005, explained
+        expected = explained.bottleneck.resource if inside.place else None
+        assert inside.place == expected, explained
+        assert explained.next is None or explained.next.resource != inside.pool, explained
+
+    def _judge_without_dumps(self, m: Measured, explained: Explanation) -> None:
+        """Without thread dumps the same is unknown, with the same pool."""
+        blind = replace(m, blocks=[replace(phases, diagnosis=None) for phases in m.blocks])
+        without = laws.explain(blind).bottleneck
+        assert without.resource == "unknown", without
+        pool = explained.bottleneck.inside.pool if explained.bottleneck.inside else None
+        assert (without.inside.pool if without.inside else None) == pool, without
+
+    def _judge_bounds(self, m: Measured, explained: Explanation) -> None:
+        limit = explained.bottleneck
+        if limit.resource == "memory":
+            assert any((t.server.get("gc_share") or 0) >= laws.COLLECTING for t in m.trials), explained
+            return
+        assert limit.utilisation is not None
+        assert limit.bound is not None
+        assert limit.utilisation <= 1.1, explained
+        assert explained.modelled is not None
+        assert m.throughput is not None
+        assert m.throughput >= 0.9 * explained.modelled
+        assert limit.bound * limit.utilisation == pytest.approx(m.throughput)
+        bounds = {bound.resource: bound for bound in explained.bounds}
+        assert ("tomcat-threads" in bounds) == (m.variant == PLATFORM)
+        if self.capacity is not None:
+            assert bounds[limit.resource].capacity == pytest.approx(self.capacity)
+        shared = (limit.resource, *limit.together)
+        larger = [b for b in explained.bounds if b.bound >= limit.bound and b.resource not in shared]
+        assert explained.next is None or explained.next.resource == larger[0].resource, explained
+        # Where a cold JVM's CPU comes in depends on the machine.
+        planted = [bound.resource for bound in larger if bound.resource != "cpu"]
+        assert self.then is None or planted[:1] == [self.then], larger
 
 
-def jvms_of(planned: Experiment) -> object:
-    """What JVMs are started with."""
-    return planned.service, planned.settings, planned.properties, planned.limits, planned.needs
+@dataclass(frozen=True)
+class Case:
+    """Users, what they ask for, and what limits each variant."""
+
+    name: str
+    jvms: Jvms
+    path: str
+    query: Mapping[str, str]
+    users: int
+    named: Mapping[str, Named]
+    #: Requests per second that what is planted allows, by variant; without them the CPU does.
+    rates: Mapping[str, float] = field(default_factory=dict)
+    single: str = WITH_TIMERS
+    measure: str = "8s"
+
+    def experiment(self, planted_service: str) -> Experiment:
+        """What is measured."""
+        request = {"path": self.path, "query": dict(self.query)}
+        if self.rates:
+            return self.jvms.experiment(planted_service, request=request, **windows(self.users, self.rates))
+        # Of a throttled JVM the figures of the CPU are up to a second late: little of so long a window.
+        lengths = {"warmup_users": self.users, "warmup_load": "1500ms", "measure": self.measure}
+        return self.jvms.experiment(planted_service, request=request, load={"users": self.users}, windows=lengths)
 
 
-def rejected(block: Block, planned: Experiment) -> list[str]:
-    # The bounds hang on the single-user phases as much as on the trials.
-    judged = block.model_copy(update={"trials": [*block.single, *block.trials]})
-    failed = [check for check in checks.results([judged], planned) if not check.passed]
-    return [f"{check.name}: {check.worst}" for check in failed if check.name not in NOT_HERE]
+def both(rate: float) -> dict[str, float]:
+    return {PLATFORM: rate, VIRTUAL: rate}
+
+
+def named(name: Named) -> dict[str, Named]:
+    return {PLATFORM: name, VIRTUAL: name}
+
+
+def wait(duration: str) -> dict[str, str]:
+    return {"duration": duration}
+
+
+# The waits must be long: what a cold JVM and a busy machine add to them counts as little then.
+CASES = [
+    Case(
+        "more users than threads",
+        POOLS,
+        "/thread",
+        wait("700ms"),
+        97,
+        {PLATFORM: Named("tomcat-threads", 43, then="load"), VIRTUAL: Named("load", 97)},
+        {PLATFORM: 43 / 0.7, VIRTUAL: 97 / 0.7},
+        single=SHORT,
+    ),
+    Case("few users", POOLS, "/thread", wait("430ms"), 11, named(Named("load", 11)), both(11 / 0.43), single=SHORT),
+    Case(
+        "as many users as threads",
+        POOLS,
+        "/thread",
+        wait("510ms"),
+        43,
+        {PLATFORM: Named("tomcat-threads", 43, together=("load",)), VIRTUAL: Named("load", 43)},
+        both(43 / 0.51),
+        single=SHORT,
+    ),
+    Case(
+        "few database connections",
+        POOLS,
+        "/stress/sleep",
+        wait("410ms"),
+        17,
+        named(Named("db-pool", 7, then="load")),
+        both(7 / 0.41),
+    ),
+    Case(
+        "a row that every request locks",
+        POOLS,
+        "/planted/connection/row",
+        wait("60ms"),
+        13,
+        named(Named("database", inside=Slow("db-pool", "database", 7, 0.06))),
+        both(1 / 0.0615),
+    ),
+    Case(
+        "a lock in the hold of a connection",
+        POOLS,
+        "/planted/connection/lock",
+        wait("70ms"),
+        15,
+        named(Named("ReentrantLock at PlantedConnectionController:", inside=Slow("db-pool", "lock", 7, 0.07))),
+        both(1 / 0.0703),
+    ),
+    Case(
+        "a wait in the hold of a connection, longer under load",
+        POOLS,
+        "/planted/connection/wait",
+        wait("23ms"),
+        13,
+        named(Named("Thread.sleep at PlantedConnectionController:", inside=Slow("db-pool", "wait", 13, 0.023))),
+        both(7 / (13 * 0.023)),
+    ),
+    Case(
+        "few connections to the service behind",
+        POOLS,
+        "/downstream",
+        wait("370ms"),
+        23,
+        named(Named("client-pool", 9, then="load")),
+        both(9 / 0.373),
+    ),
+    # Five tasks of a request are five threads' work for one wait.
+    Case(
+        "few threads of an executor",
+        POOLS,
+        "/fan-out",
+        {"tasks": "5", "duration": "290ms"},
+        3,
+        named(Named("executor", 8, then="load")),
+        both(8 / (5 * 0.29)),
+    ),
+    Case(
+        "a semaphore that no metric shows",
+        POOLS,
+        "/semaphore",
+        wait("410ms"),
+        29,
+        named(Named("Semaphore at SemaphoreController:")),
+        both(11 / 0.41),
+        single=SHORT,
+    ),
+    Case(
+        "a lock outside of any pool",
+        POOLS,
+        "/planted/lock",
+        wait("90ms"),
+        13,
+        named(Named("ReentrantLock at PlantedLockController:")),
+        both(1 / 0.0903),
+        single=SHORT,
+    ),
+    Case(
+        "fewer connections than users",
+        FEW_CONNECTIONS,
+        "/thread",
+        wait("430ms"),
+        31,
+        named(Named("connections", 19, then="load")),
+        both(19 / 0.433),
+        single=SHORT,
+    ),
+    Case(
+        "a slow service behind",
+        FEW_CONNECTIONS,
+        "/downstream",
+        wait("170ms"),
+        17,
+        named(Named("downstream", inside=Slow("client-pool", "downstream", 3, 0.17))),
+        both(3 / 0.172),
+    ),
+    # Long chains: what the JIT compiler takes counts as little then. Few users, because every thread that computes
+    # delays the scrapes of a JVM with so little CPU.
+    Case(
+        "a computation",
+        LITTLE_CPU,
+        "/cpu",
+        {"iterations": "300000"},
+        7,
+        named(Named("cpu", 0.37)),
+        single="6s",
+        measure="11s",
+    ),
+    # Either would allow about as much without the other.
+    Case(
+        "a knee of CPU and users",
+        MORE_CPU,
+        "/mixed",
+        {"duration": "150ms", "iterations": "200000"},
+        8,
+        named(Named("cpu", or_resources=("load",))),
+        single="6s",
+        measure="9s",
+    ),
+    Case(
+        "a computation in the hold of the only connection, longer under load",
+        ONE_CONNECTION,
+        "/planted/connection/computation",
+        {"iterations": "97000"},
+        5,
+        named(Named("PlantedConnectionController:", inside=Slow("db-pool", "computation", 5))),
+    ),
+    Case(
+        "a heap that is nearly full of what is alive",
+        FULL_HEAP,
+        "/planted/memory/replace",
+        {"kilobytes": "1000"},
+        5,
+        named(Named("memory")),
+    ),
+    Case(
+        "pinned carriers",
+        PINNED,
+        "/pinned",
+        wait("470ms"),
+        7,
+        {PLATFORM: Named("load", 7), VIRTUAL: Named("carriers", 3, then="load")},
+        {PLATFORM: 7 / 0.47, VIRTUAL: 3 / 0.47},
+        single=SHORT,
+    ),
+]
+#: One of each name.
+OF_EACH_NAME = {
+    "more users than threads": (PLATFORM, VIRTUAL),
+    "few database connections": (VIRTUAL,),
+    "a row that every request locks": (PLATFORM,),
+    "few connections to the service behind": (PLATFORM,),
+    "few threads of an executor": (VIRTUAL,),
+    "a semaphore that no metric shows": (VIRTUAL,),
+    "fewer connections than users": (PLATFORM,),
+    "a slow service behind": (VIRTUAL,),
+    "a computation": (PLATFORM,),
+    "a heap that is nearly full of what is alive": (VIRTUAL,),
+    "pinned carriers": (VIRTUAL,),
+}
+SMALL = [(case, variant) for case in CASES for variant in OF_EACH_NAME.get(case.name, ())]
+REST = [(case, variant) for case in CASES for variant in (PLATFORM, VIRTUAL) if (case, variant) not in SMALL]
+
+
+def ids(pairs: list[tuple[Case, str]]) -> list[str]:
+    return [f"{case.name.replace(' ', '-')}-{variant}" for case, variant in pairs]
 
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    run = RunFolder(tmp_path_factory.mktemp("bottlenecks"), tiny())
-    with run.target() as target, contextlib.closing(Stalls()) as stalls:
-        yield Lab(run, target, stalls)
+    with short_lab.lab(tmp_path_factory.mktemp("bottlenecks")) as made:
+        yield made
 
 
-def limited_by(resource: str, capacity: float, then: str | None = None) -> Judge:
-    """By this resource alone, of which there is as much as was planted. Of the other bounds, that of ``then`` is the
-    next larger; where a cold JVM's CPU comes in nearer depends on the machine. What would be next is not always said.
+def check(lab: Lab, case: Case, variant: str, service: str) -> None:
+    planned = case.experiment(service)
+
+    def judge(block: Block) -> None:
+        case.named[variant].judge(laws.measured([block], planned, variant))
+        if case.jvms is PINNED and variant == VIRTUAL:
+            check_pinned(block)
+
+    lab.judged(case.jvms, planned, [variant], judge, single=case.single)
+
+
+def check_pinned(block: Block) -> None:
+    """The place in the code is known where virtual threads of JDK 21 are pinned."""
+    (trial,) = block.trials
+    (place, waits), *_ = trial.pinned.items()
+    assert re.fullmatch(r"lab\.virtualthreads\.pinned\.\w+:\d+", place)
+    assert waits == pytest.approx(trial.ok, rel=0.5), "one for each request"
+
+
+@pytest.mark.small
+@pytest.mark.parametrize(("case", "variant"), SMALL, ids=ids(SMALL))
+def test_each_name_is_given_where_it_was_planted(lab: Lab, planted_service: str, case: Case, variant: str) -> None:
+    """The CPU, memory, Tomcat's threads, connections, pools of connections to database and downstream, a slow database
+    and downstream behind them, pinned carriers, an executor, a place in the code and the load are named where they were
+    planted; unknown without thread dumps.
     """
+    check(lab, case, variant, planted_service)
 
-    def judge(m: Measured) -> None:
-        explained = laws.explain(m)
-        assert explained.bottleneck.resource == resource, explained
-        assert explained.bottleneck.together == [], explained
-        assert explained.bottleneck.utilisation is not None
-        assert explained.bottleneck.utilisation <= 1.1
-        assert explained.modelled is not None
-        assert m.throughput is not None
-        assert m.throughput >= 0.9 * explained.modelled
-        assert explained.bottleneck.bound is not None
-        assert explained.bottleneck.bound * explained.bottleneck.utilisation == pytest.approx(m.throughput)
-        bounds = {bound.resource: bound for bound in explained.bounds}
-        assert bounds[resource].capacity == pytest.approx(capacity)
-        assert ("tomcat-threads" in bounds) == (m.variant == "platform")
-        larger = [b for b in explained.bounds if b.bound >= explained.bottleneck.bound and b.resource != resource]
-        assert explained.next is None or (explained.next.resource, explained.next.bound) == (
-            larger[0].resource,
-            larger[0].bound,
+
+@pytest.mark.parametrize(("case", "variant"), REST, ids=ids(REST))
+def test_what_was_planted_is_named_for_the_other_variant_too(
+    lab: Lab, planted_service: str, case: Case, variant: str
+) -> None:
+    """What was planted is named for both variants; locks, waits and computations in a pool's hold by their place, a tie
+    by both names, a knee never as unknown.
+    """
+    check(lab, case, variant, planted_service)
+
+
+def test_what_is_next_is_what_more_users_reach(lab: Lab) -> None:
+    """The CPU's bound that phases of light load give, named as what would limit next, is what more users reach."""
+    request = {"path": "/mixed", "query": {"duration": "130ms", "iterations": "60000"}}
+    many, few = (
+        MORE_CPU.experiment(
+            "", request=request, load={"users": users}, windows={"warmup_users": users, "measure": "9s"}
         )
-        planted = [bound.resource for bound in larger if bound.resource != "cpu"]
-        assert then in (None, *planted[:1]), larger
-
-    return judge
-
-
-#: One of everything that can be scarce at the same time, as each request needs only one of them.
-PLANTED = {
-    "SERVER_TOMCAT_THREADS_MAX": "50",
-    "SPRING_DATASOURCE_HIKARI_MAXIMUM_POOL_SIZE": "10",
-    "LAB_DOWNSTREAM_MAX_CONNECTIONS": "10",
-    "LAB_FANOUT_EXECUTOR": "pool8",
-    "LAB_SEMAPHORE_PERMITS": "10",
-}
-BESIDE = ["database", "downstream"]
-
-
-@pytest.fixture
-def planted(planted_service: str) -> dict[str, object]:
-    return {"service": planted_service, "settings": PLANTED, "needs": BESIDE}
-
-
-@pytest.mark.small
-def test_tomcat_threads_limit_platform_and_virtual_has_none(lab: Lab, planted: dict[str, object]) -> None:
-    """tomcat-threads is named for platform, and load for virtual, where there are more users than threads."""
-    planned = waiting("800ms", 100, 62.5, 125, "4800ms", **planted)
-    lab.explains(planned, limited_by("tomcat-threads", 50, then="load"), limited_by("load", 100))
-
-
-def test_a_light_load_limits_both_itself(lab: Lab, planted: dict[str, object]) -> None:
-    """users is named for both variants where everything else is plentiful."""
-    planned = waiting("400ms", 10, 25, 25, "3200ms", **planted)
-    lab.explains(planned, limited_by("load", 10), limited_by("load", 10))
-
-
-@pytest.mark.small
-def test_connections_of_the_database_limit_both(lab: Lab, planted: dict[str, object]) -> None:
-    """db-pool is named where requests wait for connections of the pool."""
-    planned = waiting("400ms", 16, 25, 25, "6400ms", "/stress/sleep", **planted)
-    lab.explains(planned, limited_by("db-pool", 10, then="load"), limited_by("db-pool", 10, then="load"))
-
-
-@pytest.mark.small
-def test_connections_to_the_downstream_limit_both(lab: Lab, planted: dict[str, object]) -> None:
-    """client-pool is named where requests wait for connections to another service."""
-    planned = waiting("400ms", 16, 25, 25, "6400ms", "/downstream", **planted)
-    lab.explains(planned, limited_by("client-pool", 10, then="load"), limited_by("client-pool", 10, then="load"))
-
-
-@pytest.mark.small
-def test_an_executor_limits_both(lab: Lab, planted: dict[str, object]) -> None:
-    """executor is named where tasks wait for threads of an executor."""
-    # Eight tasks are eight threads' work for one wait.
-    planned = tiny(
-        request={"path": "/fan-out", "query": {"tasks": "8", "duration": "400ms"}},
-        load={"users": 2, "round": {"platform": "800ms", "virtual": "800ms"}},
-        windows={"warmup_users": 2, "warmup_load": "1s", "measure": "8s"},
-        **planted,
-    )
-    lab.explains(planned, limited_by("executor", 8, then="load"), limited_by("executor", 8, then="load"))
-
-
-@pytest.mark.small
-def test_what_no_metric_shows_is_unknown(lab: Lab, planted: dict[str, object]) -> None:
-    """unknown is named where requests wait for a semaphore that no metric shows."""
-
-    def unexplained(m: Measured) -> None:
-        shortest = laws.shortest_response(m)
-        assert shortest is not None
-        assert m.throughput is not None
-        assert 1 <= shortest / 0.4 < 1 / 0.9, "a request alone does not wait for a permit"
-        assert 0.9 <= m.throughput * shortest / 10 <= 1 / 0.9, "under load the permits are the bound"
-        explained = laws.explain(m)
-        assert explained.bottleneck.resource == "unknown", explained
-        assert (explained.bottleneck.bound, explained.bottleneck.utilisation) == (None, None)
-        assert {bound.resource for bound in explained.bounds} >= {"connections", "load"}
-        assert max(bound.utilisation for bound in explained.bounds) < 0.5, "no bound is anywhere near"
-
-    # Few enough that fewer than half of the threads wait.
-    planned = waiting("400ms", 22, 25, 25, "3200ms", "/semaphore", **planted)
-    lab.explains(planned, unexplained, unexplained)
-
-
-@pytest.mark.small
-def test_connections_limit_both(lab: Lab) -> None:
-    """connections is named where Tomcat accepts fewer connections than there are users."""
-    # 10 users wait in Tomcat's accept queue (100). A connection serves one request, or the first 20 would keep theirs.
-    few = {"SERVER_TOMCAT_MAX_CONNECTIONS": "20", "SERVER_TOMCAT_MAX_KEEP_ALIVE_REQUESTS": "1"}
-    planned = waiting("400ms", 30, 50, 50, "3600ms", settings=few)
-    connections = limited_by("connections", 20, then="load")
-    lab.explains(planned, connections, connections)
-
-
-@pytest.mark.small
-def test_the_cpu_limits_both(lab: Lab) -> None:
-    """cpu is named where requests compute under a CPU limit."""
-    planned = tiny(
-        # Long chains: what the JIT compiler takes counts as little then.
-        request={"path": "/cpu", "query": {"iterations": "200000"}},
-        # Few, because every thread that computes delays the scrapes of a JVM with so little CPU.
-        load={"users": 5},
-        # What a throttled JVM says of its CPU is up to a second late: little of ten.
-        windows={"warmup_users": 5, "warmup_load": "1s", "measure": "10s"},
-        limits={"cpu": 0.25},
-    )
-    lab.explains(planned, limited_by("cpu", 0.25), limited_by("cpu", 0.25))
-
-
-@pytest.mark.small
-def test_carriers_limit_virtual_where_they_are_pinned(lab: Lab) -> None:
-    """carriers is named, with the place in the code, where virtual threads of JDK 21 are pinned."""
-    both: dict[str, object] = {name: {"threads": name, "java": 21} for name in ("platform", "virtual")}
-    planned = waiting(
-        "400ms",
-        2,
-        5,
-        2.5,
-        "8s",
-        "/pinned",
-        settings={"LAB_PINNED_LOCK": "monitor"},
-        properties=both,
-        needs=["jdk21"],
+        for users in (41, 5)
     )
 
-    def pinned(m: Measured) -> None:
-        limited_by("carriers", 1, then="load")(m)
-        (place, waits), *_ = m.trials[0].pinned.items()
-        assert re.fullmatch(r"lab\.virtualthreads\.pinned\.\w+:\d+", place)
-        assert waits == pytest.approx(m.trials[0].ok, rel=0.5), "one for each request"
+    def measure(attempt: int) -> tuple[Block, Block]:
+        # More load first: the compiler is done then.
+        return (
+            lab.measured(MORE_CPU, many, [VIRTUAL], 1, attempt, single=SHORT),
+            lab.measured(MORE_CPU, few, [VIRTUAL], 2, attempt, single=SHORT, with_light=True),
+        )
 
-    lab.explains(planned, limited_by("load", 2), pinned)
+    def judge(blocks: tuple[Block, Block]) -> None:
+        under_load, alone = (
+            laws.measured([block], planned, VIRTUAL) for block, planned in zip(blocks, (many, few), strict=True)
+        )
+        assert laws.explain(under_load).bottleneck.resource == "cpu", laws.explain(under_load)
+        explained = laws.explain(alone)
+        assert explained.bottleneck.resource == "load", explained
+        assert explained.next is not None, explained
+        assert explained.next.resource == "cpu", explained
+        assert under_load.throughput == pytest.approx(explained.next.bound, rel=0.12)
+
+    def disturbances(blocks: tuple[Block, Block]) -> list[str]:
+        return [reason for block, of in zip(blocks, (many, few), strict=True) for reason in lab.disturbances(block, of)]
+
+    undisturbed(measure, judge, disturbances, attempts=3)

@@ -85,7 +85,6 @@ WORKLOADS = [
 ]
 
 
-@pytest.mark.small
 @pytest.mark.parametrize(("path", "pool", "activity", "place"), WORKLOADS)
 def test_dumps_show_what_holders_wait_for(lab: Lab, path: str, pool: str | None, activity: str, place: str) -> None:
     """Thread dumps name what the requests, or the holders of a full pool, wait for, with the line of code."""

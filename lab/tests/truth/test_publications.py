@@ -15,6 +15,7 @@ from tests.support.privileges import needs_root
 from vtlab import reproductions, results, session
 from vtlab.analysis import verdict
 from vtlab.model import experiment
+from vtlab.model.records import Bottleneck
 
 pytestmark = [pytest.mark.timeout(1200), needs_root]
 
@@ -26,14 +27,15 @@ ALIKE = 1.5
 @dataclass(frozen=True)
 class Shape:
     """The bottleneck of a variant, and how its throughput compares with the first variant's. ``tie``: a resource of
-    which there is exactly as much: noise decides which of the two is named."""
+    which there is exactly as much: noise decides whether one of the two is named or both."""
 
     bottleneck: str
     direction: Direction = "first"
     tie: str = ""
 
-    def allows(self, bottleneck: str, direction: Direction) -> bool:
-        return bottleneck in (self.bottleneck, self.tie) and direction == self.direction
+    def allows(self, bottleneck: Bottleneck, direction: Direction) -> bool:
+        names = {bottleneck.resource, *bottleneck.together}
+        return names <= {self.bottleneck, self.tie} and direction == self.direction
 
 
 SHAPES: dict[str, dict[str, Shape]] = {
@@ -90,8 +92,8 @@ def test_an_experiment_has_the_shape_of_its_publication(name: str, tmp_path: Pat
     assert done.returncode == 0, done.stdout + done.stderr
     (analysis,) = verdict.analyse_all([results.read(only(root))])
     ratios = {c.of: c.ratio for c in analysis.verdict.comparisons if c.metric == "throughput"}
-    measured: dict[str, tuple[str, Direction]] = {
-        variant: (summary.bottleneck.resource, direction(ratios[variant]) if variant in ratios else "first")
+    measured: dict[str, tuple[Bottleneck, Direction]] = {
+        variant: (summary.bottleneck, direction(ratios[variant]) if variant in ratios else "first")
         for variant, summary in analysis.verdict.variants.items()
     }
     assert measured.keys() == SHAPES[name].keys()

@@ -96,6 +96,7 @@ def test_the_dumps_of_a_trial_become_a_diagnosis(jcmd: Callable[[str], Path], fo
 
     diagnoses = dumps.diagnose([variant()], folder, load)
     assert diagnoses["virtual"].dumps >= 3
+    assert diagnoses["virtual"].throughput == builders.trial().throughput
     assert diagnoses["virtual"].places == [Place(activity="wait", place="Thread.sleep at Till:7", threads=1)]
     assert modes == [0o700], "stacks are nobody else's"
     assert list(folder.iterdir()) == []

@@ -43,9 +43,11 @@ def measured(
     cpu: float | None = None,
     idle: float = 0.0,
     places: Sequence[Place] = (),
+    diagnosed: float | None = None,
 ) -> Measured:
     """``trials``: OK requests, seconds, server values. ``alone``: R_min, also the thread's time; None without
-    single-user phases. ``held``: what a request holds of pools, alone. ``cpu``: its CPU seconds under light load."""
+    single-user phases. ``held``: what a request holds of pools, alone. ``cpu``: its CPU seconds under light load.
+    ``diagnosed``: OK requests per second while dumps showed ``places``."""
     exp = exp or builders.experiment()
     single = [] if alone is None else [lone(variant, exp, alone * share, held or {}) for share in SCATTER]
     loaded = [window(variant, ok, seconds, exp, **server) for ok, seconds, server in trials]
@@ -54,7 +56,8 @@ def measured(
         for rate, error in ((0, 1), (20, 1.01), (40, 0.99), (40, 1.01), (20, 0.99), (0, 1))
         if cpu
     ]
-    diagnosis = Diagnosis(dumps=20, threads=math.fsum(p.threads for p in places), places=list(places))
+    total = math.fsum(p.threads for p in places)
+    diagnosis = Diagnosis(dumps=20, threads=total, places=list(places), throughput=diagnosed)
     instances = [builders.instance(variant, exp=exp)]
     phases = Phases(loaded, single, light, instances, diagnosis if places else None)
     return Measured(exp, variant, [phases])
@@ -427,6 +430,19 @@ INSIDE_IT = threads_at("wait", 10, "Thread.sleep at OrderService:43")
 )
 def test_a_place_that_accounts_for_what_is_lost_is_named(places: list[Place], named: str) -> None:
     m = measured("virtual", (750, 30, {"cpu_cores": 0.02}), exp=users(22), alone=0.4, places=places)
+    assert laws.explain(m).bottleneck.resource == named
+
+
+@pytest.mark.parametrize(("diagnosed", "named"), [(111.6, "unknown"), (None, "Thread.sleep at MixedController:26")])
+def test_dumps_are_judged_by_the_throughput_of_their_own_trial(diagnosed: float | None, named: str) -> None:
+    # Recorded: other processes took the cores from the trial, which served 47.4/s, and not from the one with the dumps.
+    places = [
+        threads_at("wait", 25.58, "Thread.sleep at MixedController:26"),
+        threads_at("wait", 14.58, "a carrier"),
+        threads_at("computation", 0.83),
+    ]
+    trial = (427, 9, {"cpu_cores": 0.4537})
+    m = measured("virtual", trial, exp=users(41), alone=0.168, cpu=0.0044, places=places, diagnosed=diagnosed)
     assert laws.explain(m).bottleneck.resource == named
 
 

@@ -635,11 +635,8 @@ def _inside(m: Measured, possible: Mapping[str, Bound]) -> Bottleneck | None:
     inside = max(innermost, key=lambda pool: pool.loaded / pool.alone)
     bound = possible[inside.pool]
     held = full[inside.pool] * bound.capacity
-    cause = (
-        places.cause(m.diagnosis, inside.pool, held=held, alone=bound.utilisation * bound.capacity)
-        if m.diagnosis
-        else None
-    )
+    alone = bound.service_demand * (_diagnosed_throughput(m) or 0.0)
+    cause = places.cause(m.diagnosis, inside.pool, held=held, alone=alone) if m.diagnosis else None
     if cause:
         place = None if cause.activity in _BEHIND else cause.place
         inside = inside.model_copy(update={"activity": cause.activity, "place": place})
@@ -649,11 +646,18 @@ def _inside(m: Measured, possible: Mapping[str, Bound]) -> Bottleneck | None:
 def _at_place(m: Measured) -> Bottleneck | None:
     """The place where requests spend what they take longer than alone, by thread dumps; None where no place has most of
     it, or they only wait for a pool of which nothing else is known."""
-    alone = (service_alone(m.single) or 0.0) * (m.throughput or 0.0)
+    alone = (service_alone(m.single) or 0.0) * (_diagnosed_throughput(m) or 0.0)
     # With no more requests than if each took as long as alone, nothing inside the service keeps them.
     if not m.diagnosis or not alone or m.diagnosis.threads <= EXCEEDED * alone:
         return None
     return UNKNOWN.model_copy(update={"resource": _name(places.cause(m.diagnosis, alone=alone))})
+
+
+def _diagnosed_throughput(m: Measured) -> float | None:
+    """OK requests per second while the dumps were taken: where something had disturbed the trials that count, more than
+    in these."""
+    known = m.diagnosis.throughput if m.diagnosis else None
+    return m.throughput if known is None else known
 
 
 def _name(cause: places.Cause | None) -> str:

@@ -163,6 +163,8 @@ class Diagnosis(Record):
     threads: float
     #: The place with the most threads first.
     places: list[Place]
+    #: OK requests per second in that trial; None where it is not known.
+    throughput: float | None = None
 
 
 class Block(Record):

@@ -53,7 +53,7 @@ def diagnose(variants: Iterable[VariantProcess], folder: Path, load: Callable[[s
             trial = load(name)
             diagnosis = dumps.diagnosis(trial.start, trial.end)
             if diagnosis:
-                diagnoses[name] = diagnosis
+                diagnoses[name] = diagnosis.model_copy(update={"throughput": trial.throughput})
     return diagnoses
 
 

@@ -1,0 +1,190 @@
+"""Planted cases whose verdict is a sentence: it must hold, word by word, for the real app under real load."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support import builders, short_lab
+from tests.support.lab_call import only, vtlab
+from tests.support.planted import planted_service
+from tests.support.privileges import needs_root
+from tests.support.short_lab import SHORT, Jvms, Lab, windows
+from tests.support.stalls import undisturbed
+from vtlab import results
+from vtlab.analysis import checks, verdict
+from vtlab.model.experiment import Experiment
+from vtlab.model.records import Block, Trial
+from vtlab.model.run import Analysis, Run
+from vtlab.planning import plan
+from vtlab.report import words
+
+__all__ = ["planted_service"]
+
+pytestmark = [pytest.mark.timeout(900), needs_root]
+
+THREADS = Jvms(settings={"SERVER_TOMCAT_THREADS_MAX": "43"})
+VARIANTS = ("platform", "virtual")
+#: Who waits longer than 250 ms for a connection gets an error.
+IMPATIENT = Jvms(
+    settings={
+        "SPRING_DATASOURCE_HIKARI_MAXIMUM_POOL_SIZE": "7",
+        "SPRING_DATASOURCE_HIKARI_CONNECTION_TIMEOUT": "250",
+    },
+    needs=["database"],
+)
+#: Each request needs a megabyte while it waits: 13 threads have room for theirs, 61 users have not.
+LITTLE_HEAP = Jvms(
+    settings={"SERVER_TOMCAT_THREADS_MAX": "13", "LAB_PLANTED_LIVE_SHARE": "0"}, limits={"heap": "61m"}, planted=True
+)
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    with short_lab.lab(tmp_path_factory.mktemp("verdicts")) as made:
+        yield made
+
+
+def analysed(lab: Lab, jvms: Jvms, planned: Experiment, blocks: int) -> Analysis:
+    """A run of so many blocks, all of the same JVMs, the first with single-user phases. As in a run, what the checks
+    reject is measured again; so is what was not yet warm after so short a warm-up."""
+
+    def against(measured: Block) -> list[str]:
+        unsteady = [failure.reason for failure in checks.failures(measured, planned)]
+        return checks.reasons(measured, planned) + unsteady
+
+    def block(number: int) -> Block:
+        order = plan.order(planned.variants, 1, number, 1)
+        # The first one begins with cold JVMs.
+        single, cycles = (SHORT, checks.LEAST_CYCLES + 2) if number == 1 else (None, checks.LEAST_CYCLES)
+
+        def measure(attempt: int) -> Block:
+            measured = lab.measured(jvms, planned, order, number, attempt, single=single, own_cycles=cycles)
+            return measured.model_copy(update={"trials": [without_jit(trial) for trial in measured.trials]})
+
+        def counts(measured: Block) -> None:
+            assert against(measured) == []
+
+        return undisturbed(measure, counts, against)
+
+    return judged(planned, [block(number) for number in range(1, blocks + 1)])
+
+
+def judged(planned: Experiment, blocks: list[Block]) -> Analysis:
+    """The analysis of a run of these blocks."""
+    (analysis,) = verdict.analyse_all([Run(builders.manifest(planned, len(blocks)), planned, blocks, {})])
+    return analysis
+
+
+def without_jit(trial: Trial) -> Trial:
+    """Waits need no warm JVM: that the compiler still works says nothing against such a trial."""
+    return trial.model_copy(update={"server": {**trial.server, "jit_cpu": None}})
+
+
+def bottlenecks(analysis: Analysis) -> dict[str, str]:
+    return {variant: result.bottleneck.resource for variant, result in analysis.verdict.variants.items()}
+
+
+def test_a_ratio_that_the_load_limits_is_a_lower_bound(lab: Lab) -> None:
+    """Where the load limits the better variant, the ratio is at least what was measured, and the headline says so."""
+    load = windows(97, {"platform": 43 / 0.7, "virtual": 97 / 0.7}, warmup_cycles=0, warmup_load="2100ms")
+    planned = THREADS.experiment("", request={"path": "/thread", "query": {"duration": "700ms"}}, **load)
+    analysis = analysed(lab, THREADS, planned, 2)
+    primary = words.primary(analysis.verdict)
+    assert (primary.verdict, primary.is_lower_bound) == ("faster", True)
+    assert primary.ratio == pytest.approx(97 / 43, rel=0.05)
+    assert bottlenecks(analysis) == {"platform": "tomcat-threads", "virtual": "load"}
+    headline = words.headline(analysis)
+    assert headline == "At least 2.3 times the throughput: virtual threads are not saturated at 97 users"
+    metrics = {comparison.metric for comparison in analysis.verdict.comparisons}
+    assert metrics == {"throughput"}, "neither CPU nor memory compares at different throughput, no latency under closed"
+
+
+def test_what_the_load_limits_both_to_is_the_same_at_this_load(lab: Lab) -> None:
+    """Where the load limits both variants, they are the same at this load only, and the headline says which load would
+    tell them apart."""
+    load = windows(11, dict.fromkeys(VARIANTS, 11 / 0.43), 6.0, warmup_cycles=0, warmup_load="2150ms")
+    planned = THREADS.experiment("", request={"path": "/thread", "query": {"duration": "430ms"}}, **load)
+    analysis = analysed(lab, THREADS, planned, 3)
+    primary = words.primary(analysis.verdict)
+    assert (primary.verdict, primary.is_lower_bound) == ("equivalent", False)
+    assert bottlenecks(analysis) == {"platform": "load", "virtual": "load"}
+    same = "The same at this load; neither is near its limit: platform's Tomcat threads would bind from about"
+    assert words.headline(analysis) in [f"{same} {users} users on" for users in (42, 43, 44)]
+
+
+def test_too_many_arrivals_by_a_twentieth_are_an_overload(lab: Lab) -> None:
+    """A variant that gets 5 % more arrivals than it serves, at exponential gaps, is overloaded: its queue's growth is
+    given and its latency is not."""
+    served, rate = 43 / 0.2, 226
+    planned = THREADS.experiment(
+        "",
+        request={"path": "/thread", "query": {"duration": "200ms"}},
+        load={"model": "open", "rate": rate, "users": 800},
+        max_response="3s",
+        primary="latency_p99",
+        windows={"warmup_cycles": 0, "warmup_load": "2s", "ramp_up": "1s", "measure": "25s"},
+    )
+    analysis = analysed(lab, THREADS, planned, 2)
+    primary = words.primary(analysis.verdict)
+    platform, virtual = (analysis.verdict.variants[name] for name in VARIANTS)
+    assert (primary.verdict, primary.ratio, primary.overloaded) == ("faster", None, ["platform"])
+    assert platform.growth == pytest.approx(rate - served, rel=0.5)
+    assert set(platform.latency.values()) == {None}
+    assert virtual.growth is None
+    assert virtual.latency["p99"] == pytest.approx(0.2, rel=0.25)
+    assert bottlenecks(analysis) == {"platform": "tomcat-threads", "virtual": "load"}
+    assert words.headline(analysis).startswith(
+        "Virtual threads keep up with the arrivals; platform threads are overloaded"
+    )
+
+
+def test_a_heap_too_small_for_the_load_of_one_variant_fails_it(planned_service: str, tmp_path: Path) -> None:
+    """A variant whose requests do not fit into its heap fails, in three blocks of three; the other one's rate is
+    given."""
+    planned = LITTLE_HEAP.experiment(
+        planned_service,
+        request={"path": "/planted/memory/hold", "query": {"kilobytes": "1000", "duration": "500ms"}},
+        load={"users": 61, "round": {"platform": "2346ms"}},
+        windows={"warmup_users": 5, "warmup_load": "1s", "measure": "4692ms"},
+    )
+    file = tmp_path / f"{planned.name}.json"
+    file.write_text(planned.model_dump_json(by_alias=True, exclude_none=True), encoding="utf-8")
+    root = tmp_path / "results"
+    done = vtlab("run", file, "--blocks", "3", "--max-rejected", "9", "--results", root)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (analysis,) = verdict.analyse_all([results.read(only(root))])
+    primary = words.primary(analysis.verdict)
+    assert (primary.verdict, primary.fails, primary.ratio) == ("fails", ["virtual"], None)
+    assert analysis.verdict.variants["platform"].throughput == pytest.approx(13 / 0.5, rel=0.1)
+    assert bottlenecks(analysis)["platform"] == "tomcat-threads"
+    headline = words.headline(analysis)
+    fails = "virtual fails under this load: out of heap memory (61m) in 3 of 3 blocks (29 to 100 % of starts)"
+    assert headline.startswith(f"{fails}; platform, 0 of 3, serves 2"), headline
+
+
+def test_errors_of_a_pool_fail_a_variant_unless_they_are_allowed(lab: Lab) -> None:
+    """Time-outs of a pool that are answered as errors fail both variants, or are printed with their share where
+    max_errors allows them."""
+    planned = IMPATIENT.experiment(
+        "",
+        request={"path": "/stress/sleep", "query": {"duration": "exp(600ms)"}},
+        load={"users": 9},
+        windows={"warmup_users": 5, "warmup_load": "1s", "measure": "8s"},
+        max_errors=0.6,
+    )
+    strict = planned.model_copy(update={"max_errors": 0.001})
+    block = lab.measured(IMPATIENT, planned, planned.variants, 1, single=None)
+    for variant in planned.variants:
+        (result,) = [t for t in block.trials if t.variant == variant]
+        errors = sum(result.failed.values()) / (sum(result.failed.values()) + result.ok)
+        assert 0.001 < errors < 0.6, result
+        analyses = {exp.max_errors: judged(exp, [block]) for exp in (planned, strict)}
+        assert analyses[0.6].verdict.variants[variant].error_ratio == pytest.approx(errors)
+    allowed = [f.reason for f in checks.failures(block, planned) if "errors" in f.reason]
+    refused = [f.reason for f in checks.failures(block, strict) if "errors" in f.reason]
+    assert allowed == []
+    assert len(refused) >= 2
+    assert all("of the answers were errors" in reason for reason in refused)
