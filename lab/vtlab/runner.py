@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -178,13 +179,19 @@ class Attempt:
             self._measure_trials(started, order, single if with_single and units.milliseconds(single) else None)
             if block.trials:
                 samples = started.series(block.trials[0].begin, block.trials[-1].drained)
-                self._measure_beside(started, [variant for variant in beside if variant in self._variants], before)
+                beside = [variant for variant in beside if variant in self._variants]
+                with self._beside_the_trials():
+                    self._measure_light(started, beside, before)
         except BlockFault as fault:
             block.faults.append(str(fault))
         try:
             block.instances = started.check_instances()
         except BlockFault as fault:
             block.faults.append(str(fault))
+        # From here on nothing counts: a variant that the dumps break has not failed.
+        if block.light and not block.faults:
+            with self._beside_the_trials():
+                self._diagnose(started, beside, before)
         return block, samples
 
     def _warm_up(self, started: StartedBlock) -> None:
@@ -258,16 +265,23 @@ class Attempt:
                 self._keep(document)
                 return
 
-    def _measure_beside(self, started: StartedBlock, variants: Sequence[str], before: Sequence[Block]) -> None:
-        """Phases of light load, and thread dumps of what these do not explain: of the first block that counts."""
+    @contextmanager
+    def _beside_the_trials(self) -> Iterator[None]:
+        """The trials are measured: what is beside them costs no block."""
+        try:
+            yield
+        except BlockFault as fault:
+            self._progress.say(f"{self._title}: not measured beside the trials: {fault}")
+
+    def _measure_light(self, started: StartedBlock, variants: Sequence[str], before: Sequence[Block]) -> None:
+        """Phases of light load, of the first block that counts."""
         block, experiment = self._block, self._experiment
         # Variants that give up what is unanswered have ended with their trials.
         if not variants or not experiment.windows.wait_for_answers or checks.reasons(block, experiment):
             return
         under_load = {variant: laws.measured([block], experiment, variant) for variant in variants}
         # Where a variant had none of this in an earlier block, it may have been alone there.
-        blocks = [*before, block]
-        alone = {variant: laws.measured(blocks, experiment, variant) for variant in variants}
+        alone = {variant: laws.measured([*before, block], experiment, variant) for variant in variants}
         self._step("light load")
         light = load.light(
             {variant: laws.shortest_response(m) or 0.0 for variant, m in alone.items()},
@@ -275,20 +289,20 @@ class Attempt:
             {variant: laws.cpu_share(m) or 0.0 for variant, m in under_load.items()},
         )
         call = partial(started.load, order=[], warmup_cycles=0, single=None, light=light, pace=self._pace)
-        try:
-            document = self._survived(started, 0, "light load", call)
-            block.light = document.light if document else []
-            unexplained = [
-                variant
-                for variant in variants
-                if variant in self._variants and verdict.is_unexplained(blocks, experiment, variant)
-            ]
-            if unexplained:
-                self._step(f"thread dumps of {' and '.join(unexplained)}")
-                block.diagnosis = started.diagnose(unexplained)
-        except BlockFault as fault:
-            # The trials are measured: what is beside them costs no block.
-            self._progress.say(f"{self._title}: not measured beside the trials: {fault}")
+        document = self._survived(started, 0, "light load", call)
+        block.light = document.light if document else []
+
+    def _diagnose(self, started: StartedBlock, variants: Sequence[str], before: Sequence[Block]) -> None:
+        """Thread dumps of those of these variants that nothing measured explains."""
+        blocks = [*before, self._block]
+        unexplained = [
+            variant
+            for variant in variants
+            if variant in self._variants and verdict.is_unexplained(blocks, self._experiment, variant)
+        ]
+        if unexplained:
+            self._step(f"thread dumps of {' and '.join(unexplained)}")
+            self._block.diagnosis = started.diagnose(unexplained)
 
     def _keep(self, document: K6Document) -> None:
         self._block.single += document.single

@@ -239,7 +239,8 @@ def publish_verdicts(run_folders: Sequence[Path], analyses: Sequence[Analysis], 
                     publish.publish(client, analysis)
         except Interrupted:
             raise
-        except (BlockFault, LabError) as error:
+        # Of the operating system: its Prometheus writes where the disk may be full by now.
+        except (BlockFault, LabError, OSError) as error:
             fix = f"; {error.fix}" if isinstance(error, LabError) and error.fix else ""
             text = f"note: the dashboards do not show the verdict of {analysis.run.name}: {error}{fix}"
             console.print(text, highlight=False, style="yellow", soft_wrap=True)

@@ -59,7 +59,7 @@ def test_a_squeezed_process_shows_its_throttling_and_its_delay() -> None:
     group = Cgroup.create(f"test-{os.getpid()}-sampler", cpu, 256 * 1024**2)
     with subprocess.Popen([*group.prefix, sys.executable, "-c", THREADS]) as busy:
         try:
-            until(lambda: cgroup.limited_cpu_stat(busy.pid))
+            until(lambda: cgroup.limited_group(busy.pid))
             sampler = Compared(group, busy.pid)
             with sampler:
                 # Until it was throttled in most periods, and had its quota; on each CPU a tick more.

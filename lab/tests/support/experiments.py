@@ -14,6 +14,8 @@ from vtlab.model.experiment import Experiment
 SUPPORT = Path(__file__).parent
 #: A service that starts at once, and an experiment with it.
 STUB_SERVICE, STUB = SUPPORT / "stub.json", SUPPORT / "stub-block.json"
+#: Windows of runs by the command line: light load would take another half a minute.
+WITHOUT_LIGHT_LOAD = {"wait_for_answers": False}
 
 
 def document(base: Path, **changes: object) -> dict[str, Any]:

@@ -18,6 +18,8 @@ TINY = Path(__file__).parent / "tiny.json"
 #: The command of this checkout: what is installed may be another's.
 VTLAB = [sys.executable, "-m", "vtlab"]
 CHECKOUT = {"PYTHONPATH": str(Path(__file__).parents[2])}
+#: What is planted costs blocks; what a busy machine costs comes on top.
+PATIENT = ("--max-rejected", "20")
 
 
 def vtlab(
@@ -142,6 +144,12 @@ def leftovers(root: Path) -> list[str]:
 def blocks(results: Path) -> list[dict[str, Any]]:
     """The lines of ``trials.jsonl``."""
     return [json.loads(line) for line in (results / "trials.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def verdict(results: Path) -> dict[str, Any]:
+    """``verdict.json``."""
+    document: dict[str, Any] = json.loads((results / "verdict.json").read_text(encoding="utf-8"))
+    return document
 
 
 def only(root: Path) -> Path:

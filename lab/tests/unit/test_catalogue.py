@@ -94,8 +94,8 @@ def test_every_resource_has_its_metrics_and_words() -> None:
     assert resources.words("unknown") == "unknown"
 
 
-def test_what_limits_a_variant_has_words_and_a_colour() -> None:
-    assert resources.WORDS.keys() == resources.COLOURS.keys() == {*RESOURCES, "memory", "database", "downstream"}
+def test_what_limits_a_variant_has_words() -> None:
+    assert resources.WORDS.keys() == {*RESOURCES, "memory", "database", "downstream"}
     assert resources.words("database") == "the database"
     assert resources.words("db-pool") == "its database connections"
     assert resources.words("Semaphore at OrderService:42") == "Semaphore at OrderService:42"

@@ -100,7 +100,9 @@ def test_version_1_with_joint_hierarchies(tmp_path: Path) -> None:
     write(cpu / "cpu.stat", "nr_periods 4\nnr_throttled 1\nthrottled_time 250000000\n")
     write(cpu / "cpuacct.usage", "3000000000\n")
     assert group.cpu_stat() == CpuStat(4, 1, 0.25, 3.0)
-    assert cgroup.limited_cpu_stat(77, host) == CpuStat(4, 1, 0.25, None)
+    limited = cgroup.limited_group(77, host)
+    assert limited == cpu
+    assert cgroup.cpu_stat_of(limited) == CpuStat(4, 1, 0.25, None)
 
 
 def test_in_a_container_the_mount_point_is_its_own_group(tmp_path: Path) -> None:

@@ -236,7 +236,7 @@ def test_colours_are_the_variants(panel: dict[str, Any]) -> None:
 
 def test_colours_differ() -> None:
     assert len(set(style.VARIANTS.values())) == len(style.VARIANTS)
-    for names in (style.BOTTLENECKS, style.STATES):
+    for names in (style.RESOURCES, style.STATES):
         assert len(set(names.values())) == len(names)
 
 

@@ -15,6 +15,7 @@ import pytest
 from tests.support import builders
 from tests.support.waiting import until
 from vtlab.errors import BlockFault, Interrupted
+from vtlab.host import jcmd as host_jcmd
 from vtlab.host.cgroup import Limit
 from vtlab.model.records import Diagnosis, Place, Trial
 from vtlab.targets.local import dumps
@@ -48,7 +49,7 @@ def jcmd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Pat
     def install(script: str) -> Path:
         path.write_text(f'#!/bin/sh\necho "$@" >>{noted}\n{script}\n', encoding="utf-8")
         path.chmod(0o755)
-        monkeypatch.setattr(dumps, "jcmd_of", lambda pid: [str(path)])
+        monkeypatch.setattr(host_jcmd, "command_for", lambda pid: [str(path)])
         return noted
 
     return install
@@ -63,6 +64,12 @@ def variant(name: str = "virtual") -> Any:
         launch=SimpleNamespace(experiment=planned),
         limits=lambda: Limit(100.0, None),
     )
+
+
+def taking(folder: Path) -> dumps.Dumps:
+    command = host_jcmd.command_for(os.getpid())
+    assert command is not None
+    return dumps.Dumps(variant(), command, folder)
 
 
 @pytest.fixture
@@ -102,13 +109,13 @@ def test_where_a_dump_has_no_states_the_other_command_is_asked_each_time(
     jcmd: Callable[[str], Path], folder: Path
 ) -> None:
     noted = jcmd(WRITES % document())
-    with dumps.Dumps(variant(), folder):
+    with taking(folder):
         until(lambda: noted.is_file() and noted.read_text(encoding="utf-8").count("Thread.print") > 1)
 
 
 def test_dumps_outside_of_the_window_do_not_count(jcmd: Callable[[str], Path], folder: Path) -> None:
     noted = jcmd(WRITES % document())
-    with dumps.Dumps(variant(), folder) as taken:
+    with taking(folder) as taken:
         until(lambda: noted.is_file() and noted.read_text(encoding="utf-8").count("dump_to_file") > 1)
         assert taken.diagnosis(0, int(1000 * time.time()) - 1_000_000) is None
 
@@ -118,9 +125,10 @@ def test_of_a_long_ramp_up_half_of_the_dumps_go(
 ) -> None:
     monkeypatch.setattr(dumps, "MOST", 4)
     noted = jcmd(WRITES % document(state="WAITING"))
-    with dumps.Dumps(variant(), folder) as taken:
+    with taking(folder) as taken:
         until(lambda: noted.is_file() and noted.read_text(encoding="utf-8").count("dump_to_file") > 9)
-        diagnosis = taken.diagnosis(0, int(1000 * time.time()) + 1)
+        # One may be under way.
+        diagnosis = taken.diagnosis(0, int(1000 * time.time()) + 60_000)
         assert diagnosis is not None
         assert 2 <= diagnosis.dumps < 4
         assert len(list(folder.glob("*/*.json"))) == diagnosis.dumps
@@ -130,7 +138,7 @@ def test_of_a_long_ramp_up_half_of_the_dumps_go(
 def test_dumps_that_do_not_come_are_no_diagnosis(
     jcmd: Callable[[str], Path], folder: Path, monkeypatch: pytest.MonkeyPatch, script: str
 ) -> None:
-    monkeypatch.setattr(dumps, "PATIENCE", 0.2)
+    monkeypatch.setattr(host_jcmd, "PATIENCE", 0.2)
     noted = jcmd(script)
 
     def load(name: str) -> Trial:
@@ -144,7 +152,7 @@ def test_dumps_that_do_not_come_are_no_diagnosis(
 
 def test_jcmd_is_given_up_that_fails_again_and_again(jcmd: Callable[[str], Path], folder: Path) -> None:
     noted = jcmd("exit 1")
-    with dumps.Dumps(variant(), folder) as taken:
+    with taking(folder) as taken:
         until(lambda: not taken.running)
     assert noted.read_text(encoding="utf-8").count("dump_to_file") == dumps.FAILURES
 
@@ -180,5 +188,29 @@ def test_dumps_take_a_tenth_of_the_cpu_at_most() -> None:
     assert dumps.pause(0.05, cores=0.25) == pytest.approx(2)
 
 
-def test_what_is_no_jvm_gets_no_signal() -> None:
-    assert dumps.jcmd_of(os.getpid()) is None
+def test_of_what_is_no_jvm_there_is_no_trial(folder: Path) -> None:
+    assert dumps.diagnose([variant()], folder, lambda name: pytest.fail("it got load")) == {}
+
+
+def test_a_second_signal_leaves_no_dumps(
+    jcmd: Callable[[str], Path], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jcmd("exit 1")
+
+    def interrupt() -> None:
+        raise Interrupted("interrupted")
+
+    taken = taking(folder).__enter__()
+    assert list(folder.iterdir())
+    monkeypatch.setattr(taken, "_end", interrupt)
+    with pytest.raises(Interrupted):
+        taken.__exit__(None, None, None)
+    assert list(folder.iterdir()) == []
+
+
+def test_dumps_of_a_killed_vtlab_go(jcmd: Callable[[str], Path], folder: Path) -> None:
+    jcmd("exit 1")
+    (folder / dumps.FOLDER).mkdir()
+    (folder / dumps.FOLDER / "0.json").touch()
+    with taking(folder):
+        assert list((folder / dumps.FOLDER).iterdir()) == []

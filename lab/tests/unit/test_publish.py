@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -247,6 +249,9 @@ def test_a_verdict_that_cannot_be_written_is_one_line_and_no_failed_run(
     def refused(_: object) -> PrometheusApi:
         raise PrerequisiteMissing("the cluster does not let you get pods/portforward", "bind the chart's Role")
 
+    def full(_: object) -> PrometheusApi:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
     monkeypatch.setattr(forward, "prometheus", refused)
     assert reported(folder, capsys) == (
         "note: the dashboards do not show the verdict of blocking: the cluster does not let you get pods/portforward;"
@@ -257,6 +262,8 @@ def test_a_verdict_that_cannot_be_written_is_one_line_and_no_failed_run(
     line = reported(folder, capsys)
     assert line.count("\n") == 1
     assert "no OTLP receiver" in line
+    monkeypatch.setattr(forward, "prometheus", full)
+    assert "No space left on device" in reported(folder, capsys)
     on = Posted(now=2e9)
     monkeypatch.setattr(forward, "prometheus", lambda _: on.client())
     assert reported(folder, capsys) == ""

@@ -1,4 +1,4 @@
-"""How a run goes through its blocks, and what its progress says. (On real targets: test_target, test_faults.)"""
+"""How a run goes through its blocks, and what its progress says. (On real targets: test_stub_block, test_faults.)"""
 
 from __future__ import annotations
 
@@ -513,6 +513,36 @@ def test_only_a_variant_that_nothing_explains_is_diagnosed(tmp_path: Path) -> No
     blocks, _ = measured(target := Breaking(run.blocks), tmp_path, run)
     assert beside(target) == ["light load for platform virtual of platform virtual", "thread dumps of virtual"]
     assert [list(block.diagnosis) for block in blocks] == [["virtual"], []]
+
+
+class Killed(Breaking):
+    """A variant does not survive its thread dumps, or k6 its call for them."""
+
+    fault: BlockFault | None = None
+    is_killed = False
+
+    def diagnose(self, variants: Sequence[str]) -> dict[str, Diagnosis]:
+        self.is_killed = True
+        if self.fault:
+            raise self.fault
+        return super().diagnose(variants)
+
+    def check_instances(self) -> list[Instance]:
+        return [i.model_copy(update={"alive": not self.is_killed}) for i in super().check_instances()]
+
+
+@pytest.mark.parametrize("fault", [None, BlockFault("k6 ended with exit code 107")])
+def test_what_breaks_under_thread_dumps_costs_neither_block_nor_variant(
+    tmp_path: Path, fault: BlockFault | None
+) -> None:
+    slow = {**builders.services(RUN.experiment), "virtual": builders.Service(threads=None, cpu=0.0003, most=300.0)}
+    run = builders.run(behaviour=slow, blocks=1)
+    target = Killed(run.blocks)
+    target.fault = fault
+    (block,), _ = measured(target, tmp_path, run)
+    assert target.is_killed
+    assert (checks.reasons(block, run.experiment), checks.failures(block, run.experiment)) == ([], [])
+    assert list(block.diagnosis) == ([] if fault else ["virtual"])
 
 
 def test_without_a_drain_nothing_is_measured_beside_the_trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -106,9 +106,8 @@ def _rows() -> dict[str, Resource]:
 RESOURCES: Mapping[str, Resource] = _rows()
 #: The resources used while each of these is in use.
 HOLDS: Mapping[str, tuple[str, ...]] = {row.name: row.holds for row in RESOURCES.values() if row.holds}
-#: What a bottleneck may be called, in words and colour: the resources, and what has no bound of its own.
+#: What a bottleneck may be called, in words: the resources, and what has no bound of its own.
 WORDS: Mapping[str, str] = {name: row["words"] for part in _TOML.values() for name, row in part.items()}
-COLOURS: Mapping[str, str] = {name: row["colour"] for part in _TOML.values() for name, row in part.items()}
 
 
 def words(name: str) -> str:

@@ -309,12 +309,6 @@ def limited_group(pid: int, host: Host | None = None) -> Path | None:
     return next((directory for directory in groups if _quota(directory) is not None), None)
 
 
-def limited_cpu_stat(pid: int, host: Host | None = None) -> CpuStat | None:
-    """Counters of ``limited_group``; None without a quota."""
-    group = limited_group(pid, host)
-    return cpu_stat_of(group) if group else None
-
-
 def cpu_stat_of(group: Path) -> CpuStat | None:
     """Counters of one group; None when they cannot be read."""
     return _cpu_stat(group, None)

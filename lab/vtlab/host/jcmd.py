@@ -8,9 +8,10 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from vtlab.errors import PrerequisiteMissing
+from vtlab.errors import LabError
 from vtlab.host import tools
 
+PROC = Path("/proc")
 #: Seconds until an order is given up; on an idle machine it takes 0.2.
 PATIENCE = 10.0
 #: For short runs: without the compiler and the collector that are made for long ones.
@@ -23,7 +24,7 @@ def command_for(pid: int) -> list[str] | None:
 
     A JVM answers the jcmd of every later version, and of most earlier ones.
     """
-    process = Path("/proc", str(pid))
+    process = PROC / str(pid)
     try:
         # What is no JVM might take jcmd's signal for the order to end.
         if "/libjvm.so" not in (process / "maps").read_text("utf-8", errors="replace"):
@@ -31,16 +32,19 @@ def command_for(pid: int) -> list[str] | None:
         jcmd = (process / "exe").readlink().parent / "jcmd"
         if not os.access(jcmd, os.X_OK):
             jcmd = Path(shutil.which("jcmd") or tools.find_java(compiler=True).home / "bin" / "jcmd")
-    except (OSError, PrerequisiteMissing):
+    except (OSError, LabError):
         return None
-    return [str(jcmd), *_FLAGS, str(pid)]
+    return [str(jcmd), *_FLAGS, str(pid)] if os.access(jcmd, os.X_OK) else None
 
 
 def order(pid: int, words: Sequence[str]) -> str | None:
     """What the JVM answered; None where it did not do it."""
     command = command_for(pid)
-    if command is None:
-        return None
+    return run(command, words) if command else None
+
+
+def run(command: Sequence[str], words: Sequence[str]) -> str | None:
+    """The same, by what ``command_for`` gave. A word may be several orders, one a line."""
     try:
         done = subprocess.run(
             [*command, *words],

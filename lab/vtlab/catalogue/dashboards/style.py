@@ -21,6 +21,4 @@ REACHED = VERMILLION
 
 #: Within one variant's panel.
 RESOURCES = {name: resource.colour for name, resource in resources.RESOURCES.items()}
-#: Of what limits a variant: the same, and what has no bound of its own.
-BOTTLENECKS = resources.COLOURS
 STATES = {"runnable": GREEN, "blocked": VERMILLION, "waiting": GREY, "timed-waiting": SKY}

@@ -12,44 +12,44 @@ import itertools
 import os
 import random
 import shutil
-import subprocess
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
 from vtlab.analysis import places
 from vtlab.errors import BlockFault, LabError, PrerequisiteMissing
-from vtlab.host import tools
+from vtlab.host import jcmd
 from vtlab.model import units
 from vtlab.model.records import Diagnosis, Trial
 from vtlab.services.process import VariantProcess
 
+#: Where below a run's folder dumps lie while they are taken: what a service works on may be in them.
+FOLDER = "dumps"
 #: Dumps that a window is to have, and the most that are kept of one trial, its ramp-up included.
 WANTED = 20
 MOST = 60
 #: Of the CPU that a variant may use, the most that dumps may take.
 SHARE = 0.1
-#: Seconds until a call of jcmd is given up, and the number of calls in a row after which nothing more is expected.
-PATIENCE = 10.0
+#: Calls of jcmd that fail in a row, after which nothing more is expected.
 FAILURES = 3
-#: Short runs: without the compiler and the collector that are made for long ones.
-_JCMD_FLAGS = ("-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC", "-J-Xmx64m")
 #: The thread of a JVM that carries out what jcmd asks for.
 _WORKER = "Attach Listener"
 
 
 def diagnose(variants: Iterable[VariantProcess], folder: Path, load: Callable[[str], Trial]) -> dict[str, Diagnosis]:
-    """Has ``load`` run one more trial of each variant, and takes dumps meanwhile; without a variant of which none came
-    inside the trial's window. Nothing of it is left in ``folder``."""
+    """Has ``load`` run one more trial of each variant of which dumps can be taken, and takes them meanwhile; without a
+    variant of which none came inside the trial's window. Nothing of it is left in ``folder``."""
     diagnoses = {}
     for variant in variants:
         name = variant.variant
+        command = jcmd.command_for(variant.process.pid)
+        if command is None:
+            continue
         # What breaks under this load has shown it in the trials that count.
-        with contextlib.suppress(BlockFault, PrerequisiteMissing, OSError), Dumps(variant, folder) as dumps:
+        with contextlib.suppress(BlockFault, PrerequisiteMissing, OSError), Dumps(variant, command, folder) as dumps:
             trial = load(name)
             diagnosis = dumps.diagnosis(trial.start, trial.end)
             if diagnosis:
@@ -70,12 +70,14 @@ class Dump:
 class Dumps:
     """Takes dumps of a variant in a separate thread, from entry to exit."""
 
-    def __init__(self, variant: VariantProcess, folder: Path) -> None:
+    def __init__(self, variant: VariantProcess, command: Sequence[str], folder: Path) -> None:
+        """``command``: of ``jcmd``, for this variant."""
         launch = variant.launch
         self._pid = variant.process.pid
+        self._command = command
         self._cores = variant.limits().cpu or os.cpu_count() or 1
         self._gap = units.seconds(launch.experiment.window_of(variant.variant)) / WANTED
-        self._parent = folder
+        self._folder = folder / FOLDER
         self._taken: list[Dump] = []
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="dumps", daemon=True)
@@ -97,13 +99,12 @@ class Dumps:
 
     def _run(self) -> None:
         with contextlib.suppress(OSError, LabError):
-            command = jcmd_of(self._pid)
             failures, printing, numbers = 0, True, itertools.count()
-            while command and failures < FAILURES:
+            while failures < FAILURES:
                 if self._stop.wait(random.expovariate(1 / self._gap)):
                     return
                 cost, began = _worker_seconds(self._pid), time.monotonic()
-                dump = take(command, self._pid, self._folder / f"{next(numbers)}.json", printing)
+                dump = take(self._command, self._folder / f"{next(numbers)}.json", printing)
                 if dump is None:
                     failures += 1
                     continue
@@ -132,13 +133,18 @@ class Dumps:
         self._thread.join()
 
     def __enter__(self) -> Dumps:
-        self._folder = Path(tempfile.mkdtemp(prefix="dumps-", dir=self._parent))
+        # A vtlab that was killed may have left some.
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder.mkdir(mode=0o700)
         self._thread.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._end()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        try:
+            self._end()
+        finally:
+            # Also where a second signal ends the wait for a dump.
+            shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def pause(cost: float, cores: float) -> float:
@@ -146,43 +152,15 @@ def pause(cost: float, cores: float) -> float:
     return cost / (SHARE * cores)
 
 
-def jcmd_of(pid: int) -> list[str] | None:
-    """The ``jcmd`` for a process: of its own JDK, else of any. None where the process is no JVM, or no JDK is here.
-
-    A JVM answers the jcmd of every later and of most earlier versions.
-    """
-    proc = Path("/proc", str(pid))
-    # What is no JVM might take the signal that jcmd sends for the order to end.
-    if "/libjvm.so" not in (proc / "maps").read_text("utf-8", errors="replace"):
-        return None
-    beside = (proc / "exe").readlink().parent / "jcmd"
-    if os.access(beside, os.X_OK):
-        return [str(beside), *_JCMD_FLAGS]
-    on_path = shutil.which("jcmd") or str(tools.find_java(compiler=True).home / "bin" / "jcmd")
-    return [on_path, *_JCMD_FLAGS]
-
-
-def take(command: list[str], pid: int, file: Path, printing: bool) -> Dump | None:
+def take(command: Sequence[str], file: Path, printing: bool) -> Dump | None:
     """One dump into a file that does not exist yet, with ``printing`` beside the output of ``Thread.print``; None where
     that did not work."""
     orders = [f'Thread.dump_to_file -format=json "{file}"', *(["Thread.print"] if printing else [])]
     begun = 1000 * time.time()
-    try:
-        done = subprocess.run(
-            [*command, str(pid), "\n".join(orders)],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=PATIENCE,
-            env=tools.clean_environment(),
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
+    answer = jcmd.run(command, ["\n".join(orders)])
+    if answer is None or not file.is_file():
         return None
-    if done.returncode != 0 or not file.is_file():
-        return None
-    return Dump(file, done.stdout if printing else "", begun, 1000 * time.time())
+    return Dump(file, answer if printing else "", begun, 1000 * time.time())
 
 
 def _worker_seconds(pid: int) -> float:

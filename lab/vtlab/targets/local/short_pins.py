@@ -29,12 +29,15 @@ def counted(variants: Iterable[VariantProcess]) -> Iterator[list[str]]:
 
     Flight Recorder delivers once a second: what is to be counted ends a second before the context does.
     """
-    counting: list[VariantProcess] = []
+    counting: list[str] = []
+    asked: list[VariantProcess] = []
     try:
-        for variant in variants:
-            if "jvm" in variant.launch.service.meters and jcmd.order(variant.process.pid, _START):
-                counting.append(variant)
-        yield [variant.variant for variant in counting]
+        for variant in (v for v in variants if "jvm" in v.launch.service.meters):
+            # First, as a JVM that answers too late, or whose answer a signal cuts off, may record all the same.
+            asked.append(variant)
+            if jcmd.order(variant.process.pid, _START):
+                counting.append(variant.variant)
+        yield counting
     finally:
-        for variant in counting:
+        for variant in asked:
             jcmd.order(variant.process.pid, _STOP)

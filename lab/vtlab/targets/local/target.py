@@ -187,7 +187,7 @@ def local_target(
     """This machine, for the run in ``folder``. At its end nothing that it started is left.
 
     Folders below the run's: ``logs`` (stays), ``prometheus`` (stays where it was given a port, so that one can look at
-    it), ``database`` and ``k6`` (removed at the end). ``run_id`` is the folder's name if not given.
+    it), ``database``, ``dumps`` and ``k6`` (removed at the end). ``run_id`` is the folder's name if not given.
     PrerequisiteMissing for the first tool that this machine lacks.
     """
     folder, root, repository = folder.absolute(), root.absolute(), repository.absolute()
@@ -197,7 +197,7 @@ def local_target(
         with _disk(root):
             orphans = processes.end_orphans(root)
             ledger = processes.open_exclusive_ledger(root)
-        for name in ("k6", companions.DATABASE, *([] if prometheus_port else [KEPT])):
+        for name in ("k6", companions.DATABASE, dumps.FOLDER, *([] if prometheus_port else [KEPT])):
             end.callback(shutil.rmtree, folder / name, ignore_errors=True)
         end.enter_context(ledger)
         yield LocalTarget(
@@ -309,7 +309,12 @@ class LocalBlock:
         running = [self._process_of(name) for name in variants if name not in self._retired]
 
         def trial(name: str) -> Trial:
-            return self._load(phase_variables([name], 0, None), f"{self._target.run_id}-diagnosis").trials[0]
+            try:
+                return self._load(phase_variables([name], 0, None), f"{self._target.run_id}-diagnosis").trials[0]
+            except VariantFailed as broken:
+                # The next one's trial does without it.
+                self.drop(broken.variant)
+                raise
 
         return dumps.diagnose(running, self._target.folder, trial)
 
