@@ -46,7 +46,7 @@ def test_a_whole_block_is_measured_and_leaves_nothing(tmp_path: Path, monkeypatc
         monkeypatch.setenv(name, value)
     # So long that a stall leaves enough scrapes.
     run = RunFolder(tmp_path, stub(windows={"measure": "5s"}))
-    with run.target() as target:
+    with run.target() as target, contextlib.closing(Stalls()) as stalls:
         block = target.start(run.planned, 1, 1)
         pids = dict(run.look())
         limit = Limit(1.0, 64 * 1024**2)
@@ -82,7 +82,8 @@ def test_a_whole_block_is_measured_and_leaves_nothing(tmp_path: Path, monkeypatc
         }
         with Prometheus(target.prometheus.url) as client:
             for variant in VARIANTS:
-                counts_agree([trial for trial in phases if trial.variant == variant], client)
+                own_phases = [trial for trial in phases if trial.variant == variant]
+                counts_agree(own_phases, client, exactly=not stalls.disturbed(phases))
         assert block.check_instances() == block.instances, "alive, no OOM kill"
         run.look()
         groups = set(run.cgroups)
@@ -100,8 +101,10 @@ def test_a_whole_block_is_measured_and_leaves_nothing(tmp_path: Path, monkeypatc
     assert (run.folder / "logs" / "2-1-virtual.log").exists()
 
 
-def counts_agree(phases: Sequence[Trial], client: Prometheus) -> None:
-    """The service's counters and k6's own samples, as native histograms, are those of the records."""
+def counts_agree(phases: Sequence[Trial], client: Prometheus, exactly: bool) -> None:
+    """The service's counters and k6's own samples, as native histograms, are those of the records. A k6 that was
+    stopped while it wrote its samples may lose the last of a series (1 of 1031, seen once): not ``exactly`` is within
+    1 %."""
     trial, variant = phases[-1], phases[-1].variant
     completed = sum(phase.completed for phase in phases)
     assert completed == sum(phase.started for phase in phases)
@@ -111,10 +114,11 @@ def counts_agree(phases: Sequence[Trial], client: Prometheus) -> None:
         series = f'last_over_time({metric}{{variant="{variant}"{more}}}[15m])'
         return client.evaluate(f"sum(histogram_count({series}))", client.now())
 
-    assert samples("k6_trial_latency_seconds") == completed
+    tolerance = 0 if exactly else 0.01
+    assert samples("k6_trial_latency_seconds") == pytest.approx(completed, rel=tolerance, abs=0)
     # They carry the phase in which their request started, ``ok`` counts those that ended in it.
     began = trial.ok + trial.in_flight.end - trial.in_flight.start
-    assert samples("k6_http_req_duration_seconds", ',phase="measure"') == began
+    assert samples("k6_http_req_duration_seconds", ',phase="measure"') == pytest.approx(began, rel=tolerance, abs=0)
 
 
 def counted(client: Prometheus, variant: str, requests: int) -> float | None:
