@@ -133,7 +133,7 @@ def test_size(image: Image) -> None:
             entry["sizeBytes"]
             for node in lab.get("nodes")["items"]
             for entry in node["status"]["images"]
-            if any(name.endswith(pods.image(image.java)) for name in entry.get("names", []))
+            if any(name.endswith(pods.image(image.java)) for name in entry.get("names") or [])
         ),
         default=None,
     )

@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -127,13 +128,22 @@ def test_what_is_recorded_is_what_a_trials_window_says(measured: Measured, varia
     assert absent - {"gc_share"} == ABSENT[variant]
 
 
-def test_every_rule_is_healthy_and_no_alert_fires(measured: Measured) -> None:
-    """Prometheus evaluates every rule of the lab, and no alert fires while nothing disturbs a run."""
+def rules_of(measured: Measured) -> list[dict[str, Any]]:
     groups = httpx.get(f"{measured.client.url}/api/v1/rules").json()["data"]["groups"]
     assert [group["name"] for group in groups] == ["vtlab", "vtlab-runs", "vtlab-windows"]
-    for rule in (rule for group in groups for rule in group["rules"]):
-        assert rule["health"] == "ok", rule
-        assert measured.disturbances or not rule.get("alerts"), rule
+    return [rule for group in groups for rule in group["rules"]]
+
+
+def test_every_rule_is_healthy(measured: Measured) -> None:
+    """Prometheus evaluates every rule of the lab."""
+    assert [rule for rule in rules_of(measured) if rule["health"] != "ok"] == []
+
+
+def test_no_alert_fires(measured: Measured) -> None:
+    """No alert fires in a run that nothing disturbs."""
+    if measured.disturbances:
+        pytest.skip(f"every attempt was disturbed, which alerts are for: {measured.disturbances}")
+    assert [rule for rule in rules_of(measured) if rule.get("alerts")] == []
 
 
 @pytest.mark.parametrize("name", DASHBOARDS)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from vtlab.errors import BlockFault
@@ -38,12 +38,7 @@ def undisturbed(
 
     ``measure`` gets the number of the attempt. A BlockFault of it is a disturbance, too, but not at the last attempt.
     """
-    for attempt in range(1, attempts):
-        try:
-            measurement = measure(attempt)
-        except BlockFault as fault:
-            REPEATED.append(str(fault))
-            continue
+    for attempt, measurement in _but_the_last(measure, attempts):
         try:
             check(measurement)
         except AssertionError as error:
@@ -63,17 +58,23 @@ def least_disturbed(
     measure: Callable[[int], Measurement], disturbances: Callable[[Measurement], Sequence[str]], attempts: int = 4
 ) -> Measurement:
     """Measures until nothing disturbs the measurement; the last attempt stands as it is."""
+    for _, measurement in _but_the_last(measure, attempts):
+        reasons = disturbances(measurement)
+        if not reasons:
+            return measurement
+        REPEATED.append("; ".join(reasons))
+    return measure(attempts)
+
+
+def _but_the_last(measure: Callable[[int], Measurement], attempts: int) -> Iterator[tuple[int, Measurement]]:
+    """The attempts before the last that no BlockFault ended, with their numbers."""
     for attempt in range(1, attempts):
         try:
             measurement = measure(attempt)
         except BlockFault as fault:
             REPEATED.append(str(fault))
             continue
-        reasons = disturbances(measurement)
-        if not reasons:
-            return measurement
-        REPEATED.append("; ".join(reasons))
-    return measure(attempts)
+        yield attempt, measurement
 
 
 class Stalls:
