@@ -470,6 +470,30 @@ def test_collections_beside_another_bottleneck_are_not_named() -> None:
     assert laws.explain(measured("platform", (5998, 30, server))).bottleneck.resource == "tomcat-threads"
 
 
+@pytest.mark.parametrize(("server", "named"), [({"gc_share": 0.4}, "memory"), ({"gc_share": 0.05}, "a place")])
+def test_collections_that_stop_all_threads_leave_a_core_idle(server: dict[str, float], named: str) -> None:
+    # Two cores and Serial GC: while one core collects, the other idles, so that no bound is reached.
+    exp = users(50, limits={"cpu": 2, "memory": "512Mi", "heap": "256m"})
+    m = measured(
+        "virtual", (18_000, 30, {"cpu_cores": 1.4, **server}), exp=exp, alone=0.002, places=[threads_at("lock", 49, "a place")],
+    )  # fmt: skip
+    e = laws.explain(m)
+    assert e.modelled is not None
+    assert 18_000 / 30 < 0.9 * e.modelled
+    assert e.bottleneck.resource == named
+    if named == "memory":
+        assert (e.bottleneck.utilisation, e.bottleneck.bound, e.bottleneck.inside) == (None, None, None)
+        assert e.next is None, "with more memory the CPU's bound is another"
+
+
+def test_a_full_pool_with_something_slow_inside_is_named_before_memory() -> None:
+    bottleneck = laws.explain(
+        slow_inside([threads_at("db-pool", 190), threads_at("database", 9.8)], gc_share=0.2)
+    ).bottleneck
+    assert bottleneck.resource == "database"
+    assert bottleneck.inside is not None
+
+
 # --- open load ---------------------------------------------------------------
 
 

@@ -525,9 +525,10 @@ def explain(m: Measured, overloaded: bool = False) -> Explanation:
     """The bottleneck, where the measurement is explained: it lies between 0.9 of the modelled throughput and 1.1 of the
     smallest bound. A bound that the measurement refutes is listed, but neither bottleneck nor next, nor in the model.
 
-    Below, a pool that is full far below its bound is named with what its holders do; else ``unknown``, or the place
-    where requests wait by thread dumps. Open load that the variant keeps up with (``overloaded`` false) is the
-    bottleneck. Without a model, for want of single-user phases, the smallest bound is, where it is reached.
+    Below, a pool that is full far below its bound is named with what its holders do; else ``memory`` where that is
+    short, since a core idles while another collects and all threads stand still; else the place where requests wait by
+    thread dumps, or ``unknown``. Open load that the variant keeps up with (``overloaded`` false) is the bottleneck.
+    Without a model, for want of single-user phases, the smallest bound is, where it is reached.
     """
     all_bounds, throughput = bounds(m), m.throughput
     not_refuted = [b for b in all_bounds if b.utilisation <= EXCEEDED]
@@ -551,9 +552,12 @@ def explain(m: Measured, overloaded: bool = False) -> Explanation:
             first, *others = ["memory" if name == "cpu" else name for name in limiting]
             bottleneck = bottleneck.model_copy(update={"resource": first, "together": others})
     else:
-        bottleneck = _inside(m, possible) or _at_place(m) or UNKNOWN
+        memory = UNKNOWN.model_copy(update={"resource": "memory"}) if _memory_is_short(m) else None
+        bottleneck = _inside(m, possible) or memory or _at_place(m) or UNKNOWN
         limiting = [bottleneck.inside.pool] if bottleneck.inside else []
-    return Explanation(bottleneck, _next(m, not_refuted, limiting), all_bounds, modelled)
+    # With more memory collections take less of the CPU: its bound is another then.
+    following = None if bottleneck.resource == "memory" else _next(m, not_refuted, limiting)
+    return Explanation(bottleneck, following, all_bounds, modelled)
 
 
 def cpu_share(m: Measured) -> float | None:
