@@ -48,8 +48,10 @@ from vtlab.model.records import (
     Trial,
 )
 
-#: Half of the width, over its middle, that the interval of a bound may have to be relied on.
+#: Half of the width, over its middle, that the interval of a demand may have for its bound to be relied on.
 NARROW = 0.2
+#: Phases of light load that a slope needs.
+LEAST_PHASES = 6
 #: Share of its limit from which on the CPU's demand is measured under load.
 BUSY = 0.5
 #: Capacities grow by this share in the model, a pool of fewer than ten by one. Gains that differ by less are alike.
@@ -328,14 +330,21 @@ def _cpu_at_most(m: Measured) -> float | None:
 
 
 def slope(points: Sequence[tuple[float, float]]) -> Demand | None:
-    """Of cores over requests per second, by least squares; None where its interval is wider than ``NARROW``."""
+    """Of cores over requests per second, by least squares; None where its t interval is wider than ``NARROW``.
+
+    The interval of an accepted slope is as wide as that, not its own. Six points leave four degrees of freedom: what
+    passes has often been made narrow by chance, and its own interval would hold the true slope in 86 % of the cases
+    where levels scatter by 10 %. It is also one JVM's, and JVMs differ. Fewer points say too little to select by.
+    """
     rates, cores = np.array([rate for rate, _ in points]), np.array([level for _, level in points])
-    if len(points) < 3 or rates.max() <= rates.min():
+    if len(points) < LEAST_PHASES or rates.max() <= rates.min():
         return None
     fitted = stats.linregress(rates, cores)
     half = _quantile(len(points) - 2) * float(fitted.stderr)
     seconds = float(fitted.slope)
-    return Demand(seconds, seconds - half, seconds + half) if seconds > 0 and half <= NARROW * seconds else None
+    if seconds <= 0 or half > NARROW * seconds:
+        return None
+    return Demand(seconds, (1 - NARROW) * seconds, (1 + NARROW) * seconds)
 
 
 def _hold(m: Measured, resource: Resource) -> Demand | None:
@@ -420,7 +429,9 @@ def _is_narrow(m: Measured, bound: Bound) -> bool:
         return True  # What arrives is asked for, not estimated.
     if bound.low is None or bound.high is None:
         return False
-    return bound.bound - bound.low <= NARROW * bound.bound and bound.high - bound.bound <= NARROW * bound.bound
+    # The demand is the reciprocal. Rounded, as that of the CPU may be as wide as is allowed.
+    below, above = 1 - bound.bound / bound.high, bound.bound / bound.low - 1
+    return round(max(below, above), 9) <= NARROW
 
 
 def _next(m: Measured, possible: Sequence[Bound], limiting: Sequence[str]) -> Bottleneck | None:
