@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from vtlab.analysis import laws
 from vtlab.model import units
-from vtlab.model.experiment import Experiment, OpenLoad
+from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.model.records import Trial
 
 #: Seconds of light load of all variants together, at most; answers that a phase ends with are waited for besides.
@@ -24,6 +24,10 @@ OF_THROUGHPUT = 0.5
 #: 150 sqrt(2 R / rate), so that 5 % of its arrivals are more than the counts at its edges differ by chance,
 #: 3 sqrt(2 rate R), by a factor of two and a half.
 _ENOUGH = 150.0
+#: Rounds of a user in a window from which on it does not matter that the window cuts them.
+_MANY_ROUNDS = 10
+#: Answers are alike where nine in ten are not longer than that many times the mean: then no queue grew.
+_ALIKE = 1.1
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,8 @@ class Pace:
     settle: int = 0
     #: Length of the trials' windows; None: the experiment's.
     measure: int | None = None
+    #: Closed load: a round of a user, by variant, where the experiment has none and windows hold few of them.
+    rounds: Mapping[str, int] = field(default_factory=dict, hash=False)
 
 
 AS_PLANNED = Pace()
@@ -54,10 +60,13 @@ class LightLoad:
 
 def pace(experiment: Experiment, seed: int, warmed: Sequence[Trial] = ()) -> Pace:
     """How the calls of k6 of one block are paced. ``warmed``: the last warm-up cycles, one of each variant, by which
-    open load settles before a window, and by which its window is long enough to show an overload of 5 %."""
+    open load settles before a window, and by which its window is long enough to show an overload of 5 %; and by which
+    the users of closed load are spread over a round."""
     load = experiment.load
+    if isinstance(load, ClosedLoad):
+        return Pace(seed, rounds=_rounds(experiment, load, warmed))
     answered = [t.latency for t in warmed if t.latency.mean is not None and t.latency.max is not None]
-    if not isinstance(load, OpenLoad) or not answered:
+    if not answered:
         return Pace(seed)
     longest = max(latency.max or 0.0 for latency in answered)
     mean = max(latency.mean or 0.0 for latency in answered)
@@ -65,6 +74,30 @@ def pace(experiment: Experiment, seed: int, warmed: Sequence[Trial] = ()) -> Pac
     planned = max(units.milliseconds(experiment.window_of(variant)) for variant in experiment.variants)
     settle = min(round(1000 * longest), round(units.milliseconds(experiment.max_response)))
     return Pace(seed, settle, enough if enough > planned else None)
+
+
+def _rounds(experiment: Experiment, load: ClosedLoad, warmed: Sequence[Trial]) -> dict[str, int]:
+    """Milliseconds of a round by variant, of those of which the experiment says none; none where all are short beside
+    their windows.
+
+    Users who begin together stay together, where their answers take equally long, and are counted in whole rounds: a
+    window of 2.5 rounds has two of them, or three. Fewer users than in the trials would tell nothing.
+    """
+    whole = [t for t in warmed if t.ok and t.users == load.users and t.variant not in load.round]
+    rounds = {t.variant: math.ceil(1000 * _round(t, load)) for t in whole}
+    windows = {name: units.milliseconds(experiment.window_of(name)) for name in rounds}
+    return rounds if any(windows[name] < _MANY_ROUNDS * round_ for name, round_ in rounds.items()) else {}
+
+
+def _round(cycle: Trial, load: ClosedLoad) -> float:
+    """Seconds of a round: response and think time; where a queue still grew, or waits are drawn, N / X. The longest
+    answers came after the cycle's window then, but as many in a second as later."""
+    latency = cycle.latency
+    mean, longest = latency.mean or 0.0, latency.p90 or latency.max or 0.0
+    seconds = mean + load.mean_think_time
+    if longest <= _ALIKE * mean:
+        return seconds
+    return max(seconds, cycle.users * cycle.window / cycle.ok)
 
 
 def light(responses: Mapping[str, float], throughputs: Mapping[str, float], cpu: Mapping[str, float]) -> LightLoad:
