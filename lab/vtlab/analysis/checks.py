@@ -298,7 +298,10 @@ def _cycles(block: Block, experiment: Experiment) -> Iterator[Value]:
 
 def _warm_up_measured(block: Block, experiment: Experiment) -> Iterator[Value]:
     for variant in _sound(block, experiment):
-        known = all(gain.cpu is not None for gain in _warm_up(block, experiment, variant).state.gains)
+        warm_up = _warm_up(block, experiment, variant)
+        if any(map(_answered_late, warm_up.cycles)):
+            continue
+        known = all(gain.cpu is not None for gain in warm_up.state.gains)
         reason = f"{_NOT_MEASURED} of its CPU in the warm-up, so its steady state cannot be seen"
         yield Value(0 if known else None, "every cycle" if known else _NOT_MEASURED, reason, variant)
 
@@ -309,6 +312,8 @@ def _enough_cycles(block: Block, experiment: Experiment) -> list[_WarmUp]:
 
 
 def _steady_state(warm_up: _WarmUp, _: Experiment) -> Value | None:
+    if any(map(_answered_late, warm_up.cycles)):
+        return None
     state, moment = warm_up.state, "the warm-up"
     if any(gain.throughput is None for gain in state.gains):
         reason = f"no OK answer in some of {len(warm_up.cycles)} warm-up cycles"
@@ -377,7 +382,9 @@ def _sound(block: Block, experiment: Experiment) -> list[str]:
 def _complete(block: Block, experiment: Experiment) -> Iterator[Value]:
     sound = _sound(block, experiment)
     if not block.trials and any(
-        not check.passes(value) for check in (_CYCLES, _MEASURED) for value in _values(check, block, experiment)
+        not check.passes(value)
+        for check in (_LENGTH, _CYCLES, _MEASURED)
+        for value in _values(check, block, experiment)
     ):
         return
     in_order = [t.variant for t in sorted(block.trials, key=lambda t: t.position) if t.variant in sound]
@@ -440,7 +447,28 @@ def _answered(trial: Trial, experiment: Experiment) -> Value:
     return Value(share, percent(share, 2), reason, trial.variant, _moment(trial), limit=most)
 
 
-def _some_answer(trial: Trial, _: Experiment) -> Value:
+def _answered_late(trial: Trial) -> bool:
+    """Whether every answer was OK and none came within the window: the window is too short, which is no failure."""
+    failed = sum(trial.failed.values()) + trial.failed_outside + trial.given_up
+    return not trial.ok and not failed and trial.completed > 0
+
+
+def _long_enough(block: Block, experiment: Experiment) -> Iterator[Value]:
+    """One value of each variant: of the first window that is too short, if one is."""
+    for variant in experiment.variants:
+        late = next((t for t in (*block.warmup, *block.trials) if t.variant == variant and _answered_late(t)), None)
+        if late is None:
+            yield Value(0, "every window", "", variant)
+            continue
+        key = "measure" if late.phase == "measure" else "warmup_load"
+        reason = f"every answer came after the window of {late.window:g} s: raise windows.{key}"
+        moment = _moment(late) if late.phase == "measure" else "the warm-up"
+        yield Value(1, "answers take longer", reason, variant, moment)
+
+
+def _some_answer(trial: Trial, _: Experiment) -> Value | None:
+    if _answered_late(trial):
+        return None
     return Value(trial.ok, f"{trial.ok:,}", "no OK answer in the window", trial.variant, _moment(trial))
 
 
@@ -590,7 +618,7 @@ def _trend(block: Block, experiment: Experiment) -> Iterator[Value]:
         return
     for variant in _sound(block, experiment):
         trials = sorted((t for t in block.trials if t.variant == variant), key=lambda t: t.position)
-        if len(trials) < 2:
+        if len(trials) < 2 or not trials[0].ok or not trials[-1].ok:
             continue
         first, last = trials[0], trials[-1]
         rise = last.throughput / first.throughput - 1
@@ -725,6 +753,7 @@ def _block_check(
     return Check(name, kind, rule, values, lambda value, _: value, limit)
 
 
+_LENGTH = _block_check("windows", "machine", "as long as an answer takes", _long_enough)
 _CYCLES = _block_check("warm-up cycles", "machine", "enough, and equal for all variants", _cycles)
 _MEASURED = _block_check("warm-up measured", "machine", "in every cycle that is judged", _warm_up_measured)
 _GENERATOR: tuple[Check[Trial], ...] = (
@@ -754,6 +783,7 @@ CHECKS: tuple[Check[Any], ...] = (
     _block_check("nothing broke", "machine", "no fault", _faults),
     _block_check("users agreed on the phases", "machine", "always", _agreed),
     _block_check("instances known", "machine", "one of each variant", _known),
+    _LENGTH,
     _CYCLES,
     _MEASURED,
     _block_check("trials complete", "machine", "two per variant, mirrored", _complete),
