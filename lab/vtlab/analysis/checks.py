@@ -385,11 +385,9 @@ def _sound(block: Block, experiment: Experiment) -> list[str]:
 
 
 def _complete(block: Block, experiment: Experiment) -> Iterator[Value]:
-    sound = _sound(block, experiment)
+    sound, explained = _sound(block, experiment), (_LENGTH, _CYCLES, _MEASURED)
     if not block.trials and any(
-        not check.passes(value)
-        for check in (_LENGTH, _CYCLES, _MEASURED)
-        for value in _values(check, block, experiment)
+        not check.passes(value) for check in explained for value in _values(check, block, experiment)
     ):
         return
     in_order = [t.variant for t in sorted(block.trials, key=lambda t: t.position) if t.variant in sound]
