@@ -158,6 +158,25 @@ def test_tasks_that_run_at_once_hold_an_executor_longer_than_the_request_takes()
     assert (e.bottleneck.resource, e.bottleneck.together) == ("executor", [])
 
 
+@pytest.mark.parametrize("hold", [0.78, 0.8])
+@pytest.mark.parametrize(("number", "named"), [(1, ["cpu", "load"]), (2, ["cpu"]), (5, ["cpu"]), (20, ["cpu"])])
+def test_tasks_that_compute_at_once_need_no_larger_executor(number: int, named: list[str], hold: float) -> None:
+    # A request has 100 ms of CPU in eight tasks at once: they hold eight threads, as they wait for each other's core.
+    server = {"capacity_executor": 8.0, "utilization_executor": 1.0, "cpu_cores": 0.99}
+    m = measured("virtual", (300, 30, server), exp=users(number), alone=0.1, held={"hold_executor": hold})
+    e = laws.explain(m)
+    assert [e.bottleneck.resource, *e.bottleneck.together] == named
+    assert e.modelled == pytest.approx(10, rel=0.02)
+
+
+def test_a_computation_in_the_hold_of_one_connection_is_limited_by_the_smaller_of_the_two() -> None:
+    held = {"hold_db_pool": 0.1}
+    exp = users(5, limits={"cpu": 1.43, "memory": "512Mi", "heap": "256m"})
+    server = {"capacity_db-pool": 1.0, "utilization_db-pool": 1.0, "cpu_cores": 0.97}
+    e = laws.explain(measured("virtual", (292, 30, server), exp=exp, alone=0.1, held=held))
+    assert (e.bottleneck.resource, e.bottleneck.inside) == ("db-pool", None)
+
+
 def test_a_task_that_holds_a_connection_is_modelled_by_the_whole() -> None:
     # A request of 0.4 s is one task of an executor, which holds one of ten connections all the time.
     pools = {f"{figure}_{name}": n for name, n in (("executor", 50.0), ("db-pool", 10.0)) for figure in ("capacity",)}

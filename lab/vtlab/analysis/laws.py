@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import stats
@@ -478,7 +478,8 @@ def _network(m: Measured, possible: Mapping[str, Bound], with_cpu: bool) -> Netw
 def _fitted(stations: Mapping[str, Station], service: float) -> dict[str, Station]:
     """The same stations, with shorter times where the parts of a request take longer than the whole: they overlap. Who
     holds a connection computes, a task of an executor holds a connection, and eight tasks run at once. What each
-    station allows at most stays."""
+    station allows at most stays, but for those that a request alone uses up at the same time."""
+    stations = _counted_once(stations, service)
     least = math.fsum(1 / station.most for station in stations.values())
     whole = math.fsum(station.alone for station in stations.values())
     if whole <= service:
@@ -492,6 +493,27 @@ def _fitted(stations: Mapping[str, Station], service: float) -> dict[str, Statio
         return Station(least_of_it + share * (station.time - least_of_it), station.most)
 
     return {name: shorter(station) for name, station in stations.items()}
+
+
+def _counted_once(stations: Mapping[str, Station], service: float) -> dict[str, Station]:
+    """Without the time that a request alone keeps two stations at their limits at once: eight tasks that compute fill
+    the CPU and hold an executor's eight threads. It counts for the CPU where the request fills that from its beginning
+    to its end, since the holders wait for it; else for the station that allows less."""
+    twice = math.fsum(1 / station.most for station in stations.values()) - service
+    counted = dict(stations)
+
+    def rank(name: str) -> tuple[bool, float]:
+        fills = name == "cpu" and 1 / stations[name].most >= REACHED * service
+        return not fills, stations[name].most
+
+    for name in sorted(stations, key=rank, reverse=True)[:-1]:
+        least = 1 / stations[name].most
+        if twice >= least:
+            del counted[name]
+        elif twice > 0:
+            counted[name] = replace(stations[name], most=1 / (least - twice))
+        twice -= min(max(0.0, twice), least)
+    return counted
 
 
 def _limiting(network: Network, possible: Mapping[str, Bound]) -> list[str]:
