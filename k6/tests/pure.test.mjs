@@ -427,6 +427,23 @@ test('a service that answers within max_response loses next to no arrival with a
   assert.ok(dropped < 0.001 * sequence.length, `${dropped} of ${sequence.length} dropped`);
 });
 
+test('arrivals with exponential gaps queue below a utilisation of 100 %, even ones do not', () => {
+  // 200 threads of 1 s, 190 arrivals a second: the one that comes takes the thread of the 200th before it.
+  const p99 = (due, count) => {
+    const ends = [];
+    const responses = [];
+    for (let i = 0; i < count; i++) {
+      ends.push(Math.max(due(i), ends[i - 200] ?? 0) + 1000);
+      responses.push(ends[i] - due(i));
+    }
+    return responses.toSorted((a, b) => a - b)[Math.floor(0.99 * count)];
+  };
+  const sequence = arrivals(random('1/1', 'arrivals'), 100_000);
+  const drawn = p99(inSequence(sequence, 190), sequence.length);
+  assert.equal(Math.round(p99(evenly(190), 100_000)), 1000);
+  assert.ok(drawn > 1050, `${drawn} ms`);
+});
+
 test('one sequence is long enough for every phase, and the same for every variant and trial of a block', () => {
   const load = { model: 'open', rate: 40, users: 90, gaps: 'exponential' };
   const needed = (env) => arrivalsIn(plan(input({ load }, { WARMUP_CYCLES: '0', ...env })).phases);
