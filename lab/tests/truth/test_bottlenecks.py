@@ -407,7 +407,7 @@ def check_pinned(block: Block) -> None:
 @pytest.mark.small
 @pytest.mark.parametrize(("case", "variant"), SMALL, ids=ids(SMALL))
 def test_each_name_is_given_where_it_was_planted(lab: Lab, planted_service: str, case: Case, variant: str) -> None:
-    """Every name of a bottleneck is given where it was planted; what thread dumps alone show is unknown without them."""
+    """Every name of a bottleneck is given where it was planted; what only thread dumps show is unknown without them."""
     check(lab, case, variant, planted_service)
 
 
