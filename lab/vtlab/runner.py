@@ -220,8 +220,18 @@ class Attempt:
             if unsteady.isdisjoint(self._variants):
                 warmed = [[t for t in block.warmup if t.variant == variant][-1] for variant in self._variants]
                 self._pace = load.pace(self._experiment, self._seed, warmed)
+                self._say_pace()
                 return
             cheap, own = 0, 1
+
+    def _say_pace(self) -> None:
+        """That windows last longer than the experiment's, and what they show."""
+        pace = self._pace
+        if pace.measure is None and pace.shown is None:
+            return
+        shown = load.OVERLOAD if pace.shown is None else pace.shown
+        length = "" if pace.measure is None else f" of {pace.measure / 1000:.0f} s"
+        self._progress.say(f"{self._title}: windows{length} show an overload from {units.percent(shown)} on")
 
     def _is_steady(self, variant: str) -> bool:
         cycles = [trial for trial in self._block.warmup if trial.variant == variant]

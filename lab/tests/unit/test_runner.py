@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import signal
 from collections.abc import Sequence
 from dataclasses import replace
@@ -561,6 +562,19 @@ def test_open_load_settles_and_has_a_longer_window_as_the_warm_up_tells(tmp_path
     assert warming == Pace(run.manifest.seed)
     assert others == [load.pace(run.experiment, run.manifest.seed, block.warmup[-2:])] * 2, "trials and light load"
     assert others[0].settle > 1000, "the longest answer of the warm-up"
+
+
+@pytest.mark.parametrize(
+    ("rate", "said"),
+    [
+        (150, r"blocking: block 1 of 1: windows of 3\d s show an overload from 5 % on"),
+        (40, r"windows of 60 s show an overload from [6-9] % on"),
+    ],
+)
+def test_a_longer_window_is_said_with_what_it_shows(tmp_path: Path, rate: float, said: str) -> None:
+    run = builders.run(builders.arrivals(load={"model": "open", "rate": rate, "users": 1500}), blocks=1)
+    _, text = measured(Breaking(run.blocks), tmp_path, run)
+    assert re.search(said, text)
 
 
 def test_closed_load_has_the_windows_of_its_experiment(tmp_path: Path) -> None:
