@@ -16,7 +16,7 @@ from vtlab.analysis.laws import cpu_capacity
 from vtlab.errors import BlockFault, InvalidRun, VariantFailed
 from vtlab.host import processes
 from vtlab.model import units
-from vtlab.model.experiment import Experiment
+from vtlab.model.experiment import Experiment, OpenLoad
 from vtlab.model.records import Block, Diagnosis, Facts, Failure, Instance, K6Document, Manifest
 from vtlab.model.run import BlockSeries, Run
 from vtlab.planning import load, plan
@@ -131,6 +131,25 @@ def blocks_left(run: Run) -> int:
     """How many blocks the run still needs."""
     accepted = [block for block in run.blocks if not checks.reasons(block, run.experiment)]
     return 0 if verdict.is_complete(run, accepted) else max(0, run.manifest.blocks - len(accepted))
+
+
+def seconds_beside(run: Run) -> float:
+    """About how long what is measured once, beside the trials, will take in the next block."""
+    accepted = [block for block in run.blocks if not checks.reasons(block, run.experiment)]
+    variants = set(run.experiment.variants)
+    has_single = variants <= {phase.variant for block in accepted for phase in block.single}
+    has_light = variants <= {phase.variant for block in accepted for phase in block.light}
+    return load.beside_seconds(run.experiment, not has_single, not has_light)
+
+
+def seconds_longer(run: Run) -> float | None:
+    """How much longer than planned the windows of one block are; None where the first warm-up is to tell."""
+    if not isinstance(run.experiment.load, OpenLoad):
+        return 0.0
+    measured = [block.trials for block in run.blocks if block.trials]
+    if not measured:
+        return None
+    return max(0.0, sum(t.window - units.seconds(run.experiment.window_of(t.variant)) for t in measured[-1]))
 
 
 class Attempt:

@@ -148,7 +148,9 @@ def test_the_window_is_never_shorter_than_the_issues_formula() -> None:
 
 
 def test_even_gaps_need_no_time_for_the_chance_of_arrivals() -> None:
-    even, drawn = (load.pace(with_windows("5s", gaps), 7, [cycle(0.2, 0.3)]).measure for gaps in ("even", "exponential"))
+    even, drawn = (
+        load.pace(with_windows("5s", gaps), 7, [cycle(0.2, 0.3)]).measure for gaps in ("even", "exponential")
+    )
     assert even is not None
     assert drawn is not None
     assert even < 0.6 * drawn

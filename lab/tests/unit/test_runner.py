@@ -141,6 +141,37 @@ def test_progress_says_what_was_measured_and_when_it_ends(tmp_path: Path) -> Non
     assert "blocking: block 2 of 2: virtual 998.8/s, 1 s; platform 199.6/s, 5.01 s · ends about" in text.getvalue()
 
 
+def test_progress_says_that_open_load_may_take_longer() -> None:
+    screen, text = console()
+    with Progress(screen, [100, 100], is_least=True):
+        pass
+    assert "2 blocks to measure, at least 3 minutes, until " in text.getvalue()
+
+
+def test_the_first_block_has_more_than_its_trials() -> None:
+    windows = {"warmup_users": 200, "measure": "5s", "ramp_up": "400ms", "single_user_phase": "9s"}
+    rounds = {"model": "closed", "users": 1000, "round": {"platform": "5s", "virtual": "1s"}}
+    run = replace(builders.run(builders.experiment(load=rounds, windows=windows), blocks=1), blocks=[])
+    # Alone, light load, and a trial of platform.
+    assert runner.seconds_beside(run) == pytest.approx(2 * 9 + load.LIGHT_SECONDS + load.COMING_UP + 0.4 + 2 * 5 + 5)
+    measured = RUN.blocks[0].model_copy(update={"light": []})
+    assert runner.seconds_beside(replace(RUN, blocks=[measured])) == pytest.approx(
+        load.beside_seconds(RUN.experiment, False, True)
+    )
+    lit = {"light": [t.model_copy(update={"phase": "light"}) for t in measured.trials]}
+    assert runner.seconds_beside(replace(RUN, blocks=[measured.model_copy(update=lit)])) == 0
+
+
+def test_how_much_longer_windows_are_is_known_after_the_first_warm_up() -> None:
+    assert runner.seconds_longer(RUN) == 0
+    run = builders.run(builders.arrivals(), blocks=1)
+    assert runner.seconds_longer(replace(run, blocks=[])) is None
+    longer = [t.model_copy(update={"end": t.end + 6000}) for t in run.blocks[0].trials]
+    assert runner.seconds_longer(replace(run, blocks=[run.blocks[0].model_copy(update={"trials": longer})])) == (
+        pytest.approx(24)
+    )
+
+
 class Noon(datetime):
     """A clock that stands still."""
 

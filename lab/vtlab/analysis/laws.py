@@ -52,7 +52,7 @@ from vtlab.model.records import (
 NARROW = 0.2
 #: Share of its limit from which on the CPU's demand is measured under load.
 BUSY = 0.5
-#: A bound of a single value has no interval. It may be as small as this share of it: bounds were off by a factor of two.
+#: A bound of a single value has no interval. It may be as small as this share of it: some were twice too large.
 UNSURE = 0.5
 #: Capacities grow by this share in the model, a pool of fewer than ten by one. Gains that differ by less are alike.
 STEP = 0.1

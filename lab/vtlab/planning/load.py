@@ -9,7 +9,7 @@ from statistics import NormalDist
 
 from vtlab.analysis import checks, laws
 from vtlab.model import units
-from vtlab.model.experiment import Experiment, OpenLoad
+from vtlab.model.experiment import ClosedLoad, Experiment, OpenLoad
 from vtlab.model.records import Trial
 
 #: Seconds of light load of all variants together, at most, and of these for k6 to come up and end.
@@ -189,6 +189,25 @@ def light_seconds(planned: LightLoad, responses: Mapping[str, float]) -> float:
             length = settle + window + answered if rate else min(settle, IDLE_SETTLE) + window
             total += grid * (math.ceil(round(length / grid, 6)) + 1)
     return total
+
+
+def beside_seconds(experiment: Experiment, with_single: bool, with_light: bool) -> float:
+    """About how long takes what one block has beside warm-up and trials: single-user phases, light load, and one more
+    trial with thread dumps. Of a variant that figures explain there are none: that is not known before."""
+    load, windows = experiment.load, experiment.windows
+    seconds = units.seconds(windows.single_user_phase) * len(experiment.variants) if with_single else 0.0
+    if with_light and windows.wait_for_answers:
+        trials = [
+            units.seconds(experiment.window_of(variant)) + units.seconds(windows.ramp_up) + 2 * _round(load, variant)
+            for variant in experiment.variants
+        ]
+        seconds += LIGHT_SECONDS + COMING_UP + max(trials)
+    return seconds
+
+
+def _round(load: ClosedLoad | OpenLoad, variant: str) -> float:
+    known = load.round.get(variant) if isinstance(load, ClosedLoad) else None
+    return units.seconds(known) if known else 0.0
 
 
 def _milliseconds(seconds: float) -> int:

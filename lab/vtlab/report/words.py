@@ -296,7 +296,7 @@ def quick(analysis: Analysis) -> str | None:
     text = f"Quick look: n = {verdict.n}, fewer than {FULL_RUN} blocks"
     length = _block_length(analysis)
     if length:
-        text += f"; a full run of {FULL_RUN} blocks takes about {duration(FULL_RUN * length)}"
+        text += f"; a full run of {FULL_RUN} blocks takes about {duration(FULL_RUN * length + _beside(analysis))}"
     return text + "."
 
 
@@ -311,6 +311,15 @@ def _seconds(block: Block) -> float:
     phases = [*block.warmup, *block.single, *block.trials]
     measured = (max(t.drained for t in phases) - min(t.begin for t in phases)) / 1000
     return measured + sum(i.started_in for i in block.instances)
+
+
+def _beside(analysis: Analysis) -> float:
+    """Seconds of what a run measures once beside its trials: light load, and a trial of each variant with dumps."""
+    blocks = analysis.accepted
+    light = [(max(t.drained for t in b.light) - min(t.begin for t in b.light)) / 1000 for b in blocks if b.light]
+    dumped = {variant for b in blocks for variant in b.diagnosis}
+    trials = [max((t.drained - t.begin) / 1000 for b in blocks for t in b.trials if t.variant == of) for of in dumped]
+    return sum(light) + sum(trials)
 
 
 def duration(seconds: float) -> str:
@@ -355,7 +364,7 @@ def hint(analysis: Analysis) -> str | None:
         return f"Lower the rate until {c.overloaded[0]} keeps up in every block."
     if c.blocks_needed is not None:
         length = _block_length(analysis)
-        takes = f", in about {duration(c.blocks_needed * length)}" if length else ""
+        takes = f", in about {duration(c.blocks_needed * length + _beside(analysis))}" if length else ""
         return f"A new run of {c.blocks_needed} blocks would probably settle it{takes} (--blocks {c.blocks_needed})."
     return (
         f"As far as {v.n} blocks tell, it cannot be settled on this machine: the difference is too close to the margin"
