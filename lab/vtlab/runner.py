@@ -214,12 +214,14 @@ class Attempt:
         return block, samples
 
     def _warm_up(self, started: StartedBlock) -> None:
-        """Equal warm-up cycles for all variants, until all have reached their steady state. Those that do not leave."""
+        """Equal warm-up cycles for all variants, until all have reached their steady state and their JIT compilers
+        rest. Those without a steady state leave; of those that still compile the checks judge the trials."""
         windows, block = self._experiment.windows, self._block
         least = windows.warmup_cycles + checks.LEAST_CYCLES
+        most = least + windows.max_cycles
         cycles, cheap, own = 0, windows.warmup_cycles, checks.LEAST_CYCLES
         while self._variants:
-            self._step(f"warm-up, cycle {cycles + 1} of {least} to {least + windows.max_cycles}")
+            self._step(f"warm-up, cycle {cycles + 1} of {least} to {most}")
             call = partial(started.load, order=[], warmup_cycles=cheap, own_cycles=own, single=None, pace=self._pace)
             document = self._survived(started, cycles, "the warm-up", call)
             if document is None:
@@ -233,11 +235,12 @@ class Attempt:
             # No answer was OK: more of the same does not help, and the checks say why.
             silent = {trial.variant for trial in document.warmup if not trial.ok}
             unsteady = {variant for variant in self._variants if not self._is_steady(variant)}
-            leaving = silent | unsteady if cycles >= least + windows.max_cycles else silent
+            leaving = silent | unsteady if cycles >= most else silent
             for variant in [name for name in self._variants if name in leaving]:
                 self._leave(started, variant)
-            if unsteady.isdisjoint(self._variants):
-                warmed = [[t for t in block.warmup if t.variant == variant][-1] for variant in self._variants]
+            warmed = [[t for t in block.warmup if t.variant == variant][-1] for variant in self._variants]
+            compiling = {trial.variant for trial in warmed if not checks.is_compiled(trial)}
+            if unsteady.isdisjoint(self._variants) and (cycles >= most or not compiling):
                 self._pace = load.pace(self._experiment, self._seed, warmed)
                 self._say_pace()
                 return

@@ -415,6 +415,24 @@ def test_a_variant_without_a_steady_state_gets_no_trials(tmp_path: Path) -> None
     assert "virtual failed, the warm-up: no steady state after 7 warm-up cycles" in said
 
 
+@pytest.mark.parametrize(("last_that_compiles", "further"), [(5, 1), (6, 2), (7, 2)])
+def test_the_warm_up_goes_on_while_a_compiler_works(tmp_path: Path, last_that_compiles: int, further: int) -> None:
+    """The JIT compiler rests before the trials; where it does not, the checks judge its CPU in them."""
+    windows = {"warmup_users": 200, "warmup_load": "6s", "warmup_cycles": 2, "measure": "30s", "max_cycles": 2}
+    experiment = builders.experiment(windows=windows)
+    (good,) = builders.run(experiment, blocks=1).blocks
+    warmup = []
+    for place, trial in enumerate(sorted(builders.block(cycles=7).warmup, key=lambda t: t.begin)):
+        compiles = trial.variant == "virtual" and place // 2 < last_that_compiles
+        warmup.append(trial.model_copy(update={"server": trial.server | {"jit_cpu": 0.2 if compiles else 0.01}}))
+    target = Breaking([good.model_copy(update={"warmup": warmup})])
+    block, said = one_block(target, tmp_path, experiment)
+    assert target.said[1 : further + 1] == ["1 own cycles of platform virtual"] * further
+    assert target.said[further + 1].startswith("trials ")
+    assert len(block.warmup) == 2 * (5 + further)
+    assert "rejected" not in said
+
+
 def test_a_variant_without_an_ok_answer_leaves_at_once(tmp_path: Path) -> None:
     silent = [
         t.model_copy(update={"ok": 0, "throughput": 0.0, "failed": {"status-404": 900}})

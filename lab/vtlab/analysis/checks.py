@@ -254,6 +254,11 @@ def _rise(trial: Trial, best: float) -> float | None:
     return rise if rise <= 0 else max(0.0, rise - trial.throughput / trial.ok / best)
 
 
+def is_compiled(trial: Trial) -> bool:
+    """Whether the JIT compiler rested in it, or its CPU time is not known."""
+    return (trial.server.get("jit_cpu") or 0.0) <= MOST_JIT
+
+
 def own_load(cycles: Sequence[Trial], experiment: Experiment) -> list[Trial]:
     """Of one variant's warm-up cycles those that judge its steady state: those with the load of its trials, which come
     after the cheaper ones."""
