@@ -262,7 +262,7 @@ test('light load: even gaps at each rate in turn, and all users connect before t
   assert.deepEqual(
     phases.map(({ rate, users, gaps, thinkTime, start, end }) => [rate, users, gaps, thinkTime, start, end]),
     [
-      [0, 1, 'even', 0, 1500, 4500],
+      [0, 1, 'even', 0, 300, 3300],
       [0.2, 1, 'even', 0, 1500, 4500],
       [30.5, 46, 'even', 0, 1500, 4500],
       [30.5, 46, 'even', 0, 1500, 4500],
@@ -530,7 +530,7 @@ test('an idle phase ends with its window, and an open load has a rate', () => {
     ],
   );
   const [idle] = document.light;
-  assert.deepEqual([idle.start, idle.end, idle.drained, idle.started, idle.throughput], [1002, 3002, 3002, 0, 0]);
+  assert.deepEqual([idle.start, idle.end, idle.drained, idle.started, idle.throughput], [302, 2302, 2302, 0, 0]);
   assert.match(table(document), /^ {2}l1 +virtual +1 +0\.00/m);
 });
 

@@ -441,10 +441,13 @@ def test_a_queue_that_comes_and_goes_is_no_overload() -> None:
     assert growths(110) == [pytest.approx(110 / 30)]
     assert growths(110, -60) == []
     assert growths(110, 20, -30, 0) == []
-    assert growths(110, 90, 120, 95) == [pytest.approx(110 / 30), pytest.approx(4)]
+    assert growths(110, 90, 120, 95) == [pytest.approx(added / 30) for added in (110, 90, 120, 95)]
     # 45 of each, and 52·√2·√4 by chance: 328 of them all.
     assert growths(110, 75, 75, 66) == []
-    assert growths(110, 75, 75, 70) == [pytest.approx(110 / 30)]
+    assert len(growths(110, 75, 75, 70)) == 4, "that one stays below its own limit is chance"
+    # What a single one added, and the others' share of the arrivals.
+    assert growths(600, 45, 20, -10) == [pytest.approx(20)]
+    assert len(growths(600, 46, 20, -10)) == 2
     dropping = builders.trial("virtual", exp=OPEN, dropped=900)
     calm = builders.trial("virtual", exp=OPEN, dropped=0, in_flight=InFlight(start=400, end=150))
     assert len(checks.growths([dropping, calm, calm], OPEN)) == 1

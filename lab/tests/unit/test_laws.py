@@ -292,6 +292,18 @@ def test_what_nothing_explains_is_unknown_with_the_nearest_bound_next() -> None:
     assert e.next.resource == "load"
 
 
+@pytest.mark.parametrize(("hold", "is_known"), [(0.005, True), (0.009, True), (0.011, False), (0.015, False)])
+def test_a_bound_without_an_interval_may_be_half_as_large(hold: float, is_known: bool) -> None:
+    # The load would be next at 1000/s. Only one phase has the hold of 20 connections: 1,333/s to 4,000/s.
+    server = {"cpu_cores": 0.068, "capacity_tomcat-threads": 200.0, "capacity_db-pool": 20.0}
+    m = measured("platform", (5998, 30, server), cpu=0.00034)
+    m.single[0].server["hold_db_pool"] = hold
+    assert bound_of(m, "db-pool").low is None
+    e = laws.explain(m)
+    assert e.bottleneck.resource == "tomcat-threads"
+    assert (e.next.resource if e.next else None) == ("load" if is_known else None)
+
+
 def test_a_bound_that_the_measurement_refutes_explains_nothing() -> None:
     # Alone a request took 1 s, under load (warmer) less: 1000 users at 1500/s. The CPU is what is full.
     e = laws.explain(measured("virtual", (45_000, 30, {"cpu_cores": 0.97})))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import signal
 from collections.abc import Sequence
 from dataclasses import replace
@@ -138,6 +139,37 @@ def test_progress_says_what_was_measured_and_when_it_ends(tmp_path: Path) -> Non
     assert "2 blocks to measure, about 3 minutes, until " in text.getvalue()
     assert "blocking: block 1 of 2: starting platform and virtual" in text.getvalue()
     assert "blocking: block 2 of 2: virtual 998.8/s, 1 s; platform 199.6/s, 5.01 s · ends about" in text.getvalue()
+
+
+def test_progress_says_that_open_load_may_take_longer() -> None:
+    screen, text = console()
+    with Progress(screen, [100, 100], is_least=True):
+        pass
+    assert "2 blocks to measure, at least 3 minutes, until " in text.getvalue()
+
+
+def test_the_first_block_has_more_than_its_trials() -> None:
+    windows = {"warmup_users": 200, "measure": "5s", "ramp_up": "400ms", "single_user_phase": "9s"}
+    rounds = {"model": "closed", "users": 1000, "round": {"platform": "5s", "virtual": "1s"}}
+    run = replace(builders.run(builders.experiment(load=rounds, windows=windows), blocks=1), blocks=[])
+    # Alone, light load, and a trial of platform.
+    assert runner.seconds_beside(run) == pytest.approx(2 * 9 + load.LIGHT_SECONDS + load.COMING_UP + 0.4 + 2 * 5 + 5)
+    measured = RUN.blocks[0].model_copy(update={"light": []})
+    assert runner.seconds_beside(replace(RUN, blocks=[measured])) == pytest.approx(
+        load.beside_seconds(RUN.experiment, False, True)
+    )
+    lit = {"light": [t.model_copy(update={"phase": "light"}) for t in measured.trials]}
+    assert runner.seconds_beside(replace(RUN, blocks=[measured.model_copy(update=lit)])) == 0
+
+
+def test_how_much_longer_windows_are_is_known_after_the_first_warm_up() -> None:
+    assert runner.seconds_longer(RUN) == 0
+    run = builders.run(builders.arrivals(), blocks=1)
+    assert runner.seconds_longer(replace(run, blocks=[])) is None
+    longer = [t.model_copy(update={"end": t.end + 6000}) for t in run.blocks[0].trials]
+    assert runner.seconds_longer(replace(run, blocks=[run.blocks[0].model_copy(update={"trials": longer})])) == (
+        pytest.approx(24)
+    )
 
 
 class Noon(datetime):
@@ -579,6 +611,19 @@ def test_open_load_settles_and_has_a_longer_window_as_the_warm_up_tells(tmp_path
     assert warming == Pace(run.manifest.seed)
     assert others == [load.pace(run.experiment, run.manifest.seed, block.warmup[-2:])] * 2, "trials and light load"
     assert others[0].settle > 1000, "the longest answer of the warm-up"
+
+
+@pytest.mark.parametrize(
+    ("rate", "said"),
+    [
+        (150, r"blocking: block 1 of 1: windows of 3\d s show an overload from 5 % on"),
+        (40, r"windows of 60 s show an overload from [6-9] % on"),
+    ],
+)
+def test_a_longer_window_is_said_with_what_it_shows(tmp_path: Path, rate: float, said: str) -> None:
+    run = builders.run(builders.arrivals(load={"model": "open", "rate": rate, "users": 1500}), blocks=1)
+    _, text = measured(Breaking(run.blocks), tmp_path, run)
+    assert re.search(said, text)
 
 
 def test_closed_load_has_the_windows_of_its_experiment(tmp_path: Path) -> None:

@@ -52,6 +52,8 @@ from vtlab.model.records import (
 NARROW = 0.2
 #: Share of its limit from which on the CPU's demand is measured under load.
 BUSY = 0.5
+#: A bound of a single value has no interval. It may be as small as this share of it: some were twice too large.
+UNSURE = 0.5
 #: Capacities grow by this share in the model, a pool of fewer than ten by one. Gains that differ by less are alike.
 STEP = 0.1
 #: Share of the CPU's demand from which on pinned seconds make carriers a resource of their own.
@@ -430,7 +432,7 @@ def _next(m: Measured, possible: Sequence[Bound], limiting: Sequence[str]) -> Bo
     if not remaining or not _is_narrow(m, remaining[0]):
         return None
     smallest, *others = remaining
-    least = [b.low for b in others if b.low is not None and not _is_narrow(m, b)]
+    least = [UNSURE * b.bound if b.low is None else b.low for b in others if not _is_narrow(m, b)]
     cpu, limit = _cpu_at_most(m), capacity(m, RESOURCES["cpu"])
     if cpu and limit and "cpu" not in {b.resource for b in possible}:
         least.append((limit - idle_cores(m)) / cpu)
