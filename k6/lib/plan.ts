@@ -59,6 +59,8 @@ const GENTLY = 5;
 const WARMUP_RAMP = 1000;
 /** Most users of a phase of light load. */
 const MOST_LIGHT_USERS = 2000;
+/** Most milliseconds of an idle phase before its window, in which no answer is awaited. */
+const IDLE_SETTLE = 300;
 /** Milliseconds between two phases, about: users end and begin on the grid. */
 const BETWEEN = 1000;
 
@@ -136,8 +138,8 @@ export function plan(input: Input): Plan {
   }
 
   for (const [variant, rates] of light) {
-    const start = input.lightSettle;
     for (const rate of rates) {
+      const start = rate > 0 ? input.lightSettle : Math.min(input.lightSettle, IDLE_SETTLE);
       // Each user's first arrival comes before the window, which so has no new connections: they would cost the variant
       // CPU. An arrival is dropped where an answer takes longer than that.
       const users = Math.min(Math.max(1, Math.ceil((rate * start) / 1000)), MOST_LIGHT_USERS);

@@ -201,7 +201,8 @@ def list_() -> None:
     for name in experiment.names(session.EXPERIMENTS):
         planned = experiment.load(name, session.EXPERIMENTS)
         load = planned.load
-        amount = f"{load.users} users" if isinstance(load, ClosedLoad) else f"{load.rate:g}/s"
+        users = f"{load.users} user{'' if load.users == 1 else 's'}"
+        amount = users if isinstance(load, ClosedLoad) else f"{load.rate:g}/s"
         seconds = session.block_seconds(session.REPOSITORY / normalised.FOLDER / f"{name}.json", planned)
         length = "-" if seconds is None else f"{seconds:.0f} s"
         table.add_row(name, amount, f"{planned.limits.cpu:g} CPU", length, planned.description)

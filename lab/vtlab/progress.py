@@ -15,12 +15,14 @@ from vtlab.model.records import Block, Failure
 class Progress:
     """Progress over all blocks of a call. Use as a context manager."""
 
-    def __init__(self, console: Console, seconds: Sequence[float | None]) -> None:
-        """``seconds``: the estimated length of every block still to come, in order; None where it is unknown."""
+    def __init__(self, console: Console, seconds: Sequence[float | None], is_least: bool = False) -> None:
+        """``seconds``: the estimated length of every block still to come, in order; None where it is unknown.
+        ``is_least``: it may take longer."""
         self._console = console
         self._left = list(seconds)
         self._began = time.monotonic()
         self._scale = 1.0
+        self._is_least = is_least
         self._status: Status | None = console.status("starting") if console.is_terminal else None
         self._total = len(self._left)
 
@@ -29,7 +31,8 @@ class Progress:
             self._status.start()
         blocks = f"{self._total} block" + ("" if self._total == 1 else "s")
         left = self._seconds()
-        self.say(f"{blocks} to measure" + ("" if left is None else f", about {minutes(left)}, until {_clock(left)}"))
+        amount = "at least" if self._is_least else "about"
+        self.say(f"{blocks} to measure" + ("" if left is None else f", {amount} {minutes(left)}, until {_clock(left)}"))
         return self
 
     def __exit__(self, *_: object) -> None:

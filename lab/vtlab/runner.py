@@ -16,7 +16,7 @@ from vtlab.analysis.laws import cpu_capacity
 from vtlab.errors import BlockFault, InvalidRun, VariantFailed
 from vtlab.host import processes
 from vtlab.model import units
-from vtlab.model.experiment import Experiment
+from vtlab.model.experiment import Experiment, OpenLoad
 from vtlab.model.records import Block, Diagnosis, Facts, Failure, Instance, K6Document, Manifest
 from vtlab.model.run import BlockSeries, Run
 from vtlab.planning import load, plan
@@ -133,6 +133,25 @@ def blocks_left(run: Run) -> int:
     return 0 if verdict.is_complete(run, accepted) else max(0, run.manifest.blocks - len(accepted))
 
 
+def seconds_beside(run: Run) -> float:
+    """About how long what is measured once, beside the trials, will take in the next block."""
+    accepted = [block for block in run.blocks if not checks.reasons(block, run.experiment)]
+    variants = set(run.experiment.variants)
+    has_single = variants <= {phase.variant for block in accepted for phase in block.single}
+    has_light = variants <= {phase.variant for block in accepted for phase in block.light}
+    return load.beside_seconds(run.experiment, not has_single, not has_light)
+
+
+def seconds_longer(run: Run) -> float | None:
+    """How much longer than planned the windows of one block are; None where the first warm-up is to tell."""
+    if not isinstance(run.experiment.load, OpenLoad):
+        return 0.0
+    measured = [block.trials for block in run.blocks if block.trials]
+    if not measured:
+        return None
+    return max(0.0, sum(t.window - units.seconds(run.experiment.window_of(t.variant)) for t in measured[-1]))
+
+
 class Attempt:
     """One attempt at one block. A variant that breaks leaves it, and the others are measured further: its failure is a
     result, and so are their figures. A variant without a steady state gets no trials."""
@@ -195,12 +214,14 @@ class Attempt:
         return block, samples
 
     def _warm_up(self, started: StartedBlock) -> None:
-        """Equal warm-up cycles for all variants, until all have reached their steady state. Those that do not leave."""
+        """Equal warm-up cycles for all variants, until all have reached their steady state and their JIT compilers
+        rest. Those without a steady state leave; of those that still compile the checks judge the trials."""
         windows, block = self._experiment.windows, self._block
         least = windows.warmup_cycles + checks.LEAST_CYCLES
+        most = least + windows.max_cycles
         cycles, cheap, own = 0, windows.warmup_cycles, checks.LEAST_CYCLES
         while self._variants:
-            self._step(f"warm-up, cycle {cycles + 1} of {least} to {least + windows.max_cycles}")
+            self._step(f"warm-up, cycle {cycles + 1} of {least} to {most}")
             call = partial(started.load, order=[], warmup_cycles=cheap, own_cycles=own, single=None, pace=self._pace)
             document = self._survived(started, cycles, "the warm-up", call)
             if document is None:
@@ -214,14 +235,25 @@ class Attempt:
             # No answer was OK: more of the same does not help, and the checks say why.
             silent = {trial.variant for trial in document.warmup if not trial.ok}
             unsteady = {variant for variant in self._variants if not self._is_steady(variant)}
-            leaving = silent | unsteady if cycles >= least + windows.max_cycles else silent
+            leaving = silent | unsteady if cycles >= most else silent
             for variant in [name for name in self._variants if name in leaving]:
                 self._leave(started, variant)
-            if unsteady.isdisjoint(self._variants):
-                warmed = [[t for t in block.warmup if t.variant == variant][-1] for variant in self._variants]
+            warmed = [[t for t in block.warmup if t.variant == variant][-1] for variant in self._variants]
+            compiling = {trial.variant for trial in warmed if not checks.is_compiled(trial)}
+            if unsteady.isdisjoint(self._variants) and (cycles >= most or not compiling):
                 self._pace = load.pace(self._experiment, self._seed, warmed)
+                self._say_pace()
                 return
             cheap, own = 0, 1
+
+    def _say_pace(self) -> None:
+        """That windows last longer than the experiment's, and what they show."""
+        pace = self._pace
+        if pace.measure is None and pace.shown is None:
+            return
+        shown = load.OVERLOAD if pace.shown is None else pace.shown
+        length = "" if pace.measure is None else f" of {pace.measure / 1000:.0f} s"
+        self._progress.say(f"{self._title}: windows{length} show an overload from {units.percent(shown)} on")
 
     def _is_steady(self, variant: str) -> bool:
         cycles = [trial for trial in self._block.warmup if trial.variant == variant]

@@ -166,9 +166,11 @@ def measure_and_report(folder: Path, root: Path, console: Console) -> list[Analy
         _refuse_migrated(run, run_folder)
         _refuse_other_parts(run)
     remaining = [seconds for run_folder in run_folders for seconds in _remaining_block_seconds(run_folder)]
+    # Before its first warm-up nobody knows how long the windows of an open load will be.
+    is_least = any(runner.seconds_longer(results.read(run_folder)) is None for run_folder in run_folders)
     invalid: InvalidRun | None = None
     try:
-        with Progress(console, remaining) as progress:
+        with Progress(console, remaining, is_least) as progress:
             for run_folder in run_folders:
                 run = results.read(run_folder)
                 with _target(run_folder, root, run.manifest) as target:
@@ -336,7 +338,11 @@ def resolve(names: Sequence[str]) -> list[Experiment]:
 def _remaining_block_seconds(run_folder: Path) -> list[float | None]:
     """The estimated length of each block that the run lacks."""
     run = results.read(run_folder)
-    return [block_seconds(run_folder / results.PLAN, run.experiment)] * runner.blocks_left(run)
+    seconds, left = block_seconds(run_folder / results.PLAN, run.experiment), runner.blocks_left(run)
+    if seconds is None or not left:
+        return [seconds] * left
+    seconds += runner.seconds_longer(run) or 0.0
+    return [seconds + runner.seconds_beside(run), *[seconds] * (left - 1)]
 
 
 def block_seconds(plan_file: Path, experiment: Experiment) -> float | None:

@@ -16,8 +16,8 @@
 // ROUNDS         JSON: variant -> a round of a closed load's user (response and think time), where the experiment has
 //                none: {"platform":"5s"}; it paces the ramp-up and the beginning of the window as load.round does
 // LIGHT          JSON: variant -> [arrivals per second, ...], phases of evenly spaced light load after the trials; 0 is idle
-// LIGHT_MEASURE, LIGHT_SETTLE  the window of such a phase, and how long it has arrivals before; default: 2s, 1s. An answer
-//                may take as long as LIGHT_SETTLE
+// LIGHT_MEASURE, LIGHT_SETTLE  the window of such a phase, and how long it has arrivals before (an idle one 300 ms); default: 2s, 1s.
+//                An answer may take as long as LIGHT_SETTLE
 // SEED           what is drawn (arrivals, think times, when a window begins) depends on it and on BLOCK; default: RUN_ID
 // RUN_ID, BLOCK  what this block belongs to; go into every sample and the document
 // NAMESPACE      where the variants run on Kubernetes; goes into every sample

@@ -407,10 +407,7 @@ def check_pinned(block: Block) -> None:
 @pytest.mark.small
 @pytest.mark.parametrize(("case", "variant"), SMALL, ids=ids(SMALL))
 def test_each_name_is_given_where_it_was_planted(lab: Lab, planted_service: str, case: Case, variant: str) -> None:
-    """The CPU, memory, Tomcat's threads, connections, pools of connections to database and downstream, a slow database
-    and downstream behind them, pinned carriers, an executor, a place in the code and the load are named where they were
-    planted; unknown without thread dumps.
-    """
+    """Every name of a bottleneck is given where it was planted; what only thread dumps show is unknown without them."""
     check(lab, case, variant, planted_service)
 
 

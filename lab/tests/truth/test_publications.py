@@ -27,15 +27,18 @@ ALIKE = 1.5
 @dataclass(frozen=True)
 class Shape:
     """The bottleneck of a variant, and how its throughput compares with the first variant's. ``tie``: a resource of
-    which there is exactly as much: noise decides whether one of the two is named or both."""
+    which there is exactly as much: noise decides whether one of the two is named or both. ``beside``: what the
+    bottleneck fills from the beginning of a request to its end, so that it may be named with it."""
 
     bottleneck: str
     direction: Direction = "first"
     tie: str = ""
+    beside: str = ""
 
     def allows(self, bottleneck: Bottleneck, direction: Direction) -> bool:
         names = {bottleneck.resource, *bottleneck.together}
-        return names <= {self.bottleneck, self.tie} and direction == self.direction
+        allowed = {self.bottleneck, self.tie, self.beside}
+        return names <= allowed and names != {self.beside} and direction == self.direction
 
 
 SHAPES: dict[str, dict[str, Shape]] = {
@@ -53,11 +56,11 @@ SHAPES: dict[str, dict[str, Shape]] = {
         "virtual-jdk25": Shape("db-pool", "alike"),
     },
     "fan-out": {
-        "pool-8": Shape("executor"),
+        "pool-8": Shape("executor", beside="load"),
         "pool-200": Shape("load", "faster"),
         "virtual": Shape("load", "faster"),
     },
-    "fan-out-hashes": {"pool-8": Shape("cpu"), "virtual": Shape("cpu", "alike")},
+    "fan-out-hashes": {"pool-8": Shape("cpu", beside="load"), "virtual": Shape("cpu", "alike", beside="load")},
     "locked-out": {"virtual-jdk21": Shape("load"), "virtual-jdk25": Shape("load", "faster")},
     "one-thread": {"one-thread": Shape("tomcat-threads"), "one-carrier": Shape("load", "faster")},
     "pinning": {
@@ -66,8 +69,8 @@ SHAPES: dict[str, dict[str, Shape]] = {
         "monitor-jdk25": Shape("load", "alike"),
     },
     "reactive": {"virtual": Shape("load"), "reactive": Shape("load", "alike")},
-    "run-cpu": {"bounded": Shape("cpu"), "unbounded": Shape("cpu", "alike")},
-    "run-io": {"bounded": Shape("cpu"), "unbounded": Shape("cpu", "alike")},
+    "run-cpu": {"bounded": Shape("cpu", beside="load"), "unbounded": Shape("cpu", "alike", beside="load")},
+    "run-io": {"bounded": Shape("cpu", beside="load"), "unbounded": Shape("cpu", "alike", beside="load")},
 }
 EVERY = session.resolve(experiment.names(session.EXPERIMENTS))
 PUBLISHED = [planned.name for of in reproductions.publications(EVERY).values() for planned in of]

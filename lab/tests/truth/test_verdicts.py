@@ -31,7 +31,7 @@ VARIANTS = ("platform", "virtual")
 IMPATIENT = Jvms(
     settings={
         "SPRING_DATASOURCE_HIKARI_MAXIMUM_POOL_SIZE": "7",
-        "SPRING_DATASOURCE_HIKARI_CONNECTION_TIMEOUT": "250",
+        "SPRING_DATASOURCE_HIKARI_CONNECTIONTIMEOUT": "250",
     },
     needs=["database"],
 )

@@ -50,6 +50,13 @@ def test_an_overload_fails_an_assertion_in_words() -> None:
         asserts.check([asserts.parse("throughput(virtual/platform) >= 1.2")], [changed])
 
 
+def test_the_only_block_in_which_a_variant_failed_is_no_1_of_1_blocks() -> None:
+    (analysis,) = verdict.analyse_all([builders.run(blocks=1, failing={1: "oom"})])
+    with pytest.raises(AssertionFailed) as failed:
+        asserts.check([asserts.parse("throughput(virtual/platform) >= 1.2")], [analysis.verdict])
+    assert "virtual failed in the only block: out of heap memory" in failed.value.message
+
+
 @pytest.mark.parametrize("failing", [(1,), (1, 2, 3)])
 def test_of_a_variant_that_failed_no_assertion_holds(failing: tuple[int, ...]) -> None:
     (analysis,) = verdict.analyse_all([builders.run(blocks=3, failing=dict.fromkeys(failing, "oom"))])

@@ -112,8 +112,31 @@ def test_a_pool_that_is_full_of_slow_holders_is_not_to_be_enlarged() -> None:
     assert lock == f"{ends_at_the_pool}; what holds it: a lock, Semaphore at OrderService:42."
     assert text(inside(loaded=0.44), 20.8, POOL).startswith("20.8/s, 9.2 of 10 database connections are in use")
     assert text(inside(), 20.8).startswith("20.8/s, all database connections are in use")
-    # Held 1.7 times as long as alone: one connection more may still help.
-    assert text(inside(loaded=0.06), 166, POOL).endswith("a connection is held 60.0 ms under load, 35.0 ms alone.")
+
+
+@pytest.mark.parametrize(("loaded", "shown"), [(0.0455, "45.5 ms"), (0.0699, "69.9 ms")])
+def test_a_pool_whose_holders_are_a_little_slower_may_be_enlarged(loaded: float, shown: str) -> None:
+    slower = f"a connection is held {shown} under load, 35.0 ms alone: what is inside it has become slower"
+    assert text(inside(loaded=loaded), 142, POOL).endswith(f"{slower}.")
+    assert text(inside("database", loaded=loaded), 142, POOL).endswith(f"{slower}; what holds it: the database.")
+    twice = text(inside(loaded=0.07), 142, POOL)
+    assert twice.endswith("70.0 ms under load, 35.0 ms alone: enlarging the pool does not help.")
+
+
+def test_a_pool_of_one() -> None:
+    single = bound("db-pool", 28.5, 1, 2.08)
+    assert text(inside(), 2.08, single).startswith("2.08/s, its only database connection is in use, but a connection")
+    assert text(inside(loaded=0.2), 2.08, single).startswith("2.08/s, 0.4 of 1 database connection is in use, but")
+
+
+def test_the_load_of_one_user_is_of_one_user() -> None:
+    single = bound("load", 10, 1, 9.9, None)
+    assert text(limit(single), 9.9, single).startswith("limited by the load (1 user): 9.9/s")
+
+
+def test_ends_of_an_interval_that_print_alike_are_left_out() -> None:
+    exact = bound("tomcat-threads", 199.9, 200, 199.5, 1e-8)
+    assert text(limit(exact), 199.5, exact) == "limited by its 200 Tomcat threads: 199.5/s, at its limit of 199.9/s."
 
 
 @pytest.mark.parametrize("activity", get_args(Activity))

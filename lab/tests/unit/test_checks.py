@@ -189,8 +189,24 @@ def test_an_experiment_says_how_many_errors_are_allowed() -> None:
 
 
 def test_a_window_without_an_answer_fails_the_variant() -> None:
-    silent = with_trial(1, ok=0, throughput=0.0, latency=builders.latency(0, 1.0))
-    assert failures(silent) == [("virtual", "no OK answer in the window", "trial 2")]
+    hanging = {"ok": 0, "throughput": 0.0, "latency": builders.latency(0, 1.0), "failed_outside": 1000}
+    assert ("virtual", "no OK answer in the window", "trial 2") in failures(with_trial(1, **hanging))
+
+
+def test_a_window_that_is_shorter_than_an_answer_is_no_failure() -> None:
+    """Open load of 30/s whose answers take 5 s, in windows of 2 s: what came later came all the same."""
+    late = {"ok": 0, "throughput": 0.0, "latency": builders.latency(0, 5.0), "window": 2}
+    good = builders.block(exp=OPEN)
+    cycles = [t.model_copy(update={"ok": 0, "throughput": 0.0}) for t in good.warmup]
+    cold = good.model_copy(update={"warmup": cycles, "trials": []})
+    too_short = "the warm-up: every answer came after the window of 6 s: raise windows.warmup_load"
+    assert checks.reasons(cold, OPEN) == [f"{variant}, {too_short}" for variant in OPEN.variants]
+    assert checks.failures(cold, OPEN) == []
+    trial = with_trial(1, **{**late, "window": 30})
+    assert reasons(trial) == "virtual, trial 2: every answer came after the window of 30 s: raise windows.measure"
+    assert checks.failures(trial, BLOCKING) == []
+    erring = with_trial(1, **late, failed={"status-500": 60})
+    assert {f.variant for f in checks.failures(erring, BLOCKING)} == {"virtual"}
 
 
 def test_an_instance_that_did_not_last_fails_the_variant() -> None:
@@ -341,7 +357,8 @@ def test_the_checks_of_the_warm_up() -> None:
     blind = [t.model_copy(update={"server": {}}) for t in cycles(*[(200, 0.06)] * 3)]
     assert "no measurement" in bad(blind)
     assert "trials" not in bad(blind, trials=[]), "the reason is the warm-up, not the trials that are missing"
-    silent = [t.model_copy(update={"ok": 0, "throughput": 0.0}) for t in cycles(*[(200, 0.06)] * 3)]
+    hanging = {"ok": 0, "throughput": 0.0, "failed": {"timeout": 200}}
+    silent = [t.model_copy(update=hanging) for t in cycles(*[(200, 0.06)] * 3)]
     found = failures(good.model_copy(update={"warmup": [*silent, *virtual]}))
     assert ("platform", "no OK answer in some of 3 warm-up cycles", "the warm-up") in found
 
@@ -424,10 +441,13 @@ def test_a_queue_that_comes_and_goes_is_no_overload() -> None:
     assert growths(110) == [pytest.approx(110 / 30)]
     assert growths(110, -60) == []
     assert growths(110, 20, -30, 0) == []
-    assert growths(110, 90, 120, 95) == [pytest.approx(110 / 30), pytest.approx(4)]
+    assert growths(110, 90, 120, 95) == [pytest.approx(added / 30) for added in (110, 90, 120, 95)]
     # 45 of each, and 52·√2·√4 by chance: 328 of them all.
     assert growths(110, 75, 75, 66) == []
-    assert growths(110, 75, 75, 70) == [pytest.approx(110 / 30)]
+    assert len(growths(110, 75, 75, 70)) == 4, "that one stays below its own limit is chance"
+    # What a single one added, and the others' share of the arrivals.
+    assert growths(600, 45, 20, -10) == [pytest.approx(20)]
+    assert len(growths(600, 46, 20, -10)) == 2
     dropping = builders.trial("virtual", exp=OPEN, dropped=900)
     calm = builders.trial("virtual", exp=OPEN, dropped=0, in_flight=InFlight(start=400, end=150))
     assert len(checks.growths([dropping, calm, calm], OPEN)) == 1

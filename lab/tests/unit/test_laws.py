@@ -159,6 +159,25 @@ def test_tasks_that_run_at_once_hold_an_executor_longer_than_the_request_takes()
     assert (e.bottleneck.resource, e.bottleneck.together) == ("executor", [])
 
 
+@pytest.mark.parametrize("hold", [0.78, 0.8])
+@pytest.mark.parametrize(("number", "named"), [(1, ["cpu", "load"]), (2, ["cpu"]), (5, ["cpu"]), (20, ["cpu"])])
+def test_tasks_that_compute_at_once_need_no_larger_executor(number: int, named: list[str], hold: float) -> None:
+    # A request has 100 ms of CPU in eight tasks at once: they hold eight threads, as they wait for each other's core.
+    server = {"capacity_executor": 8.0, "utilization_executor": 1.0, "cpu_cores": 0.99}
+    m = measured("virtual", (300, 30, server), exp=users(number), alone=0.1, held={"hold_executor": hold})
+    e = laws.explain(m)
+    assert [e.bottleneck.resource, *e.bottleneck.together] == named
+    assert e.modelled == pytest.approx(10, rel=0.02)
+
+
+def test_a_computation_in_the_hold_of_one_connection_is_limited_by_the_smaller_of_the_two() -> None:
+    held = {"hold_db_pool": 0.1}
+    exp = users(5, limits={"cpu": 1.43, "memory": "512Mi", "heap": "256m"})
+    server = {"capacity_db-pool": 1.0, "utilization_db-pool": 1.0, "cpu_cores": 0.97}
+    e = laws.explain(measured("virtual", (292, 30, server), exp=exp, alone=0.1, held=held))
+    assert (e.bottleneck.resource, e.bottleneck.inside) == ("db-pool", None)
+
+
 def test_a_task_that_holds_a_connection_is_modelled_by_the_whole() -> None:
     # A request of 0.4 s is one task of an executor, which holds one of ten connections all the time.
     pools = {f"{figure}_{name}": n for name, n in (("executor", 50.0), ("db-pool", 10.0)) for figure in ("capacity",)}
@@ -263,14 +282,14 @@ def test_half_a_core_limits_a_single_user_alone() -> None:
 
 # --- waits that are drawn ----------------------------------------------------
 
-#: As the lab plans light load for requests of 1 s: twice two rates, 1.3 s before windows of 0.9 s.
-PLANNED = (33.3, 100.0, 100.0, 33.3)
+#: As the lab plans light load for requests of 1 s and two variants: 1.2 s before windows of 0.7 s.
+PLANNED = (100.0, 33.3, 100.0)
 
 
 def lit(variant: str, exp: Experiment, random: np.random.Generator, rate: float, window: float) -> Trial:
     """A phase of light load on a service whose waits are exponential with a mean of 1 s, as k6 records it: arrivals at
     even gaps, dealt to users in turn, who drop those that come while they wait."""
-    settle, users_ = 1.3, math.ceil(1.3 * rate)
+    settle, users_ = 1.2, math.ceil(1.2 * rate)
     free = np.zeros(users_)
     begun, ended = [], []
     for i in range(math.ceil((settle + window) * rate)):
@@ -296,7 +315,7 @@ def window_of(variant: str, exp: Experiment, phase: str, ok: int, seconds: float
 
 
 def drawn(
-    variant: str, exp: Experiment, seed: int, rates: Sequence[float] = PLANNED, seconds: float = 0.9, share: float = 1.0
+    variant: str, exp: Experiment, seed: int, rates: Sequence[float] = PLANNED, seconds: float = 0.7, share: float = 1.0
 ) -> Measured:
     """A service with waits of exp(1s) that serves 200/s, or a ``share`` of it: twelve answers of a single user, light
     load, two trials."""
@@ -311,7 +330,7 @@ def drawn(
     return Measured(exp, variant, [Phases(trials, single, light, [builders.instance(variant, exp=exp)])])
 
 
-@pytest.mark.parametrize(("rates", "seconds"), [((60.0, 60.0, 60.0), 1.0), (PLANNED, 0.9)])
+@pytest.mark.parametrize(("rates", "seconds"), [((60.0, 60.0, 60.0), 1.0), (PLANNED, 0.7)])
 @pytest.mark.parametrize(
     ("variant", "number", "named"), [("platform", 1000, "tomcat-threads"), ("virtual", 200, "load")]
 )
@@ -359,6 +378,18 @@ def test_what_nothing_explains_is_unknown_with_the_nearest_bound_next() -> None:
     assert e.modelled == pytest.approx(1000, rel=0.01)
     assert e.next is not None
     assert e.next.resource == "load"
+
+
+@pytest.mark.parametrize(("hold", "is_known"), [(0.005, True), (0.009, True), (0.011, False), (0.015, False)])
+def test_a_bound_without_an_interval_may_be_half_as_large(hold: float, is_known: bool) -> None:
+    # The load would be next at 1000/s. Only one phase has the hold of 20 connections: 1,333/s to 4,000/s.
+    server = {"cpu_cores": 0.068, "capacity_tomcat-threads": 200.0, "capacity_db-pool": 20.0}
+    m = measured("platform", (5998, 30, server), cpu=0.00034)
+    m.single[0].server["hold_db_pool"] = hold
+    assert bound_of(m, "db-pool").low is None
+    e = laws.explain(m)
+    assert e.bottleneck.resource == "tomcat-threads"
+    assert (e.next.resource if e.next else None) == ("load" if is_known else None)
 
 
 def test_a_bound_that_the_measurement_refutes_explains_nothing() -> None:
@@ -646,13 +677,13 @@ def test_a_slope_is_least_squares_and_judged_by_its_t_interval() -> None:
     assert (narrow.low, narrow.high) == pytest.approx((0.4, 0.6)), "known to 20 %, not better"
 
 
-PLANNED_RATES = np.array([0, 1, 3, 3, 1, 0]) / 3
+PLANNED_RATES = np.array([0, 3, 1, 3, 0]) / 3
 
 
 @pytest.mark.parametrize("noise", [0.01, 0.02, 0.03, 0.05, 0.07, 0.1])
 @pytest.mark.parametrize("idle", [0.0, 0.1])
 def test_an_accepted_slope_holds_the_true_one(noise: float, idle: float) -> None:
-    """With the least squares' own intervals, of which chance makes some too narrow, 86 % did at a noise of 10 %."""
+    """With the least squares' own intervals, of which chance makes some too narrow, 82 % did at a noise of 10 %."""
     random = np.random.default_rng(16)
     level = idle + PLANNED_RATES
     cores = level + random.normal(0, noise * level.max(), (4000, len(level)))
@@ -668,7 +699,7 @@ def test_an_accepted_slope_holds_the_true_one(noise: float, idle: float) -> None
     [
         [],
         [(0, 0.01), (100, 0.05)],
-        [(0, 0.01), (0, 0.01), (100, 0.05), (100, 0.05), (50, 0.03)],  # five: chance narrows too many of them
+        [(0, 0.01), (0, 0.01), (100, 0.05), (100, 0.05)],  # four: chance narrows too many of them
         [(50, 0.01), (50, 0.02), (50, 0.03), (50, 0.01), (50, 0.02), (50, 0.03)],
         [(0, 0.01), (0, 0.05), (0, 0.03), (100, 0.04), (100, 0.08), (100, 0.06)],  # wide
         [(0, 0.05), (0, 0.05), (0, 0.05), (100, 0.01), (100, 0.01), (100, 0.01)],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import signal
 from collections.abc import Sequence
 from dataclasses import replace
@@ -138,6 +139,37 @@ def test_progress_says_what_was_measured_and_when_it_ends(tmp_path: Path) -> Non
     assert "2 blocks to measure, about 3 minutes, until " in text.getvalue()
     assert "blocking: block 1 of 2: starting platform and virtual" in text.getvalue()
     assert "blocking: block 2 of 2: virtual 998.8/s, 1 s; platform 199.6/s, 5.01 s · ends about" in text.getvalue()
+
+
+def test_progress_says_that_open_load_may_take_longer() -> None:
+    screen, text = console()
+    with Progress(screen, [100, 100], is_least=True):
+        pass
+    assert "2 blocks to measure, at least 3 minutes, until " in text.getvalue()
+
+
+def test_the_first_block_has_more_than_its_trials() -> None:
+    windows = {"warmup_users": 200, "measure": "5s", "ramp_up": "400ms", "single_user_phase": "9s"}
+    rounds = {"model": "closed", "users": 1000, "round": {"platform": "5s", "virtual": "1s"}}
+    run = replace(builders.run(builders.experiment(load=rounds, windows=windows), blocks=1), blocks=[])
+    # Alone, light load, and a trial of platform.
+    assert runner.seconds_beside(run) == pytest.approx(2 * 9 + load.LIGHT_SECONDS + load.COMING_UP + 0.4 + 2 * 5 + 5)
+    measured = RUN.blocks[0].model_copy(update={"light": []})
+    assert runner.seconds_beside(replace(RUN, blocks=[measured])) == pytest.approx(
+        load.beside_seconds(RUN.experiment, False, True)
+    )
+    lit = {"light": [t.model_copy(update={"phase": "light"}) for t in measured.trials]}
+    assert runner.seconds_beside(replace(RUN, blocks=[measured.model_copy(update=lit)])) == 0
+
+
+def test_how_much_longer_windows_are_is_known_after_the_first_warm_up() -> None:
+    assert runner.seconds_longer(RUN) == 0
+    run = builders.run(builders.arrivals(), blocks=1)
+    assert runner.seconds_longer(replace(run, blocks=[])) is None
+    longer = [t.model_copy(update={"end": t.end + 6000}) for t in run.blocks[0].trials]
+    assert runner.seconds_longer(replace(run, blocks=[run.blocks[0].model_copy(update={"trials": longer})])) == (
+        pytest.approx(24)
+    )
 
 
 class Noon(datetime):
@@ -383,6 +415,24 @@ def test_a_variant_without_a_steady_state_gets_no_trials(tmp_path: Path) -> None
     assert "virtual failed, the warm-up: no steady state after 7 warm-up cycles" in said
 
 
+@pytest.mark.parametrize(("last_that_compiles", "further"), [(5, 1), (6, 2), (7, 2)])
+def test_the_warm_up_goes_on_while_a_compiler_works(tmp_path: Path, last_that_compiles: int, further: int) -> None:
+    """The JIT compiler rests before the trials; where it does not, the checks judge its CPU in them."""
+    windows = {"warmup_users": 200, "warmup_load": "6s", "warmup_cycles": 2, "measure": "30s", "max_cycles": 2}
+    experiment = builders.experiment(windows=windows)
+    (good,) = builders.run(experiment, blocks=1).blocks
+    warmup = []
+    for place, trial in enumerate(sorted(builders.block(cycles=7).warmup, key=lambda t: t.begin)):
+        compiles = trial.variant == "virtual" and place // 2 < last_that_compiles
+        warmup.append(trial.model_copy(update={"server": trial.server | {"jit_cpu": 0.2 if compiles else 0.01}}))
+    target = Breaking([good.model_copy(update={"warmup": warmup})])
+    block, said = one_block(target, tmp_path, experiment)
+    assert target.said[1 : further + 1] == ["1 own cycles of platform virtual"] * further
+    assert target.said[further + 1].startswith("trials ")
+    assert len(block.warmup) == 2 * (5 + further)
+    assert "rejected" not in said
+
+
 def test_a_variant_without_an_ok_answer_leaves_at_once(tmp_path: Path) -> None:
     silent = [
         t.model_copy(update={"ok": 0, "throughput": 0.0, "failed": {"status-404": 900}})
@@ -574,6 +624,19 @@ def test_closed_load_is_spread_over_the_rounds_that_the_warm_up_showed(tmp_path:
     assert set(others) == {others[0]}, "trials and light load"
     assert {t.variant: t.round for t in block.trials} == {name: ms / 1000 for name, ms in rounds.items()}
     assert {t.round for t in (*block.warmup, *block.single)} == {None}
+
+
+@pytest.mark.parametrize(
+    ("rate", "said"),
+    [
+        (150, r"blocking: block 1 of 1: windows of 3\d s show an overload from 5 % on"),
+        (40, r"windows of 60 s show an overload from [6-9] % on"),
+    ],
+)
+def test_a_longer_window_is_said_with_what_it_shows(tmp_path: Path, rate: float, said: str) -> None:
+    run = builders.run(builders.arrivals(load={"model": "open", "rate": rate, "users": 1500}), blocks=1)
+    _, text = measured(Breaking(run.blocks), tmp_path, run)
+    assert re.search(said, text)
 
 
 def test_closed_load_has_the_windows_of_its_experiment(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -12,10 +13,13 @@ from rich.console import Console
 from tests.support import builders
 from vtlab import results, session
 from vtlab.analysis import verdict
-from vtlab.errors import AssertionFailed, BadInput, InvalidRun, PrerequisiteMissing
+from vtlab.errors import AssertionFailed, BadInput, InvalidRun, LabError, PrerequisiteMissing
 from vtlab.host import ports, tools
+from vtlab.model import units
 from vtlab.model.experiment import load
+from vtlab.planning import load as pace
 from vtlab.planning import plan
+from vtlab.progress import minutes
 from vtlab.services import database
 
 pytestmark = pytest.mark.usefixtures("invented_tools")
@@ -143,6 +147,27 @@ def test_a_resumed_run_still_owes_its_assertions(tmp_path: Path) -> None:
         results.append_block(folder, block)
     with pytest.raises(AssertionFailed, match="does not hold"):
         session.measure_and_report(folder, tmp_path, Console(quiet=True))
+
+
+@pytest.mark.parametrize(("experiment", "amount"), [("blocking", "about"), ("blocking-open", "at least")])
+def test_the_time_of_a_run_has_what_its_first_block_has_beside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, experiment: str, amount: str
+) -> None:
+    planned = load(experiment, session.EXPERIMENTS)
+    options = session.Options(blocks=3, seed=1, root=tmp_path, no_cpu_limit=False)
+    folder = session.create_runs(plan.runs([planned], []), options, "x")
+    text = io.StringIO()
+
+    def stop(*_: object, **__: object) -> None:
+        raise LabError("enough", "")
+
+    monkeypatch.setattr(session, "_target", stop)
+    with pytest.raises(LabError, match="enough"):
+        session.measure_and_report(folder, tmp_path, Console(file=text, width=200))
+    # A block takes a minute, by the invented k6.
+    seconds = 3 * 60 + pace.beside_seconds(planned, True, True)
+    assert f"3 blocks to measure, {amount} {minutes(seconds)}, until" in text.getvalue()
+    assert seconds > 3 * 60 + pace.LIGHT_SECONDS + units.seconds(planned.windows.measure)
 
 
 def test_a_run_that_failing_has_ended_is_a_verdict_and_needs_no_further_block(tmp_path: Path) -> None:

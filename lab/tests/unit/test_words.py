@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.support import builders
-from vtlab.model.records import Bottleneck, Bound, Failure
+from vtlab.analysis import verdict
+from vtlab.model.records import Block, Bottleneck, Bound, Diagnosis, Failure
 from vtlab.model.run import Analysis
-from vtlab.report import figures, words
+from vtlab.report import bottlenecks, figures, html, words
 
 
 @pytest.mark.parametrize(
@@ -246,6 +249,36 @@ def test_a_variant_that_fails_is_the_verdict() -> None:
         " platform, 0 of 3, serves 180/s"
     )
     assert words.explanation(a) == ["Failures of virtual: out of heap memory (trial 1, trial 2, trial 1)."]
+
+
+def test_the_time_of_a_full_run_has_the_light_load_and_the_trial_with_dumps() -> None:
+    recorded = builders.run(blocks=3)
+    first = recorded.blocks[0]
+    dumps = Diagnosis(dumps=20, threads=1.0, places=[])
+    (trial,) = [t for t in first.trials if t.variant == "virtual"][:1]
+    light = trial.model_copy(update={"begin": 0, "drained": 300_000, "phase": "light"})
+    bare = first.model_copy(update={"light": [], "diagnosis": {}})
+    lit = bare.model_copy(update={"light": [light], "diagnosis": {"virtual": dumps}})
+
+    def seconds(block: Block) -> float:
+        return words._beside(builders.analysed(replace(recorded, blocks=[block, *recorded.blocks[1:]])))
+
+    longest = max(t.drained - t.begin for b in recorded.blocks for t in b.trials if t.variant == "virtual") / 1000
+    others = seconds(bare)
+    assert seconds(lit) - others == pytest.approx(300 + longest)
+    quick = str(words.quick(builders.analysed(replace(recorded, blocks=[lit, *recorded.blocks[1:]]))))
+    assert quick.endswith("a full run of 6 blocks takes about 28 minutes.")
+
+
+def test_one_block_is_counted_as_one() -> None:
+    (one,) = verdict.analyse_all([builders.run(blocks=1, failing={1: "oom"})])
+    assert words.headline(one).startswith("No verdict, for in the only block a variant failed: virtual in 1 of 1 (")
+    gone = builders.changed(one, virtual={"throughput": 0.0})
+    assert bottlenecks.sentence(gone, "virtual").startswith("failed in the only block: ")
+    assert "<span>in the only block</span>" in html.render([gone])
+    rejected = builders.analysed(builders.run(blocks=1, planned=1))
+    none = replace(rejected, verdict=rejected.verdict.model_copy(update={"n": 0, "valid": False}))
+    assert "0 of 1 planned block counts" in str(words.validity(none))
 
 
 def test_several_reasons_stand_behind_the_count() -> None:

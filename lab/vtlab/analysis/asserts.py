@@ -11,6 +11,7 @@ from vtlab.analysis.verdict import METRICS
 from vtlab.errors import AssertionFailed, BadInput
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Comparison, Verdict
+from vtlab.model.units import in_blocks
 
 _FORM = re.compile(r"\s*(\w+)\s*\(\s*([\w-]+)\s*/\s*([\w-]+)\s*\)\s*(>=|<=|>|<)\s*(\d+(?:\.\d+)?)\s*")
 
@@ -101,7 +102,7 @@ def _failed(verdict: Verdict, variant: str) -> str:
     result = verdict.variants.get(variant)
     if result is None or not result.failed_blocks:
         return ""
-    return f"{variant} failed in {result.failed_blocks} of {verdict.n} blocks: {result.failures[0].reason}"
+    return f"{variant} failed {in_blocks(result.failed_blocks, verdict.n)}: {result.failures[0].reason}"
 
 
 def _interval(comparison: Comparison) -> str:

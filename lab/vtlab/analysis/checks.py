@@ -257,6 +257,11 @@ def _rise(trial: Trial, best: float) -> float | None:
     return rise if rise <= 0 else max(0.0, rise - trial.throughput / trial.ok / best)
 
 
+def is_compiled(trial: Trial) -> bool:
+    """Whether the JIT compiler rested in it, or its CPU time is not known."""
+    return (trial.server.get("jit_cpu") or 0.0) <= MOST_JIT
+
+
 def own_load(cycles: Sequence[Trial], experiment: Experiment) -> list[Trial]:
     """Of one variant's warm-up cycles those that judge its steady state: those with the load of its trials, which come
     after the cheaper ones."""
@@ -301,7 +306,10 @@ def _cycles(block: Block, experiment: Experiment) -> Iterator[Value]:
 
 def _warm_up_measured(block: Block, experiment: Experiment) -> Iterator[Value]:
     for variant in _sound(block, experiment):
-        known = all(gain.cpu is not None for gain in _warm_up(block, experiment, variant).state.gains)
+        warm_up = _warm_up(block, experiment, variant)
+        if any(map(_answered_late, warm_up.cycles)):
+            continue
+        known = all(gain.cpu is not None for gain in warm_up.state.gains)
         reason = f"{_NOT_MEASURED} of its CPU in the warm-up, so its steady state cannot be seen"
         yield Value(0 if known else None, "every cycle" if known else _NOT_MEASURED, reason, variant)
 
@@ -312,6 +320,8 @@ def _enough_cycles(block: Block, experiment: Experiment) -> list[_WarmUp]:
 
 
 def _steady_state(warm_up: _WarmUp, _: Experiment) -> Value | None:
+    if any(map(_answered_late, warm_up.cycles)):
+        return None
     state, moment = warm_up.state, "the warm-up"
     if any(gain.throughput is None for gain in state.gains):
         reason = f"no OK answer in some of {len(warm_up.cycles)} warm-up cycles"
@@ -378,9 +388,9 @@ def _sound(block: Block, experiment: Experiment) -> list[str]:
 
 
 def _complete(block: Block, experiment: Experiment) -> Iterator[Value]:
-    sound = _sound(block, experiment)
+    sound, explained = _sound(block, experiment), (_LENGTH, _CYCLES, _MEASURED)
     if not block.trials and any(
-        not check.passes(value) for check in (_CYCLES, _MEASURED) for value in _values(check, block, experiment)
+        not check.passes(value) for check in explained for value in _values(check, block, experiment)
     ):
         return
     in_order = [t.variant for t in sorted(block.trials, key=lambda t: t.position) if t.variant in sound]
@@ -443,7 +453,28 @@ def _answered(trial: Trial, experiment: Experiment) -> Value:
     return Value(share, percent(share, 2), reason, trial.variant, _moment(trial), limit=most)
 
 
-def _some_answer(trial: Trial, _: Experiment) -> Value:
+def _answered_late(trial: Trial) -> bool:
+    """Whether every answer was OK and none came within the window: the window is too short, which is no failure."""
+    failed = sum(trial.failed.values()) + trial.failed_outside + trial.given_up
+    return not trial.ok and not failed and trial.completed > 0
+
+
+def _long_enough(block: Block, experiment: Experiment) -> Iterator[Value]:
+    """One value of each variant: of the first window that is too short, if one is."""
+    for variant in experiment.variants:
+        late = next((t for t in (*block.warmup, *block.trials) if t.variant == variant and _answered_late(t)), None)
+        if late is None:
+            yield Value(0, "every window", "", variant)
+            continue
+        key = "measure" if late.phase == "measure" else "warmup_load"
+        reason = f"every answer came after the window of {late.window:g} s: raise windows.{key}"
+        moment = _moment(late) if late.phase == "measure" else "the warm-up"
+        yield Value(1, "answers take longer", reason, variant, moment)
+
+
+def _some_answer(trial: Trial, _: Experiment) -> Value | None:
+    if _answered_late(trial):
+        return None
     return Value(trial.ok, f"{trial.ok:,}", "no OK answer in the window", trial.variant, _moment(trial))
 
 
@@ -614,7 +645,7 @@ def _trend(block: Block, experiment: Experiment) -> Iterator[Value]:
         return
     for variant in _sound(block, experiment):
         trials = sorted((t for t in block.trials if t.variant == variant), key=lambda t: t.position)
-        if len(trials) < 2:
+        if len(trials) < 2 or not trials[0].ok or not trials[-1].ok:
             continue
         first, last = trials[0], trials[-1]
         rise = last.throughput / first.throughput - 1
@@ -682,14 +713,18 @@ def growths(trials: Sequence[Trial], experiment: Experiment) -> list[float]:
     A queue that comes and goes, as of a CPU that is used to nine tenths, adds more to some windows than the limit of
     one trial and takes as much away in others. Without dropped arrivals a variant falls behind only where all its
     trials together add more than their limit. The two trials of a block have the same arrivals.
+
+    Where they do, that it falls behind is no chance, and each trial counts that added more than its share of arrivals:
+    with 5 % too much load hardly one does not. (Of four that fall behind alike one often stays below its own limit. A
+    single trial that added a lot makes the others count only if they grew, too.)
     """
-    allowed = [limits for t in trials if (limits := _most_added(t, experiment))]
-    added = sum(_added(t) for t in trials)
+    allowed = [(t, limits) for t in trials if (limits := _most_added(t, experiment))]
+    added = sum(_added(t) for t, _ in allowed)
     alike = min(experiment.windows.trials, len(trials))
-    by_chance = math.sqrt(alike * math.fsum(chance**2 for _, chance in allowed))
-    is_growing = added > math.fsum(share for share, _ in allowed) + by_chance
-    found = [(t, growth(t, experiment)) for t in trials]
-    return [g for t, g in found if g is not None and (is_growing or dropped_share(t) > MOST_DROPPED)]
+    by_chance = math.sqrt(alike * math.fsum(chance**2 for _, (_, chance) in allowed))
+    is_growing = added > math.fsum(share for _, (share, _) in allowed) + by_chance
+    grown = [_growth(t, experiment, share if is_growing else math.inf) for t, (share, _) in allowed]
+    return [g for g in grown if g is not None]
 
 
 def growth(trial: Trial, experiment: Experiment) -> float | None:
@@ -701,10 +736,18 @@ def growth(trial: Trial, experiment: Experiment) -> float | None:
     adds (the number in flight varies by √(rate·R), the difference of two by √2 of that), or arrivals were dropped.
     """
     limits = _most_added(trial, experiment)
-    if limits is None:
-        return None
+    return None if limits is None else _growth(trial, experiment, sum(limits))
+
+
+def fell_behind(trial: Trial, experiment: Experiment) -> bool:
+    """Whether an open trial added more than its limit, or dropped arrivals, whatever the reason."""
+    limits = _most_added(trial, experiment)
+    return limits is not None and (_added(trial) > sum(limits) or dropped_share(trial) > MOST_DROPPED)
+
+
+def _growth(trial: Trial, experiment: Experiment, most: float) -> float | None:
     has_dropped = dropped_share(trial) > MOST_DROPPED
-    if _added(trial) <= sum(limits) and not has_dropped:
+    if _added(trial) <= most and not has_dropped:
         return None
     values = [(check, check.value(trial, experiment)) for check in _GENERATOR]
     if any(value is not None and not check.passes(value) for check, value in values):
@@ -752,6 +795,7 @@ def _block_check(
     return Check(name, kind, rule, values, lambda value, _: value, limit)
 
 
+_LENGTH = _block_check("windows", "machine", "as long as an answer takes", _long_enough)
 _CYCLES = _block_check("warm-up cycles", "machine", "enough, and equal for all variants", _cycles)
 _MEASURED = _block_check("warm-up measured", "machine", "in every cycle that is judged", _warm_up_measured)
 _GENERATOR: tuple[Check[Trial], ...] = (
@@ -781,6 +825,7 @@ CHECKS: tuple[Check[Any], ...] = (
     _block_check("nothing broke", "machine", "no fault", _faults),
     _block_check("users agreed on the phases", "machine", "always", _agreed),
     _block_check("instances known", "machine", "one of each variant", _known),
+    _LENGTH,
     _CYCLES,
     _MEASURED,
     _block_check("trials complete", "machine", "two per variant, mirrored", _complete),

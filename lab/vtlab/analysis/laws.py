@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import stats
@@ -51,7 +51,7 @@ from vtlab.model.records import (
 #: Half of the width, over its middle, that the interval of a demand may have for its bound to be relied on.
 NARROW = 0.2
 #: Phases of light load that a slope needs.
-LEAST_PHASES = 6
+LEAST_PHASES = 5
 #: As a share of it, how far above what a request takes alone its interval may reach before light load is asked, too.
 WIDE = 0.1
 #: The same, from which on nothing is known of it that could explain a measurement.
@@ -62,6 +62,8 @@ SETTLED = 4.0
 MANY = 10.0
 #: Share of its limit from which on the CPU's demand is measured under load.
 BUSY = 0.5
+#: A bound of a single value has no interval. It may be as small as this share of it: some were twice too large.
+UNSURE = 0.5
 #: Capacities grow by this share in the model, a pool of fewer than ten by one. Gains that differ by less are alike.
 STEP = 0.1
 #: Share of the CPU's demand from which on pinned seconds make carriers a resource of their own.
@@ -392,9 +394,10 @@ def _cpu_at_most(m: Measured) -> float | None:
 def slope(points: Sequence[tuple[float, float]]) -> Demand | None:
     """Of cores over requests per second, by least squares; None where its t interval is wider than ``NARROW``.
 
-    The interval of an accepted slope is as wide as that, not its own. Six points leave four degrees of freedom: what
-    passes has often been made narrow by chance, and its own interval would hold the true slope in 86 % of the cases
-    where levels scatter by 10 %. It is also one JVM's, and JVMs differ. Fewer points say too little to select by.
+    The interval of an accepted slope is as wide as that, not its own. Five points leave three degrees of freedom: what
+    passes has often been made narrow by chance, and its own interval would hold the true slope in 82 % of the cases
+    where levels scatter by 10 % of the highest. It is also one JVM's, and JVMs differ. Fewer points say too little to
+    select by.
     """
     rates, cores = np.array([rate for rate, _ in points]), np.array([level for _, level in points])
     if len(points) < LEAST_PHASES or rates.max() <= rates.min():
@@ -509,7 +512,7 @@ def _next(m: Measured, possible: Sequence[Bound], limiting: Sequence[str]) -> Bo
     if not remaining or not _is_narrow(m, remaining[0]):
         return None
     smallest, *others = remaining
-    least = [b.low for b in others if b.low is not None and not _is_narrow(m, b)]
+    least = [UNSURE * b.bound if b.low is None else b.low for b in others if not _is_narrow(m, b)]
     cpu, limit = _cpu_at_most(m), capacity(m, RESOURCES["cpu"])
     if cpu and limit and "cpu" not in {b.resource for b in possible}:
         least.append((limit - idle_cores(m)) / cpu)
@@ -558,7 +561,8 @@ def _network(m: Measured, possible: Mapping[str, Bound], with_cpu: bool, longer:
 def _fitted(stations: Mapping[str, Station], service: float) -> dict[str, Station]:
     """The same stations, with shorter times where the parts of a request take longer than the whole: they overlap. Who
     holds a connection computes, a task of an executor holds a connection, and eight tasks run at once. What each
-    station allows at most stays."""
+    station allows at most stays, but for those that a request alone uses up at the same time."""
+    stations = _counted_once(stations, service)
     least = math.fsum(1 / station.most for station in stations.values())
     whole = math.fsum(station.alone for station in stations.values())
     if whole <= service:
@@ -572,6 +576,27 @@ def _fitted(stations: Mapping[str, Station], service: float) -> dict[str, Statio
         return Station(least_of_it + share * (station.time - least_of_it), station.most)
 
     return {name: shorter(station) for name, station in stations.items()}
+
+
+def _counted_once(stations: Mapping[str, Station], service: float) -> dict[str, Station]:
+    """Without the time that a request alone keeps two stations at their limits at once: eight tasks that compute fill
+    the CPU and hold an executor's eight threads. It counts for the CPU where the request fills that from its beginning
+    to its end, since the holders wait for it; else for the station that allows less."""
+    twice = math.fsum(1 / station.most for station in stations.values()) - service
+    counted = dict(stations)
+
+    def rank(name: str) -> tuple[bool, float]:
+        fills = name == "cpu" and 1 / stations[name].most >= REACHED * service
+        return not fills, stations[name].most
+
+    for name in sorted(stations, key=rank, reverse=True)[:-1]:
+        least = 1 / stations[name].most
+        if twice >= least:
+            del counted[name]
+        elif twice > 0:
+            counted[name] = replace(stations[name], most=1 / (least - twice))
+        twice -= min(max(0.0, twice), least)
+    return counted
 
 
 def _limiting(network: Network, possible: Mapping[str, Bound]) -> list[str]:

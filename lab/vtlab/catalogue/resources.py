@@ -133,7 +133,7 @@ def in_open_window(metric: MetricName) -> str:
 def shown(utilization: str) -> str:
     """A utilisation for people, at most 1: a bound that is measured with a single user may be a little too low, and
     what comes out above it is at its limit. What comes out far above it has no such bound, and none is shown."""
-    return f"clamp_max(({utilization}) <= {1 / REACHED:.3f}, 1)"
+    return f"clamp_max(({utilization}) <= {EXCEEDED}, 1)"
 
 
 def utilization_now() -> str:

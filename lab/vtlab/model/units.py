@@ -47,6 +47,11 @@ def cores(text: str) -> float:
     return value
 
 
+def in_blocks(count: int, blocks: int) -> str:
+    """In how many of a run's blocks, in words: ``in 2 of 3 blocks``, ``in the only block``."""
+    return "in the only block" if count == blocks == 1 else f"in {count} of {blocks} block{'' if blocks == 1 else 's'}"
+
+
 def percent(share: float, digits: int = 0) -> str:
     """A share in words: 0.05 is ``5 %``."""
     return f"{100 * share:,.{digits}f} %"

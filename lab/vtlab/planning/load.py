@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import NormalDist
 
-from vtlab.analysis import laws
+from vtlab.analysis import checks, laws
 from vtlab.model import units
-from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.model.experiment import ClosedLoad, Experiment, OpenLoad
 from vtlab.model.records import Trial
 
-#: Seconds of light load of all variants together, at most; answers that a phase ends with are waited for besides.
-LIGHT_SECONDS = 30.0
-#: Between two phases, about, with up to 100 users; and the shortest window that is worth it.
-BETWEEN, LEAST_WINDOW = 0.3, 0.5
-#: Without any rate: the phases' settle, and their window at most.
-_IDLE_SETTLE, _IDLE_WINDOW = 0.5, 1.5
+#: Seconds of light load of all variants together, at most, and of these for k6 to come up and end.
+LIGHT_SECONDS, COMING_UP = 30.0, 2.5
+#: The shortest window that is worth it, and the longest, in steps.
+LEAST_WINDOW, MOST_WINDOW, _STEP = 0.5, 2.0, 0.05
+#: Users of a phase, at most: more begin and end on a coarser grid of time.
+MOST_LIGHT_USERS = 500
+#: Seconds of an idle phase before its window, as in ``k6/lib/plan.ts``.
+IDLE_SETTLE = 0.3
 #: Of the throughput under load, the larger light rate. It takes no more than a quarter of the CPU limit, as there is
 #: none where the CPU was used to half.
 OF_THROUGHPUT = 0.5
-#: Arrivals, over the square root of R / rate, that show 5 % too much load: a window's length in seconds is
-#: 150 sqrt(2 R / rate), so that 5 % of its arrivals are more than the counts at its edges differ by chance,
-#: 3 sqrt(2 rate R), by a factor of two and a half.
+#: The share of arrivals beyond what a variant serves that a trial of an open load is to show, if the window may be as
+#: long as that takes.
+OVERLOAD = 0.05
+#: In so many cases.
+_SHOWN = 0.975
+#: Seconds of a window that shows it, unless the experiment's is longer.
+LONGEST_WINDOW = 60.0
+#: Of these, the least by the response alone: 150 sqrt(2 R / rate) seconds, so that 5 % of the arrivals are two and a
+#: half times what the counts at the edges differ by chance, 3 sqrt(2 rate R).
 _ENOUGH = 150.0
 #: Rounds of a user in a window from which on it does not matter that the window cuts them.
 _MANY_ROUNDS = 10
@@ -42,6 +51,8 @@ class Pace:
     measure: int | None = None
     #: Closed load: a round of a user, by variant, where the experiment has none and windows hold few of them.
     rounds: Mapping[str, int] = field(default_factory=dict, hash=False)
+    #: Open load: the smallest overload that a trial shows, where that is more than OVERLOAD; else None.
+    shown: float | None = None
 
 
 AS_PLANNED = Pace()
@@ -69,11 +80,81 @@ def pace(experiment: Experiment, seed: int, warmed: Sequence[Trial] = ()) -> Pac
     if not answered:
         return Pace(seed)
     longest = max(latency.max or 0.0 for latency in answered)
-    mean = max(latency.mean or 0.0 for latency in answered)
-    enough = round(1000 * _ENOUGH * math.sqrt(2 * mean / load.rate))
-    planned = max(units.milliseconds(experiment.window_of(variant)) for variant in experiment.variants)
     settle = min(round(1000 * longest), round(units.milliseconds(experiment.max_response)))
-    return Pace(seed, settle, enough if enough > planned else None)
+    return replace(_window(experiment, load, warmed, settle / 1000), seed=seed, settle=settle)
+
+
+def _window(experiment: Experiment, load: OpenLoad, warmed: Sequence[Trial], settle: float) -> Pace:
+    """The length of an open load's windows, which show an overload of 5 %, and what they show if that is more.
+
+    R is that of the slowest variant. Of one that fell behind in its last warm-up cycle it is no longer than the time
+    before that window: what is longer may be its queue, and an overload that large is seen in any window.
+    """
+    responses = [
+        trial.latency.mean
+        if not checks.fell_behind(trial, experiment)
+        else min(trial.latency.mean, (trial.start - trial.begin) / 1000)
+        for trial in warmed
+        if trial.latency.mean is not None
+    ]
+    arriving = Arriving(
+        load.rate,
+        max(responses, default=0.0),
+        units.seconds(experiment.windows.ramp_up) + settle,
+        load.gaps == "exponential",
+    )
+    planned = max(units.seconds(experiment.window_of(variant)) for variant in experiment.variants)
+    window = max(planned, min(LONGEST_WINDOW, arriving.window()))
+    shown = arriving.overload(window) if window < arriving.window() else None
+    return Pace(measure=math.ceil(1000 * window) if window > planned else None, shown=shown)
+
+
+@dataclass(frozen=True)
+class Arriving:
+    """How long windows of an open load have to be, so that a trial shows that the variant is overloaded.
+
+    With the share o of the arrivals beyond what the variant serves, a window of W seconds adds o·rate·W requests in
+    flight on average. An overloaded variant is always busy and completes the same in each window, so what is added
+    varies as the arrivals do: by √(rate·W) with exponential gaps, not at all with even ones. ``checks.growth`` asks for
+    more than 0.01·rate·W + 3·√(2·rate·R'). R' is the mean response in that window, in which the queue counts, too: half
+    way through it adds o·(before + W/2) to R. That is exceeded in 97.5 % of cases where
+
+        o·rate·W >= 0.01·rate·W + 3·√(2·rate·R') + z·√(rate·W),
+
+    z = 1.96, the normal distribution's 97.5th percentile (there are hundreds of arrivals).
+    """
+
+    #: Arrivals per second.
+    rate: float
+    #: Seconds that a request takes where the variant keeps up, and that pass from the first arrival to the window.
+    response: float
+    before: float
+    is_random: bool = True
+
+    def window(self, overload: float = OVERLOAD) -> float:
+        """The shortest window that shows this overload, seconds."""
+        shortest = _ENOUGH * math.sqrt(2 * self.response / self.rate)
+        return max(shortest, _root(lambda window: self._beyond(overload, window), 1e6))
+
+    def overload(self, window: float) -> float:
+        """The smallest overload that a window of this length shows, as a share of the arrivals; at most 1."""
+        return _root(lambda overload: self._beyond(overload, window), 1.0)
+
+    def _beyond(self, overload: float, window: float) -> float:
+        """Requests that the overload adds beyond the limit and what chance takes away."""
+        response = self.response + overload * (self.before + window / 2)
+        limit = checks.MOST_ADDED * self.rate * window + checks.ADDED_BY_CHANCE * math.sqrt(2 * self.rate * response)
+        by_chance = NormalDist().inv_cdf(_SHOWN) * math.sqrt(self.rate * window) if self.is_random else 0.0
+        return overload * self.rate * window - limit - by_chance
+
+
+def _root(function: Callable[[float], float], most: float) -> float:
+    """Where a function that begins below 0 and crosses it once does so, by halves; ``most`` where that is later."""
+    low, high = 0.0, most
+    while high - low > 1e-6 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if function(middle) < 0 else (low, middle)
+    return high
 
 
 def _rounds(experiment: Experiment, load: ClosedLoad, warmed: Sequence[Trial]) -> dict[str, int]:
@@ -84,12 +165,12 @@ def _rounds(experiment: Experiment, load: ClosedLoad, warmed: Sequence[Trial]) -
     window of 2.5 rounds has two of them, or three. Fewer users than in the trials would tell nothing.
     """
     whole = [t for t in warmed if t.ok and t.users == load.users and t.variant not in load.round]
-    rounds = {t.variant: math.ceil(1000 * _round(t, load)) for t in whole}
+    rounds = {t.variant: math.ceil(1000 * _round_shown(t, load)) for t in whole}
     windows = {name: units.milliseconds(experiment.window_of(name)) for name in rounds}
     return rounds if any(windows[name] < _MANY_ROUNDS * round_ for name, round_ in rounds.items()) else {}
 
 
-def _round(cycle: Trial, load: ClosedLoad) -> float:
+def _round_shown(cycle: Trial, load: ClosedLoad) -> float:
     """Seconds of a round: response and think time; where a queue still grew, or waits are drawn, N / X. The longest
     answers came after the cycle's window then, but as many in a second as later."""
     latency = cycle.latency
@@ -101,26 +182,66 @@ def _round(cycle: Trial, load: ClosedLoad) -> float:
 
 
 def light(responses: Mapping[str, float], throughputs: Mapping[str, float], cpu: Mapping[str, float]) -> LightLoad:
-    """Light load for the CPU demand of each variant: idle phases and two rates, in mirrored order.
+    """Light load for the CPU demand of each variant: two idle phases and two rates, in mirrored order, with the longest
+    window that fits into ``LIGHT_SECONDS``.
 
     ``responses``: seconds of a request alone. ``throughputs``: requests per second under load. ``cpu``: the share of
     the CPU limit that was used for them. Only idle phases where the CPU was used to half, as its demand is known under
     load then, where nothing was answered, and where requests take so long that all would exceed ``LIGHT_SECONDS``.
     """
-    settle = max([0.2, *(1.2 * response + 0.1 for response in responses.values())])
-    seconds = LIGHT_SECONDS / max(1, len(throughputs))
+    settle = max([0.2, *(1.1 * response + 0.1 for response in responses.values())])
     idle = (0.0, 0.0)
-    window = seconds / 6 - settle - BETWEEN
-    if window < LEAST_WINDOW:
-        window = min(_IDLE_WINDOW, seconds / len(idle) - _IDLE_SETTLE - BETWEEN)
-        return LightLoad(dict.fromkeys(throughputs, idle), _milliseconds(_IDLE_SETTLE), _milliseconds(window))
     rates: dict[str, Sequence[float]] = {}
     for name, throughput in throughputs.items():
-        rate = OF_THROUGHPUT * throughput
+        rate = min(OF_THROUGHPUT * throughput, MOST_LIGHT_USERS / settle)
         is_known = cpu[name] >= laws.BUSY
-        rates[name] = idle if is_known or not rate else (0.0, rate / 3, rate, rate, rate / 3, 0.0)
-    return LightLoad(rates, _milliseconds(settle), _milliseconds(window))
+        rates[name] = idle if is_known or not rate else (0.0, rate, rate / 3, rate, 0.0)
+    steps = round((MOST_WINDOW - LEAST_WINDOW) / _STEP)
+    windows = [MOST_WINDOW - _STEP * step for step in range(steps + 1)]
+    for window in windows:
+        planned = LightLoad(rates, _milliseconds(settle), _milliseconds(window))
+        if light_seconds(planned, responses) <= LIGHT_SECONDS:
+            return planned
+    only_idle = dict.fromkeys(throughputs, idle)
+    shorter = [LightLoad(only_idle, _milliseconds(IDLE_SETTLE), _milliseconds(window)) for window in windows]
+    return next((planned for planned in shorter if light_seconds(planned, responses) <= LIGHT_SECONDS), shorter[-1])
+
+
+def light_seconds(planned: LightLoad, responses: Mapping[str, float]) -> float:
+    """How long light load takes, at most. k6 begins and ends phases on a grid of time, which is coarser for more users
+    (``k6/lib/plan.ts``). The answers to the last arrivals come after a window's end, a little later than alone."""
+    settle, window = planned.settle / 1000, planned.measure / 1000
+    most = max((rate for rates in planned.rates.values() for rate in rates), default=0.0)
+    users = math.ceil(round(most * settle, 6))
+    grid = 0.25 if users <= 100 else 0.5 * math.ceil(users / 500)
+    # Until the first phase begins.
+    total = COMING_UP + grid
+    for name, rates in planned.rates.items():
+        for rate in rates:
+            answered = 1.02 * responses[name] + 0.05
+            length = settle + window + answered if rate else min(settle, IDLE_SETTLE) + window
+            total += grid * (math.ceil(round(length / grid, 6)) + 1)
+    return total
+
+
+def beside_seconds(experiment: Experiment, with_single: bool, with_light: bool) -> float:
+    """About how long takes what one block has beside warm-up and trials: single-user phases, light load, and one more
+    trial with thread dumps. Of a variant that figures explain there are none: that is not known before."""
+    load, windows = experiment.load, experiment.windows
+    seconds = units.seconds(windows.single_user_phase) * len(experiment.variants) if with_single else 0.0
+    if with_light and windows.wait_for_answers:
+        trials = [
+            units.seconds(experiment.window_of(variant)) + units.seconds(windows.ramp_up) + 2 * _round(load, variant)
+            for variant in experiment.variants
+        ]
+        seconds += LIGHT_SECONDS + COMING_UP + max(trials)
+    return seconds
+
+
+def _round(load: ClosedLoad | OpenLoad, variant: str) -> float:
+    known = load.round.get(variant) if isinstance(load, ClosedLoad) else None
+    return units.seconds(known) if known else 0.0
 
 
 def _milliseconds(seconds: float) -> int:
-    return math.floor(1000 * seconds)
+    return math.floor(1000 * round(seconds, 6))

@@ -10,6 +10,7 @@ from vtlab.catalogue.resources import words as resource_words
 from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.model.records import Activity, Bottleneck, Bound, Inside, VariantResult
 from vtlab.model.run import Analysis
+from vtlab.model.units import in_blocks
 from vtlab.report import figures
 
 #: From this share of a bound on the model's throughput stands beside the bound only where it says more.
@@ -17,7 +18,7 @@ _NEAR = 0.95
 #: Share of the time in pauses of the garbage collector that is reason enough.
 _LONG_PAUSES = 0.1
 #: Held so many times as long as alone, a larger pool would have longer holds instead of more throughput. Less may be
-#: what other requests' CPU adds, or a wait that grows slowly with those who wait.
+#: what other requests' CPU adds, or a wait that grows slowly with those who wait: a larger pool may help.
 _SLOW = 2.0
 #: One unit of a pool.
 _UNITS = {"db-pool": "a connection", "client-pool": "a connection", "executor": "a thread"}
@@ -37,7 +38,7 @@ def sentence(analysis: Analysis, variant: str) -> str:
     result = analysis.verdict.variants[variant]
     if not result.throughput:
         if result.failed_blocks:
-            return f"failed in {result.failed_blocks} of {analysis.verdict.n} blocks: {failures(result)}."
+            return f"failed {in_blocks(result.failed_blocks, analysis.verdict.n)}: {failures(result)}."
         return "no block counts, so nothing is known."
     text = _limit(analysis, variant, result)
     if result.growth is not None:
@@ -72,7 +73,9 @@ def interval(bound: Bound | None) -> str:
     """The interval of a bound, in brackets, where it is known."""
     if bound is None or bound.low is None or bound.high is None:
         return ""
-    return f" ({figures.interval(bound.low, bound.high, figures.rate)})"
+    ends = figures.interval(bound.low, bound.high, figures.rate)
+    # Ends that print alike are the bound itself, which stands before them.
+    return "" if ends == figures.rate(bound.low) else f" ({ends})"
 
 
 def _limit(analysis: Analysis, variant: str, result: VariantResult) -> str:
@@ -117,24 +120,31 @@ def _together(result: VariantResult, experiment: Experiment) -> str:
 
 def _inside(result: VariantResult, inside: Inside) -> str:
     """A pool that is full of holders for which something inside it takes longer than alone."""
-    units, one = resource_words(inside.pool).removeprefix("its "), _UNITS.get(inside.pool, "one")
-    bound = bound_of(result, inside.pool)
-    full = f"all {units}"
-    if bound is not None:
-        # Little's law: held at a time = throughput x time held.
-        held = min(bound.capacity, result.throughput * inside.loaded)
-        whole = held >= _NEAR * bound.capacity
-        full = f"all {bound.capacity:,.0f} {units}" if whole else f"{held:,.1f} of {bound.capacity:,.0f} {units}"
+    one = _UNITS.get(inside.pool, "one")
     text = (
-        f"{figures.rate(result.throughput)}, {full} are in use, but {one} is held"
-        f" {figures.duration(inside.loaded)} under load, {figures.duration(inside.alone)} alone"
+        f"{figures.rate(result.throughput)}, {_in_use(result, inside)} in use, but {one} is held"
+        f" {figures.duration(inside.loaded)} under load, {figures.duration(inside.alone)} alone: "
     )
-    if inside.loaded >= _SLOW * inside.alone:
-        text += ": enlarging the pool does not help"
+    is_slow = inside.loaded >= _SLOW * inside.alone
+    text += "enlarging the pool does not help" if is_slow else "what is inside it has become slower"
     if inside.activity is not None:
         holder = _HOLDERS.get(inside.activity) or resource_words(inside.activity)
         text += f"; what holds it: {holder}" + (f", {inside.place}" if inside.place else "")
     return text
+
+
+def _in_use(result: VariantResult, inside: Inside) -> str:
+    """How much of a pool, and its verb: ``all 10 database connections are``, ``its only database connection is``."""
+    bound = bound_of(result, inside.pool)
+    if bound is None:
+        return f"all {resource_words(inside.pool).removeprefix('its ')} are"
+    units = RESOURCES[inside.pool].described(bound.capacity, "").removeprefix("its ")
+    # Little's law: held at a time = throughput x time held.
+    held = min(bound.capacity, result.throughput * inside.loaded)
+    is_whole = held >= _NEAR * bound.capacity
+    if bound.capacity == 1:
+        return f"its only {units.removeprefix('1 ')} is" if is_whole else f"{held:,.1f} of {units} is"
+    return f"all {units} are" if is_whole else f"{held:,.1f} of {units} are"
 
 
 def _memory(pauses: float | None) -> str:
@@ -166,7 +176,8 @@ def _described(result: VariantResult, resource: str, experiment: Experiment) -> 
     bound = bound_of(result, resource)
     if resource not in RESOURCES or bound is None:
         return resource_words(resource)
-    unit = "users" if isinstance(experiment.load, ClosedLoad) else "arrivals per second"
+    is_closed, plural = isinstance(experiment.load, ClosedLoad), "" if bound.capacity == 1 else "s"
+    unit = f"user{plural}" if is_closed else f"arrival{plural} per second"
     return RESOURCES[resource].described(bound.capacity, unit)
 
 

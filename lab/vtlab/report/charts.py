@@ -113,7 +113,8 @@ def per_block(c: Comparison, blocks: Sequence[int], margin: float) -> Markup:
         if i % step == 0:
             parts.append(text(x, bottom + 15, str(number), "middle", "tick"))
     parts.append(text((left + right) / 2, bottom + 31, "block", "middle", "tick"))
-    extremes = f"{len(values)} blocks from {figures.ratio(min(values))} to {figures.ratio(max(values))}"
+    ends = figures.interval(min(values), max(values))
+    extremes = f"{len(values)} blocks from {ends}" if len(values) > 1 else f"1 block: {ends}"
     title = f"Ratio of {c.of} over {c.over} in each block"
     return chart(bottom + 36, title, f"{extremes}; {interval_in_words(c)}", *parts)
 

@@ -79,11 +79,12 @@ def ratio(value: float | None, more_digits: int = 0) -> str:
 
 
 def interval(low: float | None, high: float | None, form: Callable[[float, int], str] = ratio) -> str:
-    """An interval with as many digits as its ends need to differ: ``4.87× to 5.05×``, ``4.998× to 5.003×``."""
+    """An interval with as many digits as its ends need to differ: ``4.87× to 5.05×``, ``4.998× to 5.003×``. One figure
+    where they print alike even so."""
     if low is None or high is None:
         return DASH
     shown = [f"{form(low, more)} to {form(high, more)}" for more in range(4) if form(low, more) != form(high, more)]
-    return shown[0] if shown else f"{form(low, 0)} to {form(high, 0)}"
+    return shown[0] if shown else form(low, 0)
 
 
 def reached(utilisation: float) -> str:

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from vtlab.model.records import VariantResult
 from vtlab.model.run import Analysis
-from vtlab.model.units import percent
+from vtlab.model.units import in_blocks, percent
 from vtlab.report import bottlenecks, charts, figures, sections, words
 from vtlab.report.glossary import GLOSSARY
 
@@ -157,7 +157,7 @@ def _card(analysis: Analysis) -> Card:
 def _variant(analysis: Analysis, name: str) -> VariantCard:
     result = analysis.verdict.variants[name]
     if not result.throughput and result.failed_blocks:
-        figure, unit = "fails", f"in {result.failed_blocks} of {analysis.verdict.n} blocks"
+        figure, unit = "fails", in_blocks(result.failed_blocks, analysis.verdict.n)
     elif analysis.verdict.primary == "throughput":
         figure, unit = figures.rate(result.throughput), "throughput"
     elif result.growth is not None or name in words.primary(analysis.verdict).overloaded:
@@ -225,7 +225,7 @@ def _evidence(analysis: Analysis) -> Evidence:
     verdict, m = analysis.verdict, analysis.run.manifest
     c = words.primary(verdict)
     sampled = sections.sampled(analysis)
-    counted = f"{verdict.n} of {m.blocks} planned blocks count."
+    counted = f"{words.counted(verdict.n, m.blocks)}."
     return Evidence(
         title=f"{sections.title(analysis)} {sections.under(analysis)}",
         names=sections.names(analysis),

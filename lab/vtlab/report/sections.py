@@ -264,7 +264,7 @@ def _no_latency(result: VariantResult, users: int) -> str:
     if result.missing_users is not None:
         if result.missing_users > 0:
             return f"{round(result.missing_users):,} of {users:,} users never got an answer"
-        return f"latency and throughput do not fit {users:,} users"
+        return f"latency and throughput do not fit {users:,} user{'' if users == 1 else 's'}"
     return ""
 
 
@@ -314,7 +314,7 @@ def failures(analysis: Analysis) -> Table:
         [
             name,
             f"{r.failed_blocks} of {v.n}",
-            f"{figures.share(r.failed_interval[0])} to {figures.share(r.failed_interval[1])}"
+            figures.interval(*r.failed_interval, lambda share, _: figures.share(share))
             if r.failed_interval
             else figures.DASH,
             bottlenecks.failures(r) if r.failed_blocks else "",
@@ -502,7 +502,7 @@ def environment(analysis: Analysis) -> Table:
     m, exp = analysis.run.manifest, analysis.run.experiment
     cpu = figures.cores(exp.limits.cpu) + ("" if m.cpu_limited else " (not enforced)")
     load = exp.load
-    amount = f"closed: {load.users:,} users" if load.model == "closed" else f"open: {load.rate:g} arrivals/s"
+    amount = f"closed: {words.load_words(exp)}" if load.model == "closed" else f"open: {load.rate:g} arrivals/s"
     query = "&".join(f"{k}={v}" for k, v in exp.request.query.items())
     seen = sorted({(i.variant, i.java, i.gc, i.processors) for b in analysis.accepted for i in b.instances})
     rows = [

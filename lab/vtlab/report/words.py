@@ -9,7 +9,7 @@ from vtlab.catalogue import resources
 from vtlab.model.experiment import MAX_ERRORS, ClosedLoad, Experiment
 from vtlab.model.records import Block, Comparison, VariantResult, Verdict
 from vtlab.model.run import Analysis
-from vtlab.model.units import percent
+from vtlab.model.units import in_blocks, percent
 from vtlab.model.variant import kind
 from vtlab.planning.plan import FULL_RUN
 from vtlab.report import bottlenecks, figures
@@ -123,7 +123,8 @@ def _overloaded(result: VariantResult) -> str:
 def _inconclusive(v: Verdict, c: Comparison) -> str:
     if any(v.variants[of].failed_blocks for of in (c.of, c.over)):
         counts = ", ".join(_count(v, of) for of in (c.of, c.over))
-        return f"No verdict, for in some blocks a variant failed: {counts}"
+        where = "some blocks" if v.n > 1 else "the only block"
+        return f"No verdict, for in {where} a variant failed: {counts}"
     if c.ratio is None:
         if len(c.overloaded) > 1:
             states = "; ".join(f"{of} is {_overloaded(v.variants[of])}" for of in (c.over, c.of))
@@ -166,7 +167,7 @@ def _fails(v: Verdict, c: Comparison) -> str:
 def _failure(v: Verdict, variant: str) -> str:
     """``out of heap memory in 3 of 3 blocks (29 to 100 % of starts)``; several reasons stand behind the count."""
     result = v.variants[variant]
-    count = f"in {result.failed_blocks} of {v.n} blocks{_of_starts(result)}"
+    count = in_blocks(result.failed_blocks, v.n) + _of_starts(result)
     reasons = list(dict.fromkeys(f.reason for f in result.failures))
     if len(reasons) == 1:
         return f"{reasons[0]} {count}"
@@ -261,7 +262,8 @@ def sentence(analysis: Analysis) -> str | None:
             return text[0].upper() + text[1:]
         if c.verdict == "fails":
             return None
-        return f"{_noun(c.metric)} was not measured in every block, {over}."
+        where = f"in every block, {over}" if blocks != 1 else "in the only block"
+        return f"{_noun(c.metric)} was not measured {where}."
     text = f"{_noun(c.metric)} of {c.of} is {_ratio(c.ratio)} times that of {c.over}"
     if c.low is None or c.high is None:
         text += f", {over}, which gives no interval"
@@ -294,7 +296,7 @@ def quick(analysis: Analysis) -> str | None:
     text = f"Quick look: n = {verdict.n}, fewer than {FULL_RUN} blocks"
     length = _block_length(analysis)
     if length:
-        text += f"; a full run of {FULL_RUN} blocks takes about {duration(FULL_RUN * length)}"
+        text += f"; a full run of {FULL_RUN} blocks takes about {duration(FULL_RUN * length + _beside(analysis))}"
     return text + "."
 
 
@@ -309,6 +311,15 @@ def _seconds(block: Block) -> float:
     phases = [*block.warmup, *block.single, *block.trials]
     measured = (max(t.drained for t in phases) - min(t.begin for t in phases)) / 1000
     return measured + sum(i.started_in for i in block.instances)
+
+
+def _beside(analysis: Analysis) -> float:
+    """Seconds of what a run measures once beside its trials: light load, and a trial of each variant with dumps."""
+    blocks = analysis.accepted
+    light = [(max(t.drained for t in b.light) - min(t.begin for t in b.light)) / 1000 for b in blocks if b.light]
+    dumped = {variant for b in blocks for variant in b.diagnosis}
+    trials = [max((t.drained - t.begin) / 1000 for b in blocks for t in b.trials if t.variant == of) for of in dumped]
+    return sum(light) + sum(trials)
 
 
 def duration(seconds: float) -> str:
@@ -328,7 +339,12 @@ def validity(analysis: Analysis) -> str | None:
         return None
     attempts = len(verdict.rejected)
     rejected = f", {attempts} rejected" if attempts else ""
-    return f"Not valid: {verdict.n} of {planned} planned blocks count{rejected}. Do not decide by this run."
+    return f"Not valid: {counted(verdict.n, planned)}{rejected}. Do not decide by this run."
+
+
+def counted(blocks: int, planned: int) -> str:
+    """How many of a run's blocks count: ``5 of 6 planned blocks count``."""
+    return f"{blocks} of {planned} planned " + ("block counts" if planned == 1 else "blocks count")
 
 
 def hint(analysis: Analysis) -> str | None:
@@ -348,7 +364,7 @@ def hint(analysis: Analysis) -> str | None:
         return f"Lower the rate until {c.overloaded[0]} keeps up in every block."
     if c.blocks_needed is not None:
         length = _block_length(analysis)
-        takes = f", in about {duration(c.blocks_needed * length)}" if length else ""
+        takes = f", in about {duration(c.blocks_needed * length + _beside(analysis))}" if length else ""
         return f"A new run of {c.blocks_needed} blocks would probably settle it{takes} (--blocks {c.blocks_needed})."
     return (
         f"As far as {v.n} blocks tell, it cannot be settled on this machine: the difference is too close to the margin"

@@ -70,13 +70,13 @@ def dashboard() -> dict[str, Any]:
             ),
             compared(
                 "Latency, 95th percentile",
-                "What 5 % of the clients waited longer than: lower is better.",
+                "What 5 % of the clients waited longer than. Under closed load it follows from throughput.",
                 "s",
                 "latency_p95",
             ),
             compared(
                 "Latency, 99th percentile",
-                "What 1 % of the clients waited longer than: lower is better.",
+                "What 1 % of the clients waited longer than. Under closed load it follows from throughput.",
                 "s",
                 "latency_p99",
                 ratio="latency_p99",
@@ -92,7 +92,8 @@ def dashboard() -> dict[str, Any]:
             ),
             compared(
                 "CPU per request",
-                "CPU time that an OK request costs: lower is better, and decisive where the CPU is the bottleneck.",
+                "CPU time that an OK request costs. It compares at equal throughput only: the JVM's own CPU time is in"
+                " it.",
                 "s",
                 "cpu_per_request",
                 width=8,
@@ -100,8 +101,8 @@ def dashboard() -> dict[str, Any]:
             ),
             compared(
                 "Memory",
-                "Resident memory of the process, the most in the windows: lower is better. At the limit the kernel"
-                " kills it.",
+                "Resident memory of the process, the most in the windows. It compares at equal throughput only. At the"
+                " limit the kernel kills it.",
                 "bytes",
                 "resident",
                 width=8,
@@ -131,7 +132,8 @@ def dashboard() -> dict[str, Any]:
             ),
             over_time(
                 "Errors over time",
-                "Share of requests that failed: anything but 0 in a band spoils that trial.",
+                "Share of requests that failed: with more than the experiment's max_errors in a band the variant failed"
+                " there.",
                 "percentunit",
                 [Line(queries.metric("error_ratio"))],
                 maximum=0.01,

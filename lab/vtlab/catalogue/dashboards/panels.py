@@ -12,7 +12,7 @@ from grafana_foundation_sdk.models import dashboard as models
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
 from vtlab.catalogue.dashboards import queries, style
-from vtlab.catalogue.resources import REACHED
+from vtlab.catalogue.resources import EXCEEDED
 
 DATASOURCE = models.DataSourceRef(type_val="prometheus", uid="${datasource}")
 #: Where the time axis has more points than this, each point stands for more than a second.
@@ -80,8 +80,8 @@ def _range(least: float, most: float | None, text: str) -> models.RangeMap:
 
 #: Of utilisations: a bound is measured, too, so that 101 % means the same as 100 %.
 _OF_BOUNDS: list[models.ValueMapping] = [
-    _range(0.995, round(1 / REACHED, 3), "at its limit"),
-    _range(round(1 / REACHED, 3), None, "no such bound"),
+    _range(0.995, EXCEEDED, "at its limit"),
+    _range(EXCEEDED, None, "no such bound"),
 ]
 
 
