@@ -182,11 +182,11 @@ export function arrivalsIn(phases: Phase[]): number {
   return Math.max(0, ...drawn.map((phase) => ((phase.rate ?? 0) * phase.end) / 1000));
 }
 
-/** The experiment as USERS, RATE and MEASURE change it. */
-function overridden({ experiment, users, rate, measure }: Input): Experiment {
+/** The experiment as USERS, RATE, MEASURE and ROUNDS change it. */
+function overridden({ experiment, users, rate, measure, rounds }: Input): Experiment {
   const load = { ...experiment.load, users: users ?? experiment.load.users };
   if (load.model === 'open') load.rate = rate ?? load.rate;
-  else load.round = scaled(load.round, load.users / experiment.load.users);
+  else load.round = { ...rounds, ...scaled(load.round, load.users / experiment.load.users) };
   const windows = { ...experiment.windows, ...(measure === undefined ? {} : { measure, measure_by_variant: {} }) };
   return { ...experiment, load, windows };
 }

@@ -152,6 +152,18 @@ test('an unknown round is no shorter than that of the variant whose users wait l
   assert.deepEqual(starts({ platform: 100 }, { USERS: '40' }), [400, 400]);
 });
 
+test('rounds that the warm-up showed pace trials as those of the experiment, which come first', () => {
+  const trials = (round, env) =>
+    plan(input({ load: { model: 'closed', users: 100, round } }, { WARMUP_CYCLES: '0', ...env })).phases.map(
+      ({ variant, rampUp, start, end }) => [variant, rampUp, start, end],
+    );
+  const told = { ROUNDS: '{"platform":"5s","virtual":"1200ms"}' };
+  const planned = trials({ platform: 5000, virtual: 1200 });
+  assert.deepEqual(trials({}, told), planned);
+  assert.notDeepEqual(trials({}), planned);
+  assert.deepEqual(trials({ platform: 5000 }, { ROUNDS: '{"platform":"9s","virtual":"1200ms"}' }), planned);
+});
+
 test('a round that rounds to nothing still lets users begin', () => {
   const change = { load: { model: 'closed', users: 10, round: { platform: 1 } } };
   const [platform] = plan(input(change, { ORDER: 'platform', WARMUP_CYCLES: '0', USERS: '1' })).phases;

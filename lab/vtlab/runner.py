@@ -338,7 +338,11 @@ class Attempt:
 
     def _keep(self, document: K6Document) -> None:
         self._block.single += document.single
-        self._block.trials += document.trials
+        rounds = self._pace.rounds
+        self._block.trials += [
+            trial.model_copy(update={"round": rounds[trial.variant] / 1000}) if trial.variant in rounds else trial
+            for trial in document.trials
+        ]
         self._block.agreed = self._block.agreed and document.agreed
 
     def _survived(

@@ -544,6 +544,46 @@ def test_rounds_that_a_window_cuts_are_no_missing_users() -> None:
     assert missing({"users": 400}, 450, 1.0) == pytest.approx(310)
 
 
+def test_users_who_were_spread_over_their_round_are_cut_as_far_as_it_was_another() -> None:
+    def missing(seconds: float | None, ok: int) -> float | None:
+        exp = builders.experiment(load={"model": "closed", "users": 200}, expected=None)
+        latency = builders.latency(ok, 2.0)
+        return checks.missing_users(
+            builders.trial(exp=exp, users=200, window=5.0, ok=ok, latency=latency, round=seconds), exp
+        )
+
+    # Rounds of 2 s in a window of 5 s: 500 answers, and of users who begin together 400 or 600.
+    assert missing(None, 400) is None
+    assert missing(2.0, 400) == pytest.approx(40)
+    assert missing(2.0, 500) is None
+    assert missing(3.0, 400) is None, "half a round more was no whole one"
+    assert missing(2.1, 400) == pytest.approx(40)
+    assert missing(9.0, 400) is None, "no more than a whole round"
+
+
+def test_a_window_holds_two_rounds() -> None:
+    def rejected(window: float, mean: float, alone: float, **load: Any) -> list[str]:
+        exp = builders.experiment(load={"model": "closed", "users": 1000, **load}, expected=None)
+        made = builders.block(exp=exp)
+        for trial in made.single:
+            trial.latency = builders.latency(5, alone)
+        for trial in made.trials:
+            ok = round(1000 / (mean + (5 if load else 0)) * window)
+            trial.latency, trial.ok, trial.end = builders.latency(ok, mean), ok, trial.start + round(1000 * window)
+        return [reason for reason in checks.reasons(made, exp) if "rounds" in reason]
+
+    first, *_ = rejected(10, 7.1, 7.0)
+    assert first == (
+        "platform, trial 1: a window of 10 s holds 1.4 rounds of a user, who takes 7.1 s, 2 needed: lengthen"
+        " windows.measure to at least 15s"
+    )
+    assert rejected(15, 7.1, 7.0) == []
+    assert rejected(10, 7.1, 1.0) == [], "it waits for others: the service is busy throughout"
+    assert rejected(11, 1.0, 1.0, think_time="5s")
+    assert rejected(10, 7.1, 7.0, round={"virtual": "7s"}) == [], "planned"
+    assert [r.name for r in checks.results([builders.block(exp=OPEN)], OPEN) if r.name == "rounds in a window"] == []
+
+
 def test_the_results_name_limit_worst_and_place() -> None:
     blocks = [builders.block(1), with_trial(1, machine={"idle_cores": 0.07})]
     results = {r.name: r for r in checks.results(blocks, BLOCKING)}

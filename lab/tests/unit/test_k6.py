@@ -67,8 +67,10 @@ def test_light_load_and_what_the_warm_up_showed_are_told() -> None:
     assert json.loads(values["LIGHT"]) == {"platform": [0, 12.5]}
     assert (values["LIGHT_SETTLE"], values["LIGHT_MEASURE"]) == ("1500ms", "2500ms")
     assert (values["SEED"], values["SETTLE"], values["MEASURE"]) == ("7", "2000ms", "17321ms")
+    closed = k6.phase_variables(["platform"], 0, None, pace=Pace(rounds={"platform": 5000}))
+    assert json.loads(closed["ROUNDS"]) == {"platform": "5000ms"}
     # A closed load has no time to settle, and what is not told is the experiment's.
-    assert not {"LIGHT", "SEED", "SETTLE", "MEASURE"} & k6.phase_variables([], 1, None).keys()
+    assert not {"LIGHT", "SEED", "SETTLE", "MEASURE", "ROUNDS"} & k6.phase_variables([], 1, None).keys()
 
 
 def test_the_length_of_a_block_is_what_the_plan_of_k6_says(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
-from vtlab.analysis.laws import cpu_capacity, demand_per_ok
+from vtlab.analysis.laws import cpu_capacity, demand_per_ok, response_alone
 from vtlab.model import units
 from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.model.records import Block, Failure, Instance, Trial
@@ -73,6 +73,9 @@ MOST_JIT = 0.05
 MOST_RISE = 0.10
 #: Users that Little's law may leave unaccounted for, as a share, beside those that a window's edges cut off.
 MOST_MISSING = 0.10
+#: Rounds of a user that a window must hold, where the experiment says nothing of rounds; and how many times longer than
+#: alone a request takes that waits for others.
+LEAST_ROUNDS, QUEUED = 2, 2.0
 #: Answers are alike where so many are not longer than that many times the median: then users keep their places.
 ALIKE = 1.2
 
@@ -483,6 +486,27 @@ def _enough(trial: Trial, experiment: Experiment) -> Value | None:
     return Value(number, f"{trial.ok:,}", reason, trial.variant, _moment(trial))
 
 
+def _whole_rounds(block: Block, experiment: Experiment) -> Iterator[Value]:
+    """Rounds of a user in each window, where the experiment says nothing of them (``load.round``) and a request takes
+    about as long as alone. Where it waits for others the service is busy throughout, and a part of a round counts
+    right."""
+    load = experiment.load
+    if not isinstance(load, ClosedLoad) or load.round:
+        return
+    for trial in _sound_trials(block, experiment):
+        alone = response_alone([t for t in block.single if t.variant == trial.variant])
+        mean = trial.latency.mean
+        if mean is None or alone is None or mean > QUEUED * alone:
+            continue
+        seconds = mean + load.mean_think_time
+        rounds = trial.window / seconds
+        reason = (
+            f"a window of {trial.window:.3g} s holds {rounds:.1f} rounds of a user, who takes {seconds:.3g} s,"
+            f" {LEAST_ROUNDS} needed: lengthen windows.measure to at least {math.ceil(LEAST_ROUNDS * seconds)}s"
+        )
+        yield Value(rounds, f"{rounds:,.1f}", reason, trial.variant, _moment(trial))
+
+
 # What a variant leaves in flight
 
 
@@ -657,15 +681,18 @@ def _cut_off(trial: Trial, load: ClosedLoad) -> float:
     """The share of the users that a healthy window may count too few or too many, because it cuts rounds at its edges.
 
     The answers in it account for what users waited before it, and not for what they wait at its end. These differ by a
-    round of each user at most where all begin together, as without ``load.round``. Where rounds differ they do by
+    round of each user at most where all begin together, as without a known round. Where rounds differ they do by
     chance: a user has waited for one round on average with as much standard deviation, at either edge. Users who are
-    spread over a round and keep their places wait as long at both.
+    spread over a round and keep their places wait as long at both, but for the share by which that round was another.
     """
     latency = trial.latency
-    rounds = ((latency.mean or 0.0) + load.mean_think_time) / trial.window
+    seconds = (latency.mean or 0.0) + load.mean_think_time
     alike = latency.p50 is not None and latency.p90 is not None and latency.p90 <= ALIKE * latency.p50
     by_chance = 0.0 if alike and not load.is_think_time_exponential else 3 * math.sqrt(2 / trial.users)
-    return rounds * max(by_chance, 0.0 if trial.variant in load.round else 1.0)
+    together = 0.0 if trial.variant in load.round else 1.0
+    if trial.round is not None and seconds:
+        together = min(together, abs(trial.round / seconds - 1))
+    return seconds / trial.window * max(by_chance, together)
 
 
 def _little(trial: Trial, experiment: Experiment) -> Value | None:
@@ -805,6 +832,15 @@ CHECKS: tuple[Check[Any], ...] = (
     _block_check("drain measured", "machine", "before each trial", _drain_measured),
     Check("started = completed", "machine", "no request lost", _trials, _lost, 0, operator.ne),
     Check("answers for a p99", "machine", f">= {LEAST_FOR_P99:,}", _sound_trials, _enough, 1, operator.lt),
+    Check(
+        "rounds in a window",
+        "machine",
+        f">= {LEAST_ROUNDS} of a user, without load.round and queues",
+        _whole_rounds,
+        lambda value, _: value,
+        LEAST_ROUNDS,
+        operator.lt,
+    ),
     *_GENERATOR,
     Check("steal", "machine", f"<= {percent(MOST_STEAL)} of the cores' time", _under_load, _steal, MOST_STEAL),
     Check(

@@ -48,8 +48,18 @@ from vtlab.model.records import (
     Trial,
 )
 
-#: Half of the width, over its middle, that the interval of a bound may have to be relied on.
+#: Half of the width, over its middle, that the interval of a demand may have for its bound to be relied on.
 NARROW = 0.2
+#: Phases of light load that a slope needs.
+LEAST_PHASES = 5
+#: As a share of it, how far above what a request takes alone its interval may reach before light load is asked, too.
+WIDE = 0.1
+#: The same, from which on nothing is known of it that could explain a measurement.
+TOO_WIDE = 0.5
+#: Phases of light load tell how long a request takes by their latency where they began so many times that long before
+#: their window; and with so many requests in flight at any of their rates.
+SETTLED = 4.0
+MANY = 10.0
 #: Share of its limit from which on the CPU's demand is measured under load.
 BUSY = 0.5
 #: A bound of a single value has no interval. It may be as small as this share of it: some were twice too large.
@@ -244,7 +254,7 @@ def demand(m: Measured, resource: Resource) -> Demand | None:
         case "cpu":
             return cpu_demand(m)
         case "request":
-            return _estimate(m, lambda block: block.single, service_alone)
+            return _alone(m, service_alone)
         case "round":
             return _round(m)
         case "hold":
@@ -283,6 +293,58 @@ def round_alone(trials: Sequence[Trial]) -> float | None:
     return None if response is None or between is None else max(response, between)
 
 
+def _alone(m: Measured, value: Callable[[Sequence[Trial]], float | None]) -> Demand | None:
+    """What a request, or a round of its user, takes alone: by the single-user phases, and where their answers are too
+    few for how much these differ, as of waits that are drawn, by light load, too; each phase counts as its answers do.
+
+    Light load is a sixth and a half of the throughput, with a quarter of the CPU at most. At the half there is a queue
+    at what has few servers: one busy for half of the time adds a quarter to evenly spaced requests, two less than a
+    tenth, and of many none waits. So that rate counts only where ``MANY`` requests are in flight: what has few servers
+    then takes a small part of each.
+    """
+    alone, response = _estimate(m, lambda block: block.single, value), response_alone(m.single)
+    if alone is None or alone.high is None or alone.high <= (1 + WIDE) * alone.seconds or not response:
+        return alone
+    lit = [t for t in m.light if t.rate and t.ok and not t.failed]
+    smallest = min((t.rate or 0.0 for t in lit), default=0.0)
+    lit = [t for t in lit if t.rate == smallest or (t.rate or 0.0) * response >= MANY]
+    phases = [(t.latency.mean, t.ok) for t in m.single] + [(_response_lit(t), t.ok) for t in lit]
+    known = [(seconds, ok) for seconds, ok in phases if seconds and ok]
+    if len(known) <= len(m.single):
+        return alone
+    seconds, answers = (np.array(column, dtype=float) for column in zip(*known, strict=True))
+    weights = answers / answers.sum()
+    mean = float(weights @ seconds)
+    variance = float(weights @ np.log(seconds / mean) ** 2) / (len(known) - 1)
+    spread = math.exp(_quantile(len(known) - 1) * math.sqrt(variance))
+    # What the thread, or the user's round, takes of the response, or beyond it, is known of the same requests.
+    middle = mean * alone.seconds / response
+    return Demand(middle, middle / spread, middle * spread)
+
+
+def _response_lit(trial: Trial) -> float | None:
+    """Seconds of a request under light load; None where that is not known.
+
+    Who began shortly before the window has answers in it only where these were short. There Little's law tells it: the
+    requests in flight, of which the window's edges are two samples, over the throughput.
+    """
+    mean, settled = trial.latency.mean, (trial.start - trial.begin) / 1000
+    if mean is None or settled >= SETTLED * mean:
+        return mean
+    in_flight = (trial.in_flight.start + trial.in_flight.end) / 2
+    return in_flight * trial.window / trial.ok if in_flight >= MANY else None
+
+
+def _uncertainty(m: Measured) -> float:
+    """How many times longer a request may take alone than its estimate; 1 where that is known within ``WIDE``, or so
+    badly that it explains nothing."""
+    alone = _alone(m, round_alone)
+    if alone is None or alone.high is None:
+        return 1.0
+    beyond = alone.high / alone.seconds - 1
+    return 1 + beyond if WIDE < beyond <= TOO_WIDE else 1.0
+
+
 def think_time(experiment: Experiment) -> float:
     """Mean seconds that a user thinks between two requests; 0 under open load."""
     load = experiment.load
@@ -290,7 +352,7 @@ def think_time(experiment: Experiment) -> float:
 
 
 def _round(m: Measured) -> Demand | None:
-    alone, think = _estimate(m, lambda block: block.single, round_alone), think_time(m.experiment)
+    alone, think = _alone(m, round_alone), think_time(m.experiment)
     if alone is None:
         return None
     return Demand(
@@ -330,14 +392,21 @@ def _cpu_at_most(m: Measured) -> float | None:
 
 
 def slope(points: Sequence[tuple[float, float]]) -> Demand | None:
-    """Of cores over requests per second, by least squares; None where its interval is wider than ``NARROW``."""
+    """Of cores over requests per second, by least squares; None where its t interval is wider than ``NARROW``.
+
+    The interval of an accepted slope is as wide as that, not its own. Five points leave three degrees of freedom: what
+    passes has often been made narrow by chance, and its own interval would hold the true slope in 86 % of the cases
+    where levels scatter by 10 %. It is also one JVM's, and JVMs differ. Fewer points say too little to select by.
+    """
     rates, cores = np.array([rate for rate, _ in points]), np.array([level for _, level in points])
-    if len(points) < 3 or rates.max() <= rates.min():
+    if len(points) < LEAST_PHASES or rates.max() <= rates.min():
         return None
     fitted = stats.linregress(rates, cores)
     half = _quantile(len(points) - 2) * float(fitted.stderr)
     seconds = float(fitted.slope)
-    return Demand(seconds, seconds - half, seconds + half) if seconds > 0 and half <= NARROW * seconds else None
+    if seconds <= 0 or half > NARROW * seconds:
+        return None
+    return Demand(seconds, (1 - NARROW) * seconds, (1 + NARROW) * seconds)
 
 
 def _hold(m: Measured, resource: Resource) -> Demand | None:
@@ -422,7 +491,17 @@ def _is_narrow(m: Measured, bound: Bound) -> bool:
         return True  # What arrives is asked for, not estimated.
     if bound.low is None or bound.high is None:
         return False
-    return bound.bound - bound.low <= NARROW * bound.bound and bound.high - bound.bound <= NARROW * bound.bound
+    # The demand is the reciprocal. Rounded, as that of the CPU may be as wide as is allowed.
+    below, above = 1 - bound.bound / bound.high, bound.bound / bound.low - 1
+    return round(max(below, above), 9) <= NARROW
+
+
+def _is_refuted(m: Measured, bound: Bound) -> bool:
+    """Whether more was measured than this bound allows; by the end of its interval where it hangs on how long a request
+    takes alone, and that is not known well."""
+    row = RESOURCES[bound.resource]
+    is_of_rounds = row.demand in ("request", "round") or (row.demand == "load" and bound.low is not None)
+    return bound.utilisation > EXCEEDED * (_uncertainty(m) if is_of_rounds else 1.0)
 
 
 def _next(m: Measured, possible: Sequence[Bound], limiting: Sequence[str]) -> Bottleneck | None:
@@ -446,13 +525,14 @@ def _named(bound: Bound) -> Bottleneck:
 # --- the model ---------------------------------------------------------------
 
 
-def _network(m: Measured, possible: Mapping[str, Bound], with_cpu: bool) -> Network | None:
+def _network(m: Measured, possible: Mapping[str, Bound], with_cpu: bool, longer: float = 1.0) -> Network | None:
     """The variant as a network of what is known of it alone, with these capacities, and the CPU where it has no bound,
-    too; None where it is not known how long a request takes alone."""
-    response, load = round_alone(m.single), m.experiment.load
-    if response is None or (isinstance(load, ClosedLoad) and "load" not in possible):
+    too; None where it is not known how long a request takes alone. It takes so many times longer."""
+    alone, held, load = _alone(m, round_alone), _alone(m, service_alone), m.experiment.load
+    if alone is None or (isinstance(load, ClosedLoad) and "load" not in possible):
         return None
-    service = min(service_alone(m.single) or response, response)
+    response = longer * alone.seconds
+    service = min(longer * held.seconds if held else response, response)
     inner, outer, parts = {}, {"load": load.users}, {}
     cpu, limit = _cpu_at_most(m), capacity(m, RESOURCES["cpu"])
     if cpu and limit and with_cpu:
@@ -547,14 +627,16 @@ def _limiting(network: Network, possible: Mapping[str, Bound]) -> list[str]:
 
 def explain(m: Measured, overloaded: bool = False) -> Explanation:
     """The bottleneck, where the measurement is explained: it lies between 0.9 of the modelled throughput and 1.1 of the
-    smallest bound. A bound that the measurement refutes is listed, but neither bottleneck nor next, nor in the model.
+    smallest bound, and both ends allow for what is not known of a request alone (``_uncertainty``). A bound that the
+    measurement refutes is listed, but neither bottleneck nor next, nor in the model.
 
-    Below, a pool that is full far below its bound is named with what its holders do; else ``unknown``, or the place
-    where requests wait by thread dumps. Open load that the variant keeps up with (``overloaded`` false) is the
-    bottleneck. Without a model, for want of single-user phases, the smallest bound is, where it is reached.
+    Below, a pool that is full far below its bound is named with what its holders do; else ``memory`` where that is
+    short, since a core idles while another collects and all threads stand still; else the place where requests wait by
+    thread dumps, or ``unknown``. Open load that the variant keeps up with (``overloaded`` false) is the bottleneck.
+    Without a model, for want of single-user phases, the smallest bound is, where it is reached.
     """
     all_bounds, throughput = bounds(m), m.throughput
-    not_refuted = [b for b in all_bounds if b.utilisation <= EXCEEDED]
+    not_refuted = [b for b in all_bounds if not _is_refuted(m, b)]
     possible = {b.resource: b for b in not_refuted}
     if not throughput:
         return Explanation(UNKNOWN, None, all_bounds)
@@ -575,9 +657,12 @@ def explain(m: Measured, overloaded: bool = False) -> Explanation:
             first, *others = ["memory" if name == "cpu" else name for name in limiting]
             bottleneck = bottleneck.model_copy(update={"resource": first, "together": others})
     else:
-        bottleneck = _inside(m, possible) or _at_place(m) or UNKNOWN
+        memory = UNKNOWN.model_copy(update={"resource": "memory"}) if _memory_is_short(m) else None
+        bottleneck = _inside(m, possible) or memory or _at_place(m) or UNKNOWN
         limiting = [bottleneck.inside.pool] if bottleneck.inside else []
-    return Explanation(bottleneck, _next(m, not_refuted, limiting), all_bounds, modelled)
+    # With more memory collections take less of the CPU: its bound is another then.
+    following = None if bottleneck.resource == "memory" else _next(m, not_refuted, limiting)
+    return Explanation(bottleneck, following, all_bounds, modelled)
 
 
 def cpu_share(m: Measured) -> float | None:
@@ -594,8 +679,10 @@ def _by_model(
     if network is None:
         smallest = list(possible.values())[:1]
         return [b.resource for b in smallest if b.utilisation >= REACHED], None
-    modelled = network.throughput()
-    return _limiting(network, possible) if throughput >= REACHED * modelled else [], modelled
+    modelled, longer = network.throughput(), _uncertainty(m)
+    slower = _network(m, possible, with_cpu, longer) if longer > 1 else None
+    least = slower.throughput() if slower else modelled
+    return _limiting(network, possible) if throughput >= REACHED * least else [], modelled
 
 
 def _memory_is_short(m: Measured) -> bool:

@@ -52,7 +52,8 @@ class ClosedLoad(_Strict):
         dict[str, Duration],
         Field(
             description="how long one round of a user (response and think time) takes a variant with so many users;"
-            " this paces the ramp-up and the beginning of the window. The shortest counts for a variant without it"
+            " this paces the ramp-up and the beginning of the window. For a variant without it that of its warm-up"
+            " counts, or the shortest of the others where its windows hold ten rounds"
         ),
     ] = {}
 

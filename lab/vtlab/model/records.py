@@ -68,6 +68,9 @@ class Trial(Record):
     end: int
     drained: int
     users: int
+    #: Seconds of one round of a user (response and think time) over which users were spread, as the warm-up showed it;
+    #: None where the experiment says it, and where rounds are short beside the window.
+    round: float | None = None
     #: Arrivals per second that were asked for; None under closed load.
     rate: float | None = None
     started: int

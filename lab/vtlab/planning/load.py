@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 
 from vtlab.analysis import checks, laws
@@ -33,6 +33,10 @@ LONGEST_WINDOW = 60.0
 #: Of these, the least by the response alone: 150 sqrt(2 R / rate) seconds, so that 5 % of the arrivals are two and a
 #: half times what the counts at the edges differ by chance, 3 sqrt(2 rate R).
 _ENOUGH = 150.0
+#: Rounds of a user in a window from which on it does not matter that the window cuts them.
+_MANY_ROUNDS = 10
+#: Answers are alike where nine in ten are not longer than that many times the mean: then no queue grew.
+_ALIKE = 1.1
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,8 @@ class Pace:
     measure: int | None = None
     #: Open load: the smallest overload that a trial shows, where that is more than OVERLOAD; else None.
     shown: float | None = None
+    #: Closed load: a round of a user, by variant, where the experiment has none and windows hold few of them.
+    rounds: Mapping[str, int] = field(default_factory=dict, hash=False)
 
 
 AS_PLANNED = Pace()
@@ -65,10 +71,13 @@ class LightLoad:
 
 def pace(experiment: Experiment, seed: int, warmed: Sequence[Trial] = ()) -> Pace:
     """How the calls of k6 of one block are paced. ``warmed``: the last warm-up cycles, one of each variant, by which
-    open load settles before a window, and by which its window is long enough to show an overload of 5 %."""
+    open load settles before a window, and by which its window is long enough to show an overload of 5 %; and by which
+    the users of closed load are spread over a round."""
     load = experiment.load
+    if isinstance(load, ClosedLoad):
+        return Pace(seed, rounds=_rounds(experiment, load, warmed))
     answered = [t.latency for t in warmed if t.latency.mean is not None and t.latency.max is not None]
-    if not isinstance(load, OpenLoad) or not answered:
+    if not answered:
         return Pace(seed)
     longest = max(latency.max or 0.0 for latency in answered)
     settle = min(round(1000 * longest), round(units.milliseconds(experiment.max_response)))
@@ -148,6 +157,30 @@ def _root(function: Callable[[float], float], most: float) -> float:
     return high
 
 
+def _rounds(experiment: Experiment, load: ClosedLoad, warmed: Sequence[Trial]) -> dict[str, int]:
+    """Milliseconds of a round by variant, of those of which the experiment says none; none where all are short beside
+    their windows.
+
+    Users who begin together stay together, where their answers take equally long, and are counted in whole rounds: a
+    window of 2.5 rounds has two of them, or three. Fewer users than in the trials would tell nothing.
+    """
+    whole = [t for t in warmed if t.ok and t.users == load.users and t.variant not in load.round]
+    rounds = {t.variant: math.ceil(1000 * _round(t, load)) for t in whole}
+    windows = {name: units.milliseconds(experiment.window_of(name)) for name in rounds}
+    return rounds if any(windows[name] < _MANY_ROUNDS * round_ for name, round_ in rounds.items()) else {}
+
+
+def _round(cycle: Trial, load: ClosedLoad) -> float:
+    """Seconds of a round: response and think time; where a queue still grew, or waits are drawn, N / X. The longest
+    answers came after the cycle's window then, but as many in a second as later."""
+    latency = cycle.latency
+    mean, longest = latency.mean or 0.0, latency.p90 or latency.max or 0.0
+    seconds = mean + load.mean_think_time
+    if longest <= _ALIKE * mean:
+        return seconds
+    return max(seconds, cycle.users * cycle.window / cycle.ok)
+
+
 def light(responses: Mapping[str, float], throughputs: Mapping[str, float], cpu: Mapping[str, float]) -> LightLoad:
     """Light load for the CPU demand of each variant: two idle phases and two rates, in mirrored order, with the longest
     window that fits into ``LIGHT_SECONDS``.
@@ -198,14 +231,16 @@ def beside_seconds(experiment: Experiment, with_single: bool, with_light: bool) 
     seconds = units.seconds(windows.single_user_phase) * len(experiment.variants) if with_single else 0.0
     if with_light and windows.wait_for_answers:
         trials = [
-            units.seconds(experiment.window_of(variant)) + units.seconds(windows.ramp_up) + 2 * _round(load, variant)
+            units.seconds(experiment.window_of(variant))
+            + units.seconds(windows.ramp_up)
+            + 2 * _planned_round(load, variant)
             for variant in experiment.variants
         ]
         seconds += LIGHT_SECONDS + COMING_UP + max(trials)
     return seconds
 
 
-def _round(load: ClosedLoad | OpenLoad, variant: str) -> float:
+def _planned_round(load: ClosedLoad | OpenLoad, variant: str) -> float:
     known = load.round.get(variant) if isinstance(load, ClosedLoad) else None
     return units.seconds(known) if known else 0.0
 

@@ -87,6 +87,8 @@ def phase_variables(
         variables["SEED"] = str(pace.seed)
     if pace.settle:
         variables["SETTLE"] = f"{pace.settle}ms"
+    if pace.rounds:
+        variables["ROUNDS"] = json.dumps({name: f"{round_}ms" for name, round_ in pace.rounds.items()})
     if pace.measure is not None:
         variables["MEASURE"] = f"{pace.measure}ms"
     return variables

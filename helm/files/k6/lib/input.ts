@@ -17,6 +17,8 @@ export interface Input {
   singlePhases: number;
   /** Milliseconds from the ramp-up to the window in the trials of an open load. */
   settle: number;
+  /** Of a closed load: milliseconds of a round of a user, by variant, where the experiment has none. */
+  rounds: Record<string, number>;
   /** Phases of light load after the trials, by variant: arrivals per second of each, 0 for an idle one. */
   light: Record<string, number[]>;
   /** Milliseconds of such a phase: its window, and before it. */
@@ -53,6 +55,8 @@ export function parseInput(env: Env, read: (path: string) => string): Input {
     fail('RATE', `the load of "${experiment.name}" is closed`, 'set USERS instead');
   if (env.SETTLE && load.model !== 'open')
     fail('SETTLE', `the load of "${experiment.name}" is closed`, 'leave it out: load.round opens the window');
+  if (env.ROUNDS && load.model !== 'closed')
+    fail('ROUNDS', `the load of "${experiment.name}" is open`, 'leave it out: SETTLE opens the window');
   const targets = parseTargets(env.TARGETS);
   const order = parseOrder(env.ORDER, experiment, targets);
   const warmupCycles = env.WARMUP_CYCLES ? whole(env.WARMUP_CYCLES, 'WARMUP_CYCLES', 0) : windows.warmup_cycles;
@@ -80,6 +84,7 @@ export function parseInput(env: Env, read: (path: string) => string): Input {
     single,
     singlePhases: whole(env.SINGLE_PHASES || String(SINGLE_PHASES), 'SINGLE_PHASES'),
     settle: duration(env.SETTLE || '0s', 'SETTLE', true),
+    rounds: parseRounds(env.ROUNDS, experiment),
     light,
     lightMeasure: duration(env.LIGHT_MEASURE || '2s', 'LIGHT_MEASURE'),
     lightSettle: duration(env.LIGHT_SETTLE || '1s', 'LIGHT_SETTLE'),
@@ -156,6 +161,17 @@ function parseLight(text: string | undefined, targets: Record<string, string>): 
     }
   }
   return light as Record<string, number[]>;
+}
+
+/** A variant that is not in TARGETS any more may have one. */
+function parseRounds(text: string | undefined, { variants }: Experiment): Record<string, number> {
+  const rounds = Object.entries(parseObject(text || '{}', 'ROUNDS'));
+  for (const [variant] of rounds) {
+    if (!variants.includes(variant)) {
+      fail('ROUNDS', `no variant "${variant}" in the experiment`, `name some of ${variants.join(', ')}`);
+    }
+  }
+  return Object.fromEntries(rounds.map(([variant, round]) => [variant, duration(String(round), 'ROUNDS')]));
 }
 
 function parseWait(text: string | undefined, { name, load, windows }: Experiment): boolean {
