@@ -496,7 +496,7 @@ def _whole_rounds(block: Block, experiment: Experiment) -> Iterator[Value]:
     for trial in _sound_trials(block, experiment):
         alone = response_alone([t for t in block.single if t.variant == trial.variant])
         mean = trial.latency.mean
-        if mean is None or alone is None or mean > QUEUED * alone:
+        if trial.phase != "measure" or mean is None or alone is None or mean > QUEUED * alone:
             continue
         seconds = mean + load.mean_think_time
         rounds = trial.window / seconds
