@@ -316,8 +316,7 @@ def test_the_round_of_a_user_is_known_by_the_warm_up(
 
 @pytest.mark.parametrize("response", [1.3, 1.9, 2.3, 3.0, 3.7])
 def test_users_who_are_spread_over_their_round_are_counted_right(response: float) -> None:
-    """Windows of 5 s, drawn from a round as ``k6/lib/plan.ts`` does; of users who begin in a second they were off by up
-    to 26 %."""
+    """Windows of 5 s, drawn from a round as ``k6/lib/plan.ts`` does; begun in one second: off by up to 26 %."""
     users, window = 100, 5.0
     exp = closed(users, "5s")
     round_ = load.pace(exp, 7, [warmed_up(exp, lambda: response)]).rounds["platform"] / 1000

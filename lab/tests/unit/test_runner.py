@@ -613,19 +613,6 @@ def test_open_load_settles_and_has_a_longer_window_as_the_warm_up_tells(tmp_path
     assert others[0].settle > 1000, "the longest answer of the warm-up"
 
 
-def test_closed_load_is_spread_over_the_rounds_that_the_warm_up_showed(tmp_path: Path) -> None:
-    windows = {**RUN.experiment.document()["windows"], "warmup_users": 1000}
-    run = builders.run(builders.experiment(windows=windows), blocks=1)
-    ((block,), _) = measured(target := Breaking(run.blocks), tmp_path, run)
-    warming, *others = target.paces
-    assert warming == Pace(run.manifest.seed)
-    rounds = others[0].rounds
-    assert rounds == pytest.approx({"platform": 5004, "virtual": 1001}, rel=0.01)
-    assert set(others) == {others[0]}, "trials and light load"
-    assert {t.variant: t.round for t in block.trials} == {name: ms / 1000 for name, ms in rounds.items()}
-    assert {t.round for t in (*block.warmup, *block.single)} == {None}
-
-
 @pytest.mark.parametrize(
     ("rate", "said"),
     [
@@ -637,6 +624,19 @@ def test_a_longer_window_is_said_with_what_it_shows(tmp_path: Path, rate: float,
     run = builders.run(builders.arrivals(load={"model": "open", "rate": rate, "users": 1500}), blocks=1)
     _, text = measured(Breaking(run.blocks), tmp_path, run)
     assert re.search(said, text)
+
+
+def test_closed_load_is_spread_over_the_rounds_that_the_warm_up_showed(tmp_path: Path) -> None:
+    windows = {**RUN.experiment.document()["windows"], "warmup_users": 1000}
+    run = builders.run(builders.experiment(windows=windows), blocks=1)
+    ((block,), _) = measured(target := Breaking(run.blocks), tmp_path, run)
+    warming, *others = target.paces
+    assert warming == Pace(run.manifest.seed)
+    rounds = others[0].rounds
+    assert rounds == pytest.approx({"platform": 5004, "virtual": 1001}, rel=0.01)
+    assert set(others) == {others[0]}, "trials and light load"
+    assert {t.variant: t.round for t in block.trials} == {name: ms / 1000 for name, ms in rounds.items()}
+    assert {t.round for t in (*block.warmup, *block.single)} == {None}
 
 
 def test_closed_load_has_the_windows_of_its_experiment(tmp_path: Path) -> None:

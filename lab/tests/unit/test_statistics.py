@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -94,6 +94,7 @@ def test_a_claim_has_at_most_even_odds_against_it(logs: list[float]) -> None:
 
 
 @given(near, st.floats(0, 0.1), st.floats(1e-6, 0.05))
+@example([0.0, 0.0], 2e-313, 0.03)
 def test_a_higher_floor_never_makes_a_verdict_surer(logs: list[float], low: float, more: float) -> None:
     here, there = statistics.estimate(logs, low), statistics.estimate(logs, low + more)
     for e in (here, there):

@@ -143,9 +143,10 @@ def paired_t(
     half = float(special.stdtrit(n - 1, 0.5 + confidence / 2)) * error
     distance = np.abs(np.abs(mean) - math.log1p(margin))
     still = error == 0
-    p = np.where(
-        still, np.where(distance == 0, 0.5, 0.0), special.stdtr(n - 1, -distance / np.where(still, 1.0, error))
-    )
+    # Of an error next to 0 the quotient is infinite, and p is 0.
+    with np.errstate(over="ignore"):
+        certain = special.stdtr(n - 1, -distance / np.where(still, 1.0, error))
+    p = np.where(still, np.where(distance == 0, 0.5, 0.0), certain)
     return PairedT(mean, mean - half, mean + half, p, sd)
 
 

@@ -49,10 +49,10 @@ class Pace:
     settle: int = 0
     #: Length of the trials' windows; None: the experiment's.
     measure: int | None = None
-    #: Closed load: a round of a user, by variant, where the experiment has none and windows hold few of them.
-    rounds: Mapping[str, int] = field(default_factory=dict, hash=False)
     #: Open load: the smallest overload that a trial shows, where that is more than OVERLOAD; else None.
     shown: float | None = None
+    #: Closed load: a round of a user, by variant, where the experiment has none and windows hold few of them.
+    rounds: Mapping[str, int] = field(default_factory=dict, hash=False)
 
 
 AS_PLANNED = Pace()
@@ -165,12 +165,12 @@ def _rounds(experiment: Experiment, load: ClosedLoad, warmed: Sequence[Trial]) -
     window of 2.5 rounds has two of them, or three. Fewer users than in the trials would tell nothing.
     """
     whole = [t for t in warmed if t.ok and t.users == load.users and t.variant not in load.round]
-    rounds = {t.variant: math.ceil(1000 * _round_shown(t, load)) for t in whole}
+    rounds = {t.variant: math.ceil(1000 * _round(t, load)) for t in whole}
     windows = {name: units.milliseconds(experiment.window_of(name)) for name in rounds}
     return rounds if any(windows[name] < _MANY_ROUNDS * round_ for name, round_ in rounds.items()) else {}
 
 
-def _round_shown(cycle: Trial, load: ClosedLoad) -> float:
+def _round(cycle: Trial, load: ClosedLoad) -> float:
     """Seconds of a round: response and think time; where a queue still grew, or waits are drawn, N / X. The longest
     answers came after the cycle's window then, but as many in a second as later."""
     latency = cycle.latency
@@ -231,14 +231,16 @@ def beside_seconds(experiment: Experiment, with_single: bool, with_light: bool) 
     seconds = units.seconds(windows.single_user_phase) * len(experiment.variants) if with_single else 0.0
     if with_light and windows.wait_for_answers:
         trials = [
-            units.seconds(experiment.window_of(variant)) + units.seconds(windows.ramp_up) + 2 * _round(load, variant)
+            units.seconds(experiment.window_of(variant))
+            + units.seconds(windows.ramp_up)
+            + 2 * _planned_round(load, variant)
             for variant in experiment.variants
         ]
         seconds += LIGHT_SECONDS + COMING_UP + max(trials)
     return seconds
 
 
-def _round(load: ClosedLoad | OpenLoad, variant: str) -> float:
+def _planned_round(load: ClosedLoad | OpenLoad, variant: str) -> float:
     known = load.round.get(variant) if isinstance(load, ClosedLoad) else None
     return units.seconds(known) if known else 0.0
 
