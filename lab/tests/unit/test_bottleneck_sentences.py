@@ -55,6 +55,16 @@ def test_a_bound_stands_beside_the_measurement_with_its_interval() -> None:
     assert text(limit(above), 986.8, above) == "limited by the load (1,000 users): 986.8/s, at its limit of 977.5/s."
 
 
+@pytest.mark.parametrize("together", [(), ("load",)])
+def test_a_bottleneck_is_not_called_refuted(together: tuple[str, ...]) -> None:
+    """More than its bound may be measured where waits are drawn. Another bound is refuted there."""
+    over, other = bound("tomcat-threads", 180, 200, 200), bound("cpu", 180, 1, 200)
+    fields = {"bottleneck": limit(over, *together), "bounds": [over, other], "next": None}
+    result = builders.changed(RUN, virtual=fields).verdict.variants["virtual"]
+    roles = [sections.role(result, each) for each in result.bounds]
+    assert roles == ["together" if together else "bottleneck", "refuted"]
+
+
 def test_arrivals_are_the_load_itself_and_no_bound_beside_it() -> None:
     assert bottlenecks.sentence(OPEN, "virtual").startswith("limited by the load (150 arrivals per second): 150/s")
     assert "limit of" not in bottlenecks.sentence(OPEN, "virtual")

@@ -110,8 +110,13 @@ def test_two_that_the_load_limits_are_the_same_at_this_load() -> None:
     assert "from about 600 users on" in words.headline(same([bound("tomcat-threads", 199.9), thinking], [cpu, USERS]))
 
 
-@pytest.mark.parametrize("threads", [bound("tomcat-threads", 200, 0.21), bound("tomcat-threads", 200, None)])
-def test_a_bound_that_is_not_known_within_20_percent_says_no_number_of_users(threads: Bound) -> None:
+def test_a_demand_that_is_known_to_20_percent_says_from_how_many_users_on() -> None:
+    cpu = bound("cpu", 3000, utilisation=0.02, capacity=1.0).model_copy(update={"low": 2500.0, "high": 3750.0})
+    assert "CPU would bind from about 3000 users on" in words.headline(same([cpu, USERS], [USERS])).replace(",", "")
+
+
+@pytest.mark.parametrize("threads", [bound("tomcat-threads", 200, 0.26), bound("tomcat-threads", 200, None)])
+def test_a_bound_that_is_not_known_to_a_quarter_says_no_number_of_users(threads: Bound) -> None:
     assert words.headline(same([threads, USERS], [USERS])) == "The same at this load; neither is near its limit"
     loose = USERS.model_copy(update={"low": 35.0, "high": 65.0})
     assert words.headline(same([bound("tomcat-threads", 200), loose], [USERS])).endswith("neither is near its limit")

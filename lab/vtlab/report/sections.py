@@ -400,10 +400,11 @@ def resources(analysis: Analysis) -> list[Panel]:
 def role(result: VariantResult, bound: Bound) -> str:
     """What a bound is to its variant: the bottleneck, one of several, the next one, refuted, or nothing."""
     limit = result.bottleneck
-    if bound.utilisation > EXCEEDED:
-        return "refuted"
+    # Of waits that are drawn the bottleneck's bound is uncertain: more than it may have been measured.
     if bound.resource in (limit.resource, *limit.together):
         return "together" if limit.together else "bottleneck"
+    if bound.utilisation > EXCEEDED:
+        return "refuted"
     if limit.inside and bound.resource == limit.inside.pool:
         return "full, but what is inside is slow"
     is_next = result.next is not None and result.next.resource == bound.resource and bound.low is not None
