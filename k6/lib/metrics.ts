@@ -19,6 +19,7 @@ export const inFlightEnd = new Counter('trial_in_flight_end');
 export const begin = new Gauge('trial_begin');
 export const drained = new Gauge('trial_drained');
 export const late = new Gauge('trial_late', true);
+export const lateArrivals = new Counter('trial_late_arrivals');
 // What a phase is to be, told once at its beginning by the first user. Times are milliseconds, the window's since the
 // epoch; `trial_rate` is there for open load only.
 export const windowStart = new Gauge('trial_window_start');
@@ -42,7 +43,16 @@ export function thresholds(phases: Phase[]): Record<string, string[]> {
     // latency of OK requests that completed in the window
     all[part(latency, phase, `,phase:${phase.kind}`)] = ['max>=0'];
     // requests of the whole phase, and what the edges of the window cut
-    for (const metric of [started, completed, failedOutside, givenUp, dropped, inFlightStart, inFlightEnd]) {
+    for (const metric of [
+      started,
+      completed,
+      failedOutside,
+      givenUp,
+      dropped,
+      inFlightStart,
+      inFlightEnd,
+      lateArrivals,
+    ]) {
       all[part(metric, phase)] = ['count>=0'];
     }
     // failures that completed in the window, by reason

@@ -49,6 +49,8 @@ export interface TrialRecord {
   dropped: number;
   /** Seconds by which the generator was late at most. */
   late_max: number;
+  /** Arrivals of an open load that were sent 20 ms late and more, over the whole phase. */
+  late_arrivals: number;
   /** At the window's edges; of an open load from when an arrival was due, without those that were dropped. */
   in_flight: { start: number; end: number };
 }
@@ -121,6 +123,7 @@ function makeRecord(phase: Phase, value: (name: string, key: string) => number):
     },
     dropped: count(metrics.dropped),
     late_max: round(value(metrics.part(metrics.late, phase), 'max') / 1000),
+    late_arrivals: count(metrics.lateArrivals),
     in_flight: { start: count(metrics.inFlightStart), end: count(metrics.inFlightEnd) },
   };
 }

@@ -400,6 +400,7 @@ test('open load: exact arrivals, each in time', async () => {
       const [trial] = measured.document.trials;
       near(trial.ok, 400, 0.02, 'completed in the window');
       near(trial.latency.p50, 0.2, 0.1, 'latency');
+      assert.equal(trial.late_arrivals > 0, trial.late_max > 0.02, `${trial.late_max} s late at most`);
       const late = lateness(measured);
       assert.ok(Math.abs(late.at(-1) - late[0]) < 70, `from the first to the last: ${late[0]}, ${late.at(-1)} ms late`);
       // As late as k6 says, and until a busy machine has it at the server.

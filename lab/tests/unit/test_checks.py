@@ -483,6 +483,13 @@ def test_a_late_generator_spoils_open_load() -> None:
     assert not any(r.name == "generator on time" for r in checks.results([builders.block()], BLOCKING))
 
 
+def test_many_short_stalls_spoil_open_load_as_one_long_one_does() -> None:
+    few, many = (with_trial(1, OPEN, late_max=0.08, started=5000, completed=5000, late_arrivals=n) for n in (50, 60))
+    assert checks.reasons(few, OPEN) == []
+    assert "sent 1.2 % of the arrivals late, at most 1.0 % allowed" in reasons(many, OPEN)
+    assert not any(r.name == "arrivals on time" for r in checks.results([builders.block()], BLOCKING))
+
+
 def test_a_p99_needs_a_thousand_answers() -> None:
     short = with_trial(1, OPEN, ok=800, latency=builders.latency(800, 1.0))
     assert "800 OK answers are too few for a p99, 1,000 needed" in reasons(short, OPEN)

@@ -49,9 +49,10 @@ LEAST_IDLE = 0.05
 MOST_WAIT = 0.0005
 #: Share of k6's quota periods in which it was throttled.
 MOST_THROTTLED = 0.05
-#: Longest lateness of the generator under open load, as a share of the window. A stall of that length makes
-#: as large a share of the arrivals late. Latency counts from when an arrival was due: no speed-up is faked;
-#: up to 1 % late arrivals the p99 is not yet one of them, beyond it the stall would be measured instead.
+#: Longest lateness of the generator under open load, as a share of the window, and the share of the arrivals that all
+#: its stalls together may make late. A stall of that length makes as large a share of the arrivals late. Latency
+#: counts from when an arrival was due: no speed-up is faked; up to 1 % late arrivals the p99 is not yet one of them,
+#: beyond it the stall would be measured instead.
 MOST_LATE = 0.01
 #: Share of the CPU limit from which on the CPU counts as scarce in the warm-up.
 SCARCE = 0.8
@@ -600,6 +601,17 @@ def _late(trial: Trial, experiment: Experiment) -> Value | None:
     return Value(trial.late_max / trial.window, text, reason, trial.variant, _moment(trial))
 
 
+def _late_arrivals(trial: Trial, experiment: Experiment) -> Value | None:
+    if experiment.load.model != "open" or not trial.started:
+        return None
+    share = trial.late_arrivals / trial.started
+    reason = (
+        f"the load generator sent {percent(share, 1)} of the arrivals late, at most {percent(MOST_LATE, 1)} allowed:"
+        f" {_SATURATED}"
+    )
+    return Value(share, percent(share, 1), reason, trial.variant, _moment(trial))
+
+
 def _server(trial: Trial, _: Experiment) -> Value:
     if trial.server.get("cpu_cores") is None:
         reason = f"{_NOT_MEASURED} of the server: Prometheus has no samples of this window"
@@ -818,6 +830,14 @@ _GENERATOR: tuple[Check[Trial], ...] = (
     ),
     Check(
         "generator on time", "machine", f"<= {percent(MOST_LATE, 1)} of the window late", _under_load, _late, MOST_LATE
+    ),
+    Check(
+        "arrivals on time",
+        "machine",
+        f"<= {percent(MOST_LATE, 1)} of them 20 ms late",
+        _under_load,
+        _late_arrivals,
+        MOST_LATE,
     ),
 )
 #: Every check, in the order of the report.

@@ -85,6 +85,8 @@ class Trial(Record):
     latency: Latency
     dropped: int
     late_max: float
+    #: Arrivals of an open load that were sent late by 20 ms and more, over the whole trial.
+    late_arrivals: int = 0
     in_flight: InFlight
     #: The metrics of the catalogue over exactly this window; None where nothing was scraped.
     server: dict[ServerFigure, float | None] = {}

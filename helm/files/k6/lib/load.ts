@@ -10,6 +10,8 @@ import { exponential, random } from './random.ts';
 
 /** A user that got no connection waits this long, so that a target that is gone does not cost the generator its CPU. */
 const NO_CONNECTION_PAUSE = 500;
+/** Arrivals of an open load that are sent so many milliseconds late are counted: a stall of the generator. */
+const LATE = 20;
 
 /** What all users share: the request, how long to wait for its answer, and what is drawn. */
 export interface Shared {
@@ -39,6 +41,7 @@ export function takePart(phase: Phase, begin: number, user: number, { request, t
     inFlightStart: 0,
     inFlightEnd: 0,
     late: 0,
+    lateArrivals: 0,
     drained: 0,
   };
   const failed: Record<string, number> = {};
@@ -48,6 +51,7 @@ export function takePart(phase: Phase, begin: number, user: number, { request, t
 
   metrics.completed.add(sum.completed);
   metrics.late.add(sum.late);
+  if (sum.lateArrivals > 0) metrics.lateArrivals.add(sum.lateArrivals);
   if (sum.drained > 0) metrics.drained.add(begin + sum.drained);
   if (sum.failedOutside > 0) metrics.failedOutside.add(sum.failedOutside);
   if (sum.givenUp > 0) metrics.givenUp.add(sum.givenUp);
@@ -102,6 +106,7 @@ export function takePart(phase: Phase, begin: number, user: number, { request, t
     // Closed load starts nothing after the window; an arrival of an open load was due before its end and is sent.
     if (!fromDue && from >= end) return 0;
     sum.late = Math.max(sum.late, from - due);
+    if (fromDue && from - due > LATE) sum.lateArrivals++;
     if (tags.phase !== phaseAt(from)) tags.phase = phaseAt(from);
     // Counted before the request: an interrupted one leaves no other sample.
     metrics.started.add(1);
