@@ -350,7 +350,8 @@ test("a whole block: cheap cycles, those with the trials' load, single-user phas
   assert.deepEqual(of(trials), ['first 1 20', 'second 2 20']);
   assert.deepEqual(of(light), ['first 1 1', 'first 2 20', 'first 3 1', 'second 4 20']);
   for (const { phase, rate, started, dropped, begin, start, end, drained } of light) {
-    assert.deepEqual([phase, start - begin, end - start], ['light', 500, 1500]);
+    // Nothing has to settle where nothing arrives.
+    assert.deepEqual([phase, start - begin, end - start], ['light', rate > 0 ? 500 : 300, 1500]);
     assert.deepEqual([started, dropped], [2 * rate, 0]);
     assert.ok(drained >= end - 50);
   }
