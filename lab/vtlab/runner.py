@@ -239,7 +239,7 @@ class Attempt:
             for variant in [name for name in self._variants if name in leaving]:
                 self._leave(started, variant)
             warmed = [[t for t in block.warmup if t.variant == variant][-1] for variant in self._variants]
-            compiling = {trial.variant for trial in warmed if not checks.is_compiled(trial)}
+            compiling = {trial.variant for trial in warmed if not checks.is_compiled(trial, self._experiment)}
             if unsteady.isdisjoint(self._variants) and (cycles >= most or not compiling):
                 self._pace = load.pace(self._experiment, self._seed, warmed)
                 self._say_pace()

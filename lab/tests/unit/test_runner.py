@@ -424,7 +424,9 @@ def test_the_warm_up_goes_on_while_a_compiler_works(tmp_path: Path, last_that_co
     warmup = []
     for place, trial in enumerate(sorted(builders.block(cycles=7).warmup, key=lambda t: t.begin)):
         compiles = trial.variant == "virtual" and place // 2 < last_that_compiles
-        warmup.append(trial.model_copy(update={"server": trial.server | {"jit_cpu": 0.2 if compiles else 0.01}}))
+        warmup.append(
+            trial.model_copy(update={"server": trial.server | {"jit_cpu": 0.2 if compiles else 0.01, "cpu_cores": 0.9}})
+        )
     target = Breaking([good.model_copy(update={"warmup": warmup})])
     block, said = one_block(target, tmp_path, experiment)
     assert target.said[1 : further + 1] == ["1 own cycles of platform virtual"] * further

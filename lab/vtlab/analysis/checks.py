@@ -66,7 +66,7 @@ LEAST_FOR_P99 = 1000
 MOST_STEAL = 0.01
 #: Share of the window in which a thread of the server may stand ready without a core, other than by its quota.
 MOST_CORE_WAIT = 0.01
-#: Cores that the JIT compiler's threads may use in a trial's window.
+#: Cores that the JIT compiler's threads may use in a trial's window, where requests lack the CPU that they take.
 MOST_JIT = 0.05
 #: Rise of a variant's throughput from its first to its last trial of a block. While it rises by g, the mean of its two
 #: trials is g/2 below the last: here as much as the margin. The two trials of ``cpu`` differ by a standard deviation
@@ -258,9 +258,15 @@ def _rise(trial: Trial, best: float) -> float | None:
     return rise if rise <= 0 else max(0.0, rise - trial.throughput / trial.ok / best)
 
 
-def is_compiled(trial: Trial) -> bool:
-    """Whether the JIT compiler rested in it, or its CPU time is not known."""
-    return (trial.server.get("jit_cpu") or 0.0) <= MOST_JIT
+def is_compiled(trial: Trial, experiment: Experiment) -> bool:
+    """Whether the JIT compiler took nothing from the requests: it rested, or the CPU was not scarce. True where its CPU
+    time is not known."""
+    return not _is_scarce(trial, experiment) or (trial.server.get("jit_cpu") or 0.0) <= MOST_JIT
+
+
+def _is_scarce(trial: Trial, experiment: Experiment) -> bool:
+    limit = trial.server.get("cpu_limit") or experiment.limits.cpu
+    return (trial.server.get("cpu_cores") or 0.0) >= SCARCE * limit
 
 
 def own_load(cycles: Sequence[Trial], experiment: Experiment) -> list[Trial]:
@@ -643,12 +649,15 @@ def _core_wait(trial: Trial, _: Experiment) -> Value | None:
 # Warmth
 
 
-def _jit(trial: Trial, _: Experiment) -> Value | None:
+def _jit(trial: Trial, experiment: Experiment) -> Value | None:
     cores = trial.server.get("jit_cpu")
-    if cores is None:
+    if cores is None or not _is_scarce(trial, experiment):
         return None
-    reason = f"the JIT compiler still used {cores:.2f} cores, at most {MOST_JIT:g} allowed: the warm-up was too short"
-    return Value(cores, f"{cores:.2f} cores", reason, trial.variant, _moment(trial))
+    reason = (
+        f"the JIT compiler still used {cores:.3f} cores, at most {MOST_JIT:g} allowed where the CPU is scarce: the"
+        " warm-up was too short"
+    )
+    return Value(cores, f"{cores:.3f} cores", reason, trial.variant, _moment(trial))
 
 
 def _trend(block: Block, experiment: Experiment) -> Iterator[Value]:
@@ -872,7 +881,14 @@ CHECKS: tuple[Check[Any], ...] = (
         MOST_CORE_WAIT,
     ),
     Check("server measured", "machine", "samples in every window", _sound_trials, _server),
-    Check("JIT compiler", "machine", f"<= {MOST_JIT:g} cores in every window", _sound_trials, _jit, MOST_JIT),
+    Check(
+        "JIT compiler",
+        "machine",
+        f"<= {MOST_JIT:g} cores in every window in which the CPU is scarce",
+        _sound_trials,
+        _jit,
+        MOST_JIT,
+    ),
     _block_check(
         "trend", "machine", f"<= {percent(MOST_RISE)} from a variant's first to its last trial", _trend, MOST_RISE
     ),
