@@ -336,7 +336,8 @@ CASES = [
         "/planted/connection/computation",
         {"iterations": "97000"},
         5,
-        named(Named("PlantedConnectionController:", inside=Slow("db-pool", "computation", 5))),
+        # The line that computes, in what the controller calls.
+        named(Named("HashChain:", inside=Slow("db-pool", "computation", 5))),
     ),
     Case(
         "a heap that is nearly full of what is alive",
@@ -423,7 +424,8 @@ def test_what_was_planted_is_named_for_the_other_variant_too(
 
 def test_what_is_next_is_what_more_users_reach(lab: Lab) -> None:
     """The CPU's bound that phases of light load give, named as what would limit next, is what more users reach."""
-    request = {"path": "/mixed", "query": {"duration": "130ms", "iterations": "60000"}}
+    # Users whose waits are equal go in step: they wait all at once, and the CPU has nothing to do.
+    request = {"path": "/mixed", "query": {"duration": "exp(130ms)", "iterations": "60000"}}
     many, few = (
         MORE_CPU.experiment(
             "", request=request, load={"users": users}, windows={"warmup_users": users, "measure": "9s"}

@@ -565,6 +565,16 @@ def test_dumps_are_judged_by_the_throughput_of_their_own_trial(diagnosed: float 
     assert laws.explain(m).bottleneck.resource == named
 
 
+@pytest.mark.parametrize(("throttled", "named"), [(0.6, "unknown"), (0.0, "Thread.sleep at MixedController:26")])
+def test_a_wait_that_ended_while_the_quota_stopped_the_threads_is_no_place(throttled: float, named: str) -> None:
+    # Users in step, who compute all at once and wait all at once: 71 % of the CPU was used, and most periods throttled.
+    places = [threads_at("wait", 36, "Thread.sleep at MixedController:26"), threads_at("computation", 5)]
+    trial = (1341, 9, {"cpu_cores": 0.505, "throttled_periods": throttled})
+    exp = users(41, limits={"cpu": 0.71, "memory": "512Mi", "heap": "200m"})
+    m = measured("virtual", trial, exp=exp, alone=0.134, cpu=0.0034, places=places, diagnosed=149)
+    assert laws.explain(m).bottleneck.resource == named
+
+
 # --- memory ------------------------------------------------------------------
 
 

@@ -724,17 +724,24 @@ def _by_holders(
     return None
 
 
+def _running(m: Measured) -> float:
+    """Share of the time, at least, in which the threads could run: no collection stopped them, and no period of the CPU
+    quota in which it ran out."""
+    collecting, throttled = (mean_level(m.trials, name) or 0.0 for name in ("gc_share", "throttled_periods"))
+    return max(0.0, 1 - collecting) * max(0.0, 1 - throttled)
+
+
 def _inside(m: Measured, possible: Mapping[str, Bound]) -> Bottleneck | None:
     """What is slow inside a full pool: the innermost that is full although its bound is not reached, whatever the
-    interval of its hold alone and the pauses of collections allow. None where there is no such pool, or the CPU or the
-    carriers are short: they lengthen every hold."""
+    interval of its hold alone, the pauses of collections and the CPU quota allow. None where there is no such pool, or
+    the CPU or the carriers are short: they lengthen every hold."""
     limit, cores = capacity(m, RESOURCES["cpu"]), mean_level(m.trials, "cpu_cores")
     if limit and cores is not None and cores >= REACHED * limit:
         return None
     carriers, pinned = capacity(m, RESOURCES["carriers"]), mean_level(m.trials, "pinned_seconds")
     if carriers and pinned and pinned + (cores or 0.0) >= REACHED * carriers:
         return None
-    running = 1 - (mean_level(m.trials, "gc_share") or 0.0)
+    running = _running(m)
     full = _full_pools(m, possible)
     innermost = []
     for name, share in full.items():
@@ -758,7 +765,9 @@ def _inside(m: Measured, possible: Mapping[str, Bound]) -> Bottleneck | None:
 def _at_place(m: Measured) -> Bottleneck | None:
     """The place where requests spend what they take longer than alone, by thread dumps; None where no place has most of
     it, or they only wait for a pool of which nothing else is known."""
-    alone = (service_alone(m.single) or 0.0) * (_diagnosed_throughput(m) or 0.0)
+    running = _running(m)
+    # A thread whose wait has ended still shows it in a dump until it can run.
+    alone = (service_alone(m.single) or 0.0) * (_diagnosed_throughput(m) or 0.0) / running if running else 0.0
     # With no more requests than if each took as long as alone, nothing inside the service keeps them.
     if not m.diagnosis or not alone or m.diagnosis.threads <= EXCEEDED * alone:
         return None
