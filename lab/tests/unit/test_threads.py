@@ -156,7 +156,7 @@ def test_no_time_counts_twice() -> None:
         # Each had waited since 0.1 s, for other processes.
         core_wait.update(tenth / 10, 0, 0, [Schedule(0, (tenth - 1) * 100 * MS, 1)])
     core_wait.update(0.7, 0, 0, [])
-    assert core_wait.seconds == pytest.approx(0.4)
+    assert core_wait.seconds == pytest.approx(0.4, abs=0.001), "but for its waking up"
 
 
 def test_a_wait_that_began_before_the_first_sample_counts_from_there() -> None:
@@ -165,7 +165,16 @@ def test_a_wait_that_began_before_the_first_sample_counts_from_there() -> None:
     core_wait.update(5.1, 0, 0, [Schedule(0, 3000 * MS, 1)])
     assert core_wait.seconds == 0, "the period may yet be counted as throttled"
     core_wait.update(5.2, 0, 0, [])
-    assert core_wait.seconds == pytest.approx(0.1)
+    assert core_wait.seconds == pytest.approx(0.1, abs=0.001), "but for its waking up"
+
+
+@pytest.mark.parametrize(("wait", "counted"), [(0.08, 0), (0.2, 0), (1, 1 - 0.2)])
+def test_what_waking_up_takes_on_an_idle_machine_does_not_count(wait: float, counted: float) -> None:
+    """One thread that wakes up 400 times a second, and waits so many milliseconds for a core each time."""
+    core_wait = CoreWait(1)
+    for tenth in range(102):
+        core_wait.update(tenth / 10, 0, 0, [Schedule(0, round(40 * wait * MS), 40)] if tenth else [])
+    assert core_wait.seconds / 10 == pytest.approx(400 * counted / 1000, abs=0.01)
 
 
 def test_a_period_that_is_counted_as_throttled_just_after_a_wait_explains_it() -> None:
