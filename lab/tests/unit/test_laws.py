@@ -575,6 +575,15 @@ def test_a_wait_that_ended_while_the_quota_stopped_the_threads_is_no_place(throt
     assert laws.explain(m).bottleneck.resource == named
 
 
+def test_a_wait_that_is_not_known_well_alone_is_no_place() -> None:
+    # Drawn waits of 0.13 s: the phases alone had 0.09, 0.12 and 0.14 s, and five users are never more than five.
+    m = measured("virtual", (333, 9, {"cpu_cores": 0.13}), exp=users(5), alone=0.116, places=[threads_at("wait", 5)])
+    assert laws.explain(m).bottleneck.resource == "Socket at OrderService:42"
+    for trial, seconds in zip(m.single, (0.09, 0.12, 0.14), strict=True):
+        trial.server["service_time"] = trial.latency.mean = seconds
+    assert laws.explain(m).bottleneck.resource in ("load", "unknown")
+
+
 # --- memory ------------------------------------------------------------------
 
 

@@ -765,9 +765,11 @@ def _inside(m: Measured, possible: Mapping[str, Bound]) -> Bottleneck | None:
 def _at_place(m: Measured) -> Bottleneck | None:
     """The place where requests spend what they take longer than alone, by thread dumps; None where no place has most of
     it, or they only wait for a pool of which nothing else is known."""
-    running = _running(m)
-    # A thread whose wait has ended still shows it in a dump until it can run.
-    alone = (service_alone(m.single) or 0.0) * (_diagnosed_throughput(m) or 0.0) / running if running else 0.0
+    running, service = _running(m), _alone(m, service_alone)
+    if not service or not running:
+        return None
+    # The longest that one may take alone. A thread whose wait has ended still shows it in a dump until it can run.
+    alone = (service.high or service.seconds) * (_diagnosed_throughput(m) or 0.0) / running
     # With no more requests than if each took as long as alone, nothing inside the service keeps them.
     if not m.diagnosis or not alone or m.diagnosis.threads <= EXCEEDED * alone:
         return None
