@@ -161,7 +161,8 @@ def figures_after(sampler: Sampler, seconds: float) -> dict[ServerFigure, float 
 @needs_root
 def test_a_service_whose_cores_others_take_waits_for_them() -> None:
     """A service stands ready without a core for far more than 1 % of the time while others keep the cores."""
-    with service(cpu=CORES / 2) as sampler, started(["/bin/sh", "-c", OTHERS, "sh", str(8 * CORES)]):
+    # The kernel may give the others as a whole half of the cores, as one session: a limit of half would be reached.
+    with service(cpu=CORES) as sampler, started(["/bin/sh", "-c", OTHERS, "sh", str(8 * CORES)]):
         figures = figures_after(sampler, 3)
     assert figures["core_wait"] is not None
     assert figures["core_wait"] > 0.1, figures
