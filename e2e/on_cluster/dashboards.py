@@ -9,30 +9,12 @@ from functools import cache
 from typing import Any
 
 from e2e.on_cluster import lab
+from tests.support.panels import POOL, WITHOUT_DATA
+
+__all__ = ["POOL", "WITHOUT_DATA"]
 
 FOLDER = lab.REPOSITORY / "grafana-dashboards"
 FILES = sorted(path.stem for path in FOLDER.glob("*.json"))
-#: Panel and letter: there is a pool of connections only where there is a database.
-POOL = ("Queues inside the server", "C")
-_BOTTLENECK = {("What limits each variant", letter) for letter in "AB"}
-#: dashboard -> panel and letter of its queries without data in a block of `blocking` by hand, which has no verdict.
-EMPTY = {
-    # All but "one block: no verdict", and the ratios.
-    "comparison": {
-        *(("Verdict", letter) for letter in "ABCDEG"),
-        *_BOTTLENECK,
-        *((panel, "C") for panel in ("Throughput", "Latency, median", "Latency, 99th percentile")),
-        *((panel, "C") for panel in ("CPU per request", "Memory")),
-    },
-    # An arrival rate is asked for under open load only.
-    "load": {("Requests sent and arrivals asked for", "B")},
-    # Bound and service demand.
-    "saturation": {
-        *_BOTTLENECK,
-        *((f"Resources of {variant}", letter) for variant in ("platform", "virtual") for letter in "BC"),
-        POOL,
-    },
-}
 #: The bands behind the lines, of every variant in any panel.
 BANDS = "W"
 

@@ -201,7 +201,7 @@ def test_every_query_of_a_dashboard_has_data_of_the_block_by_hand(name: str, blo
             # Of a repeated panel the title ends with its variant.
             panel = re.sub(f"({'|'.join(VARIANTS)})$", "", query.panel)
             variants.setdefault(panel, set()).update(labels["variant"] for labels in series if "variant" in labels)
-    assert empty == dashboards.EMPTY.get(name, set())
+    assert empty == dashboards.WITHOUT_DATA.get(name, set())
     assert {panel: names for panel, names in variants.items() if names and names != set(VARIANTS)} == {}
 
 

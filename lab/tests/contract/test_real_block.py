@@ -15,6 +15,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from tests.support import real_block
+from tests.support.panels import WITHOUT_DATA
 from tests.support.privileges import needs_root
 from tests.support.real_block import VARIANTS, Measured
 from vtlab import results, session
@@ -47,12 +48,11 @@ DASHBOARDS = sorted(path.stem for path in (session.REPOSITORY / "grafana-dashboa
 #: Queries of panels without data here: (title, letter).
 KUBERNETES_ONLY = {("CPU of the load generator", "A"), ("Throttling of the load generator", "A")}
 KUBERNETES_ONLY |= {("CPU periods throttled", "B")}
-OPEN_LOAD_ONLY = {("Requests sent and arrivals asked for", "B")}
-DATABASE_ONLY = {("Queues inside the server", "C")}
 #: Samples that Prometheus may read for a query: it answers a dashboard of such queries at once.
 MOST_SAMPLES = 1_000_000
-#: Named expressions without a value here: there is no database, and Tomcat has no pool under virtual threads.
-_DATABASE = {"db_pool_active", "db_pool_pending"}
+#: Named expressions without a value here: there is no pool of connections, and Tomcat has none of threads under
+#: virtual threads.
+_DATABASE = {"db_pool_active", "db_pool_pending", "hold_db_pool", "hold_db_pool_error", "hold_client_pool"}
 _POOLS = {"tomcat_threads_busy", "tomcat_threads_max"}
 ABSENT = {
     "platform": _DATABASE | of_resources("db-pool"),
@@ -97,7 +97,7 @@ def test_figures_are_those_of_what_was_scraped(measured: Measured, variant: str)
         assert value
         return value
 
-    assert set(trial.server) == {*WINDOW_METRICS, "in_flight_before"}
+    assert set(trial.server) == {*WINDOW_METRICS, "in_flight_before", "jit_cpu", "core_wait"}
     assert trial.server["cpu_limit"] == 1
     assert (trial.server["cpu_cores"] or 0) > 0
     assert trial.server["server_throughput"] == pytest.approx(rate("count"))
@@ -182,7 +182,7 @@ def test_every_query_of_every_panel_has_data_of_both_variants(measured: Measured
                 panel = re.sub(f"({'|'.join(VARIANTS)})$", "", query.panel)
                 of = variants.setdefault(panel, set())
                 of.update(series["metric"]["variant"] for series in series_of_query if "variant" in series["metric"])
-    assert empty <= KUBERNETES_ONLY | OPEN_LOAD_ONLY | DATABASE_ONLY
+    assert empty <= KUBERNETES_ONLY | WITHOUT_DATA.get(name, set())
     assert {panel: of for panel, of in variants.items() if of and of != set(VARIANTS)} == {}
     assert expensive == {}
 
