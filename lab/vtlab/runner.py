@@ -262,10 +262,12 @@ class Attempt:
         return len(judged) >= checks.LEAST_CYCLES and checks.steady_state(judged, cpu_capacity(instance)).reached
 
     def _measure_trials(self, started: StartedBlock, order: Sequence[str], single: str | None) -> None:
-        """The single-user phases and the trials: by one call of k6, or, where what is unanswered may be given up, by
-        one for each trial."""
+        """The trials, and the single-user phases after them: a JVM that serves one user compiles anew, and would do so
+        in the trials. Where what is unanswered may be given up a JVM ends with its last trial: there they come before."""
         if self._experiment.windows.wait_for_answers:
-            self._measure_together(started, order, single)
+            self._measure_together(started, order, None)
+            if single and self._block.trials:
+                self._measure_together(started, [], single)
             return
         if single:
             self._measure_together(started, [], single)

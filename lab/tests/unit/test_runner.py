@@ -89,7 +89,7 @@ class Played:
         elif light:
             parts["light"] = [t for t in self.now.light if t.variant in light.rates]
         else:
-            parts |= {"single": self.now.single if single else [], "trials": self.now.trials}
+            parts |= {"single": self.now.single if single else [], "trials": self.now.trials if order else []}
         return K6Document(version=1, experiment="blocking", run_id="r", block=1, order=[], agreed=True, **parts)
 
     def diagnose(self, variants: Sequence[str]) -> dict[str, Diagnosis]:
@@ -300,8 +300,10 @@ class Breaking(Played):
         elif own_cycles:
             cheap = f"{warmup_cycles} cheap and " if warmup_cycles else ""
             call, kind = "warmup", f"{cheap}{own_cycles} own cycles"
+        elif single and not order:
+            call, kind = "single", f"a single user for {single}"
         else:
-            call, kind = "trials", f"trials {' '.join(order)}, {single}"
+            call, kind = "trials", f"trials {' '.join(order)}"
         self.said.append(f"{kind} of {' '.join(self.left)}")
         broken = self.breaks.pop(call, None)
         if isinstance(broken, BlockFault):
@@ -337,7 +339,8 @@ def test_a_variant_that_does_not_start_fails_and_the_other_is_measured(tmp_path:
     assert {t.variant for t in (*block.warmup, *block.single, *block.trials)} == {"platform"}
     assert target.said == [
         "3 own cycles of platform",
-        f"trials platform platform, {ALONE} of platform",
+        "trials platform platform of platform",
+        f"a single user for {ALONE} of platform",
         "light load for platform of platform",
     ]
     assert "block 1 of 1: virtual failed, while it started: it ended with exit code 1: no" in said
@@ -354,7 +357,8 @@ def test_a_variant_that_breaks_in_the_warm_up_leaves_and_the_other_is_measured(t
         "3 own cycles of platform virtual",
         "drop virtual",
         "3 own cycles of platform",
-        f"trials platform platform, {ALONE} of platform",
+        "trials platform platform of platform",
+        f"a single user for {ALONE} of platform",
         "light load for platform of platform",
     ]
     assert "virtual failed, warm-up cycle 2: out of heap memory (256m)" in said
@@ -407,7 +411,8 @@ def test_a_variant_without_a_steady_state_gets_no_trials(tmp_path: Path) -> None
         "1 own cycles of platform virtual",
         "1 own cycles of platform virtual",
         "drop virtual",
-        f"trials platform platform, {ALONE} of platform",
+        "trials platform platform of platform",
+        f"a single user for {ALONE} of platform",
         "light load for platform of platform",
     ]
     assert [t.position for t in block.warmup] == list(range(1, 15))
@@ -444,7 +449,7 @@ def test_a_variant_without_an_ok_answer_leaves_at_once(tmp_path: Path) -> None:
     ]
     target = Breaking([RUN.blocks[0].model_copy(update={"warmup": silent})])
     block, said = one_block(target, tmp_path)
-    assert target.said[1:3] == ["drop virtual", f"trials platform platform, {ALONE} of platform"]
+    assert target.said[1:3] == ["drop virtual", "trials platform platform of platform"]
     assert {f.variant for f in checks.failures(block, RUN.experiment)} == {"virtual"}
     assert "virtual failed" in said
 
@@ -492,9 +497,9 @@ def test_a_variant_that_has_not_been_alone_is_so_in_the_next_block(tmp_path: Pat
     target = Once(RUN.blocks)
     with Progress(console()[0], [1, 1]) as progress:
         runner.measure(tmp_path, target, progress, "blocking")
-    assert [phrase.split(", ")[1] for phrase in target.said if phrase.startswith("trials")] == [
-        f"{ALONE} of platform",
-        f"{ALONE} of platform virtual",
+    assert [phrase for phrase in target.said if phrase.startswith("a single user")] == [
+        f"a single user for {ALONE} of platform",
+        f"a single user for {ALONE} of platform virtual",
     ]
 
 
@@ -611,7 +616,9 @@ def test_open_load_settles_and_has_a_longer_window_as_the_warm_up_tells(tmp_path
     ((block,), _) = measured(target := Breaking(run.blocks), tmp_path, run)
     warming, *others = target.paces
     assert warming == Pace(run.manifest.seed)
-    assert others == [load.pace(run.experiment, run.manifest.seed, block.warmup[-2:])] * 2, "trials and light load"
+    assert others == [load.pace(run.experiment, run.manifest.seed, block.warmup[-2:])] * 3, (
+        "trials, a single user, light load"
+    )
     assert others[0].settle > 1000, "the longest answer of the warm-up"
 
 
