@@ -263,7 +263,7 @@ class Attempt:
 
     def _measure_trials(self, started: StartedBlock, order: Sequence[str], single: str | None) -> None:
         """The trials, and the single-user phases after them: a JVM that serves one user compiles anew, and would do so
-        in the trials. Where what is unanswered may be given up a JVM ends with its last trial: there they come before."""
+        in the trials. Where what is unanswered may be given up a JVM ends with its last trial: they come before."""
         if self._experiment.windows.wait_for_answers:
             self._measure_together(started, order, None)
             if single and self._block.trials:
