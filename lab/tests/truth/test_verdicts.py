@@ -16,7 +16,7 @@ from tests.support.stalls import undisturbed
 from vtlab import results
 from vtlab.analysis import checks, verdict
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, Trial
+from vtlab.model.records import Block
 from vtlab.model.run import Analysis, Run
 from vtlab.planning import plan
 from vtlab.report import words
@@ -62,8 +62,7 @@ def analysed(lab: Lab, jvms: Jvms, planned: Experiment, blocks: int) -> Analysis
         single, cycles = (SHORT, checks.LEAST_CYCLES + 2) if number == 1 else (None, checks.LEAST_CYCLES)
 
         def measure(attempt: int) -> Block:
-            measured = lab.measured(jvms, planned, order, number, attempt, single=single, own_cycles=cycles)
-            return measured.model_copy(update={"trials": [without_jit(trial) for trial in measured.trials]})
+            return lab.measured(jvms, planned, order, number, attempt, single=single, own_cycles=cycles)
 
         def counts(measured: Block) -> None:
             assert against(measured) == []
@@ -77,11 +76,6 @@ def judged(planned: Experiment, blocks: list[Block]) -> Analysis:
     """The analysis of a run of these blocks."""
     (analysis,) = verdict.analyse_all([Run(builders.manifest(planned, len(blocks)), planned, blocks, {})])
     return analysis
-
-
-def without_jit(trial: Trial) -> Trial:
-    """Waits need no warm JVM: that the compiler still works says nothing against such a trial."""
-    return trial.model_copy(update={"server": {**trial.server, "jit_cpu": None}})
 
 
 def bottlenecks(analysis: Analysis) -> dict[str, str]:
