@@ -16,7 +16,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from vtlab import doctor, jmh, reproductions, session
+from vtlab import doctor, jmh, look, reproductions, session
 from vtlab.analysis import simulation
 from vtlab.errors import BadInput, Interrupted, LabError
 from vtlab.model import experiment, normalised, units
@@ -217,13 +217,23 @@ def normalise(name: Annotated[str, typer.Argument(metavar="FILE", help="An exper
 
 @app.command("doctor")
 def doctor_(
+    jar: Annotated[Path | None, typer.Argument(metavar="[JAR]", help="A service to look into; nothing is run.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Of a JAR: print JSON, and nothing else.")] = False,
+    java: Annotated[
+        str | None, typer.Option("--java", help="Of a JAR: the JDK that runs it, such as 21; the newest here if none.")
+    ] = None,
     root: Results = ROOT,
     target: To = "local",
     context: Context = None,
     namespace: Namespace = "lab",
     release: Release = "lab",
 ) -> None:
-    """Show each prerequisite, found or missing, with the command that fixes it."""
+    """Show each prerequisite, found or missing, with the command that fixes it; or look into a service's JAR."""
+    if jar is not None:
+        look.examine(jar, java, console, as_json=as_json)
+        return
+    if as_json or java:
+        raise BadInput("--json and --java are for the look into a jar", "vtlab doctor app.jar --json")
     cluster = _cluster(target, context, namespace, release)
     if cluster:
         prerequisites = kubernetes.findings(cluster, sample.service(session.REPOSITORY), _shipped())

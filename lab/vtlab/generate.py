@@ -14,7 +14,7 @@ from pathlib import Path
 
 from vtlab import claims, results
 from vtlab.analysis import checks
-from vtlab.catalogue import metrics, rules
+from vtlab.catalogue import findings, metrics, rules
 from vtlab.catalogue.dashboards import documents
 from vtlab.model import experiment, normalised, service
 from vtlab.services import sample
@@ -69,7 +69,9 @@ TABLE: Sequence[File | Folder] = (
     Folder(normalised.FOLDER, "*.json", _plans),
     File("lab/service.schema.json", service.schema),
     File("lab/verdict.schema.json", results.verdict_schema),
+    File("lab/vtlab/catalogue/findings.schema.json", findings.schema),
     File("docs/validity-checks.md", checks.page),
+    File("docs/findings.md", findings.page),
     Folder("grafana-dashboards", "*.json", documents.files),
     File(claims.DOCUMENT, lambda: claims.document(REPOSITORY)),
     File("helm/files/jvm.json", _chart_flags),

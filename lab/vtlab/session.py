@@ -133,6 +133,7 @@ def _facts(experiment: Experiment) -> Facts:
         versions=_versions(experiment),
         jvm_flags=process.jvm_flags_of(service, experiment, tools.find_java()),
         machine=machine.describe(),
+        inspection=services.look(service),
     )
 
 

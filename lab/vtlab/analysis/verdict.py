@@ -18,7 +18,7 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from vtlab.analysis import checks, comparable, laws, statistics
+from vtlab.analysis import checks, comparable, findings, laws, statistics
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Comparison, Failure, Rejection, Trial, VariantResult, Verdict
 from vtlab.model.run import Analysis, Run
@@ -109,6 +109,7 @@ def split_by_comparison(analysis: Analysis) -> list[Analysis]:
             update={
                 "comparisons": [c for c in analysis.verdict.comparisons if c.of == of],
                 "variants": {name: analysis.verdict.variants[name] for name in (over, of)},
+                "findings": [f for f in analysis.verdict.findings if f.variant in (None, over, of)],
             }
         )
         experiment = analysis.run.experiment.model_copy(update={"variants": [over, of]})
@@ -354,6 +355,7 @@ def _analysis(run: Run, accepted: list[Block], rejected: list[Rejection], compar
         comparisons=comparable.kept([_bounded_by_load(c, variants) for c in comparisons], variants, experiment),
         variants=variants,
         rejected=rejected,
+        findings=findings.of_run(run, accepted, variants),
         environment=_environment(run, accepted or run.blocks),
     )
     return Analysis(run, accepted, rejected, verdict, checks.results(accepted or run.blocks, experiment))

@@ -11,6 +11,8 @@ from pydantic import BaseModel, ConfigDict, field_serializer
 
 from vtlab.catalogue.names import MetricName
 from vtlab.model.experiment import Experiment, Limits
+from vtlab.model.finding import Finding
+from vtlab.model.inspection import Inspection
 from vtlab.model.publication import Publication
 
 #: Of the manifest, the lines of ``trials.jsonl`` and the verdict; ``vtlab.migration`` reads version 1.
@@ -201,6 +203,8 @@ class Facts(Record):
     jvm_flags: list[str]
     #: Of the machine or of the cluster.
     machine: dict[str, str]
+    #: The look into the service's jar; None where it is no Spring Boot jar of this machine.
+    inspection: Inspection | None = None
 
 
 class Manifest(Record):
@@ -234,6 +238,7 @@ class Manifest(Record):
     prometheus_port: int | None = None
     #: kernel, cgroup version, CPU model, cores, memory, load at the start.
     machine: dict[str, str]
+    inspection: Inspection | None = None
 
     @field_serializer("experiment")
     def _document(self, experiment: Experiment) -> dict[str, Any]:
@@ -377,4 +382,6 @@ class Verdict(Record):
     comparisons: list[Comparison]
     variants: dict[str, VariantResult]
     rejected: list[Rejection]
+    #: What is known to break under virtual threads, of the service's jar and of what was measured.
+    findings: list[Finding] = []
     environment: dict[str, Any]

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from vtlab.model.records import VariantResult
 from vtlab.model.run import Analysis
 from vtlab.model.units import in_blocks, percent
-from vtlab.report import bottlenecks, charts, figures, sections, words
+from vtlab.report import bottlenecks, charts, figures, findings, sections, words
 from vtlab.report.glossary import GLOSSARY
 
 
@@ -83,6 +83,7 @@ class Evidence:
     resource_table: sections.Table
     places: sections.Table
     pinned: sections.Table
+    findings: sections.Table
     checks: sections.Table
     checks_note: str
     rejected: sections.Table
@@ -246,6 +247,7 @@ def _evidence(analysis: Analysis) -> Evidence:
         resource_table=sections.resource_table(analysis),
         places=sections.places(analysis),
         pinned=sections.pinned(analysis),
+        findings=findings.table(analysis),
         checks=sections.checks(analysis),
         checks_note=counted + ("" if verdict.n else " The worst values below are those of the rejected attempts."),
         rejected=sections.rejected(analysis),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from vtlab.model.run import Analysis
-from vtlab.report import bottlenecks, figures, sections, words
+from vtlab.report import bottlenecks, figures, findings, sections, words
 from vtlab.report.html import repeat
 
 _SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]|#~"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"})
@@ -59,6 +59,7 @@ def _run(analysis: Analysis) -> list[str]:
         lines += _folded("Bound beside measurement", [sections.resource_table(analysis)])
         lines += _folded("Where threads stood", [sections.places(analysis)])
         lines += _folded("Pinned virtual threads", [sections.pinned(analysis)])
+    lines += _folded("Findings", [findings.table(analysis)])
     lines += _folded("Validity checks and rejected attempts", [sections.checks(analysis), sections.rejected(analysis)])
     lines += _folded("Environment", [sections.environment(analysis)])
     fence = "```"

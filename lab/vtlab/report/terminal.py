@@ -10,7 +10,7 @@ from rich.text import Text
 
 from vtlab.analysis import verdict
 from vtlab.model.run import Analysis
-from vtlab.report import bottlenecks, sections, words
+from vtlab.report import bottlenecks, findings, sections, words
 
 _STYLES = {
     "faster": "bold green",
@@ -58,4 +58,4 @@ def _run(analysis: Analysis) -> list[Text]:
     if v.n:
         sentences = {n: bottlenecks.sentence(analysis, n) for n in sections.names(analysis)}
         lines += [Text(f"{n}: {sentence}", "dim") for n, sentence in sentences.items()]
-    return lines
+    return lines + [Text(findings.line(finding), "dim") for finding in v.findings]

@@ -8,8 +8,9 @@ from pathlib import Path
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.model import service
 from vtlab.model.experiment import Experiment
+from vtlab.model.inspection import Inspection
 from vtlab.model.service import Service
-from vtlab.services import sample
+from vtlab.services import inspection, sample
 
 
 def of(experiment: Experiment, repository: Path) -> Service:
@@ -47,3 +48,14 @@ def version(of: Service, repository: Path) -> str:
         except OSError as error:
             raise PrerequisiteMissing(f"the service {of.name} cannot be read: {error}", "build it first") from None
     return f"{name} ({digest.hexdigest()[:12]})"
+
+
+def look(of: Service) -> Inspection | None:
+    """What the service's jar is made of; None for one without a jar, or whose jar is no Spring Boot service that vtlab
+    could tell something of."""
+    if of.jar_path is None:
+        return None
+    try:
+        return inspection.inspect(of.jar_path)
+    except BadInput:
+        return None

@@ -1,0 +1,165 @@
+"""What is known to break under virtual threads: the rows of ``findings.json``.
+
+A static row is a published problem in versions and settings that a jar shows. A measured row is what a run may show
+(``vtlab.analysis.findings``). A row has a test with a case inside and one outside of each range, or it is left out.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from vtlab.model import maven
+from vtlab.model.finding import Kind
+from vtlab.model.inspection import Packaging, Server
+
+FILE = Path(__file__).with_name("findings.json")
+_Text = Annotated[str, Field(min_length=1)]
+_Range = Annotated[str, Field(description="as Maven writes it: [42.7.8,42.7.9)")]
+
+
+class Row(BaseModel):
+    """One row. All conditions that a static row has must hold; a measured row has those that its figures leave open."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
+    title: _Text
+    kind: Kind
+    libraries: Annotated[
+        dict[str, _Range | None],
+        Field(description="any of these, by group:artifact, in that range of versions; null for every version"),
+    ] = {}
+    boot: Annotated[_Range | None, Field(description="versions of Spring Boot")] = None
+    jdk: Annotated[_Range | None, Field(description="versions of the JDK that runs the service")] = None
+    packaging: list[Packaging] = []
+    servers: list[Server] = []
+    settings: Annotated[
+        list[str], Field(description="any of these is set; a name that ends with a dot begins one")
+    ] = []
+    settings_below: Annotated[float | None, Field(description="and is a number below that")] = None
+    jvm_flags: Annotated[list[str], Field(description="any of the JVM's flags begins so")] = []
+    symptom: _Text
+    cause: _Text
+    source: Annotated[str, Field(pattern=r"^https://")]
+    cure: _Text
+    command: Annotated[
+        str,
+        Field(pattern=r"vtlab try \S*\{jar\}", description="tries the cure as a third variant; {jar} is the service"),
+    ]
+
+    @field_validator("libraries", "boot", "jdk")
+    @classmethod
+    def _ranges(cls, value: Any) -> Any:
+        for text in value.values() if isinstance(value, dict) else [value]:
+            if text is not None:
+                maven.parse(text)
+        return value
+
+    @model_validator(mode="after")
+    def _is_static_by_a_condition(self) -> Row:
+        conditions = (self.libraries, self.boot, self.settings, self.jvm_flags)
+        if self.kind == "static" and not any(conditions):
+            raise ValueError("a static row needs libraries, boot, settings or jvm_flags")
+        return self
+
+    def for_jar(self, text: str, jar: str) -> str:
+        """A text of the row with the service's jar in it."""
+        return text.replace("{jar}", jar)
+
+
+class _File(BaseModel):
+    """What is known to break under virtual threads; ``vtlab doctor app.jar`` and reports show it."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+    schema_: Annotated[str | None, Field(alias="$schema", description="this schema, for editors")] = None
+    findings: list[Row]
+
+    @model_validator(mode="after")
+    def _ids_differ(self) -> _File:
+        ids = [row.id for row in self.findings]
+        if len(ids) != len(set(ids)):
+            raise ValueError("two rows have the same id")
+        return self
+
+
+@functools.cache
+def rows() -> tuple[Row, ...]:
+    """All rows, in the order of the file."""
+    return tuple(_File.model_validate_json(FILE.read_bytes()).findings)
+
+
+def row(identifier: str) -> Row:
+    """The row of that id; KeyError without one."""
+    return {row.id: row for row in rows()}[identifier]
+
+
+def schema() -> str:
+    """The JSON Schema of ``findings.json``, as committed beside it."""
+    document = {"$schema": "https://json-schema.org/draft/2020-12/schema", **_File.model_json_schema(by_alias=True)}
+    return json.dumps(document, indent=2) + "\n"
+
+
+_INTRODUCTION = """# Findings
+
+Generated from `lab/vtlab/catalogue/findings.json` by `make generate`: do not edit this page.
+
+What is known to break under virtual threads. `vtlab doctor app.jar` looks into a Spring Boot jar and shows the
+published problems in its versions and settings; it starts nothing. The exit code is 0 with findings, too, and 2 for a jar that
+vtlab cannot measure. `--json` prints the same as JSON, `--java 21` asks for another JDK than the newest here.
+A report of a run shows these and what the run measured.
+
+A published problem is not known to be yours: the versions have it, and your service may never come near. A measurement
+says. The command of a finding tries its cure as a third variant.
+"""
+_MEANING = {
+    "static": "## Published problems\n\nFound in the jar alone.\n",
+    "measured": "## Measured\n\nFound in the figures of a run, for a variant on virtual threads.\n",
+}
+
+
+def page() -> str:
+    """The reference page of findings, ``docs/findings.md``."""
+    parts = [_INTRODUCTION]
+    for kind, heading in _MEANING.items():
+        parts += [heading, *(_section(row) for row in rows() if row.kind == kind)]
+    return "\n".join(parts)
+
+
+def _section(row: Row) -> str:
+    lines = [
+        f"### {row.title}",
+        "",
+        f"`{row.id}`" + "".join(f" · {condition}" for condition in _conditions(row)),
+        "",
+        f"- Symptom: {row.symptom}",
+        f"- Cause: {row.cause}",
+        f"- Cure: {row.for_jar(row.cure, 'app.jar')}",
+        f"- Try it: `{row.for_jar(row.command, 'app.jar')}`",
+        f"- Source: <{row.source}>",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _conditions(row: Row) -> list[str]:
+    """What must hold for a row, in words."""
+    libraries = [
+        f"`{name}` {maven.words(versions) if versions else 'in every version'}"
+        for name, versions in row.libraries.items()
+    ]
+    settings = [f"`{name}*`" if name.endswith(".") else f"`{name}`" for name in row.settings]
+    conditions = [" or ".join(libraries)]
+    conditions += [f"Spring Boot {maven.words(row.boot)}"] if row.boot else []
+    conditions += [f"JDK {maven.words(row.jdk)}"] if row.jdk else []
+    conditions += [f"packaging: {', '.join(row.packaging)}"] if row.packaging else []
+    conditions += [f"server: {', '.join(row.servers)}"] if row.servers else []
+    conditions += [f"set: {' or '.join(settings)}"] if settings else []
+    conditions += [f"below {row.settings_below:g}"] if row.settings_below is not None else []
+    conditions += [f"flag: {', '.join(f'`{flag}`' for flag in row.jvm_flags)}"] if row.jvm_flags else []
+    return [condition for condition in conditions if condition]

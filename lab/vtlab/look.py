@@ -1,0 +1,45 @@
+"""``vtlab doctor app.jar``: what a service is made of, and what is known to break in it. Nothing is started."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from rich.console import Console
+
+from vtlab.analysis import static_findings
+from vtlab.errors import PrerequisiteMissing
+from vtlab.host import tools
+from vtlab.host.tools import Java
+from vtlab.report import findings
+from vtlab.services import inspection
+
+
+def examine(jar: Path, wanted: str | None, console: Console, *, as_json: bool) -> None:
+    """Prints the look at a jar, and the static findings. BadInput for a jar that vtlab cannot measure.
+
+    ``wanted``: the JDK that would run it, as ``tools.find_java`` takes it.
+    """
+    java = _java(wanted)
+    seen = inspection.inspect(jar, java)
+    found = static_findings.find(seen, java.version if java else None)
+    if as_json:
+        document = {
+            "jdk": java.version if java else None,
+            "inspection": seen.model_dump(mode="json"),
+            "findings": [finding.model_dump(mode="json") for finding in found],
+        }
+        print(json.dumps(document, indent=2))
+        return
+    for line in findings.of_jar(seen, java.version if java else None, found):
+        console.print(line, highlight=False, markup=False)
+
+
+def _java(wanted: str | None) -> Java | None:
+    """The JDK that would run the service; None where no JDK is asked for and none is here: a look needs none."""
+    try:
+        return tools.find_java(wanted)
+    except PrerequisiteMissing:
+        if wanted:
+            raise
+        return None
