@@ -9,9 +9,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from vtlab.errors import BadInput
-from vtlab.model.experiment import Need
 from vtlab.model.variant import Threads
 
+#: What runs beside the variants.
+Need = Literal["database", "downstream", "jdk21"]
 #: Groups of meters. Of a service without one of them vtlab measures what it can itself.
 Meters = Literal["jvm", "process", "cgroup", "tomcat"]
 _Path = Annotated[str, Field(pattern=r"^/")]
@@ -35,9 +36,22 @@ class Service(BaseModel):
     management_port: Annotated[
         int | None, Field(gt=0, le=65535, description="of readiness and metrics, where that is another one")
     ] = None
-    readiness: Annotated[_Path, Field(description="answers 200 once the service is ready")]
-    metrics: Annotated[_Path, Field(description="the page that Prometheus scrapes")]
+    agent: Annotated[
+        bool,
+        Field(description="vtlab's agent runs in the JVM and serves the metrics, on a port of its own; on this machine"),
+    ] = False
+    readiness: Annotated[
+        _Path, Field(description="answers 200 once the service is ready; with the agent anything but a server's error")
+    ]
+    metrics: Annotated[_Path, Field(description="the page that Prometheus scrapes")] = "/metrics"
     environment: Annotated[dict[str, str], Field(description="for every variant")] = {}
+    environment_from: Annotated[
+        list[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]],
+        Field(description="variables of vtlab's own environment that every variant gets: values that no file may hold"),
+    ] = []
+    environment_file: Annotated[
+        str | None, Field(description="lines NAME=VALUE for every variant, read at each start; relative to directory")
+    ] = None
     variants: Annotated[
         dict[Threads, dict[str, str]], Field(description="environment by kind of threads, beside Spring's property")
     ] = {}
@@ -55,6 +69,8 @@ class Service(BaseModel):
             raise ValueError("one of jar, image and command is needed")
         if self.jar and self.command:
             raise ValueError("jar and command exclude each other")
+        if self.agent and self.management_port is not None:
+            raise ValueError("agent and management_port exclude each other: the agent serves the metrics")
         return self
 
     @property
