@@ -16,7 +16,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from vtlab import compare as comparing
 from vtlab import doctor, jmh, reproductions, session
+from vtlab import history as all_runs
 from vtlab.analysis import simulation
 from vtlab.errors import BadInput, Interrupted, LabError
 from vtlab.model import experiment, normalised, units
@@ -180,6 +182,34 @@ def resume(folder: Annotated[Path, typer.Argument(metavar="DIR")]) -> None:
 def report(folder: Annotated[Path, typer.Argument(metavar="DIR")]) -> None:
     """Rebuild the reports of a results directory from its raw data."""
     session.refuse_invalid(folder, session.report(folder, console))
+
+
+@app.command()
+def compare(
+    before: Annotated[Path, typer.Argument(metavar="BEFORE", help="The earlier results directory.")],
+    after: Annotated[Path, typer.Argument(metavar="AFTER", help="The later one.")],
+    spread: Annotated[
+        float | None,
+        typer.Option("--spread", metavar="PERCENT", help="SD of the throughput between runs of the same."),
+    ] = None,
+    aa: Annotated[
+        list[Path] | None, typer.Option("--aa", metavar="DIR", help="Shows that SD: results of vtlab aa, at least two.")
+    ] = None,
+    demand: Annotated[
+        list[str] | None,
+        typer.Option("--assert", help="Exit 1 unless the change is so: 'throughput(virtual/platform) >= 0.95'"),
+    ] = None,
+) -> None:
+    """Compare two runs that exist: the ratio of the variants in AFTER over that in BEFORE."""
+    comparing.compare(before, after, spread, aa or [], demand or [], console)
+
+
+@app.command()
+def history(
+    root: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of the results directories.")] = ROOT,
+) -> None:
+    """Show every run in a folder: a line per experiment over time, as a table and as history.html."""
+    all_runs.history(root, console, Console())
 
 
 @app.command()
