@@ -23,7 +23,7 @@ from vtlab.analysis import simulation
 from vtlab.errors import BadInput, Interrupted, LabError
 from vtlab.model import experiment, normalised, units
 from vtlab.model.experiment import ClosedLoad, Experiment
-from vtlab.planning import plan
+from vtlab.planning import builds, plan
 from vtlab.services import sample
 from vtlab.targets.kubernetes import doctor as kubernetes
 from vtlab.targets.kubernetes.cluster import ReleaseRef
@@ -64,6 +64,10 @@ def run(
         int | None,
         typer.Option("--max-rejected", help="Rejected blocks after which a run is given up; max(2, blocks/2) if none."),
     ] = None,
+    more: Annotated[
+        list[str] | None,
+        typer.Option("--with", metavar="jar=PATH", help="One more variant: the first one, from another build's jar."),
+    ] = None,
     target: To = "local",
     context: Context = None,
     namespace: Namespace = "lab",
@@ -79,7 +83,8 @@ def run(
         _refuse_no_port(prometheus_port)
     if max_rejected is not None and max_rejected < 0:
         raise BadInput(f"--max-rejected {max_rejected}: fewer than none", "0 gives up at the first")
-    planned = plan.runs(session.resolve(experiments), _cpus(cpu))
+    resolved = [builds.with_builds(experiment, more or []) for experiment in session.resolve(experiments)]
+    planned = plan.runs(resolved, _cpus(cpu))
     label = "+".join(dict.fromkeys(r.experiment.name for r in planned))
     options = replace(
         _options(blocks, seed, root, no_cpu_limit),
