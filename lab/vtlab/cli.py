@@ -16,12 +16,18 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+<<<<<<< HEAD
 from vtlab import doctor, jmh, look, reproductions, session
+=======
+from vtlab import compare as comparing
+from vtlab import doctor, jmh, reproductions, session
+from vtlab import history as all_runs
+>>>>>>> ciprod
 from vtlab.analysis import simulation
 from vtlab.errors import BadInput, Interrupted, LabError
 from vtlab.model import experiment, normalised, units
 from vtlab.model.experiment import ClosedLoad, Experiment
-from vtlab.planning import plan
+from vtlab.planning import builds, plan
 from vtlab.services import sample
 from vtlab.targets.kubernetes import doctor as kubernetes
 from vtlab.targets.kubernetes.cluster import ReleaseRef
@@ -62,6 +68,10 @@ def run(
         int | None,
         typer.Option("--max-rejected", help="Rejected blocks after which a run is given up; max(2, blocks/2) if none."),
     ] = None,
+    more: Annotated[
+        list[str] | None,
+        typer.Option("--with", metavar="jar=PATH", help="One more variant: the first one, from another build's jar."),
+    ] = None,
     target: To = "local",
     context: Context = None,
     namespace: Namespace = "lab",
@@ -77,7 +87,8 @@ def run(
         _refuse_no_port(prometheus_port)
     if max_rejected is not None and max_rejected < 0:
         raise BadInput(f"--max-rejected {max_rejected}: fewer than none", "0 gives up at the first")
-    planned = plan.runs(session.resolve(experiments), _cpus(cpu))
+    resolved = [builds.with_builds(experiment, more or []) for experiment in session.resolve(experiments)]
+    planned = plan.runs(resolved, _cpus(cpu))
     label = "+".join(dict.fromkeys(r.experiment.name for r in planned))
     options = replace(
         _options(blocks, seed, root, no_cpu_limit),
@@ -180,6 +191,34 @@ def resume(folder: Annotated[Path, typer.Argument(metavar="DIR")]) -> None:
 def report(folder: Annotated[Path, typer.Argument(metavar="DIR")]) -> None:
     """Rebuild the reports of a results directory from its raw data."""
     session.refuse_invalid(folder, session.report(folder, console))
+
+
+@app.command()
+def compare(
+    before: Annotated[Path, typer.Argument(metavar="BEFORE", help="The earlier results directory.")],
+    after: Annotated[Path, typer.Argument(metavar="AFTER", help="The later one.")],
+    spread: Annotated[
+        float | None,
+        typer.Option("--spread", metavar="PERCENT", help="SD of the throughput between runs of the same."),
+    ] = None,
+    aa: Annotated[
+        list[Path] | None, typer.Option("--aa", metavar="DIR", help="Shows that SD: results of vtlab aa, at least two.")
+    ] = None,
+    demand: Annotated[
+        list[str] | None,
+        typer.Option("--assert", help="Exit 1 unless the change is so: 'throughput(virtual/platform) >= 0.95'"),
+    ] = None,
+) -> None:
+    """Compare two runs that exist: the ratio of the variants in AFTER over that in BEFORE."""
+    comparing.compare(before, after, spread, aa or [], demand or [], console)
+
+
+@app.command()
+def history(
+    root: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of the results directories.")] = ROOT,
+) -> None:
+    """Show every run in a folder: a line per experiment over time, as a table and as history.html."""
+    all_runs.history(root, console, Console())
 
 
 @app.command()

@@ -114,6 +114,11 @@ def _refuse_other_services(experiment: Experiment) -> None:
             f"{experiment.name}: in a cluster only the service of the release is measured, not {experiment.service}",
             "leave out the key service, or measure it with --target local",
         )
+    if builds := [name for name, properties in experiment.properties.items() if properties.jar]:
+        raise BadInput(
+            f"{experiment.name}: in a cluster no jar is started, as {' and '.join(builds)} would be",
+            "make the other build a variant of the release by its image, or measure it with --target local",
+        )
 
 
 def _facts_in(cluster: ReleaseRef, experiment: Experiment) -> Facts:
@@ -139,10 +144,12 @@ def _facts(experiment: Experiment) -> Facts:
 
 def _versions(experiment: Experiment) -> dict[str, str]:
     """Of everything that runs the experiment here; PrerequisiteMissing or BadInput where something is unavailable."""
+    service = services.of(experiment, REPOSITORY)
     return {
         "vtlab": __version__,
         **tools.versions(REPOSITORY),
-        "app": services.version(services.of(experiment, REPOSITORY), REPOSITORY),
+        "app": services.version(service, REPOSITORY),
+        **{f"app of {name}": build for name, build in services.other_builds(experiment, service).items()},
         **companions.versions(experiment.needs, REPOSITORY),
     }
 

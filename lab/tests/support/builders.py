@@ -105,6 +105,12 @@ def services(exp: Experiment) -> dict[str, Service]:
     return {first: Service(tail=1.16) if exp.name == "arrivals" else Service(), second: virtual}
 
 
+def computing(ratio: float) -> dict[str, Service]:
+    """For ``run(cpu(), computing(0.9))``: virtual has that multiple of platform's throughput."""
+    platform = Service(wait=0.0, cpu=0.00102, tail=4.0)
+    return {"platform": platform, "virtual": replace(platform, cpu=platform.cpu / ratio, threads=None)}
+
+
 #: For ``run(arrivals(), OVERLOADED)``: platform has 100 threads for 150 arrivals that each take 1 s.
 OVERLOADED = {"platform": Service(threads=100), "virtual": Service(threads=None, cpu=0.0003, tail=1.02)}
 

@@ -15,7 +15,10 @@ from vtlab.errors import Interrupted
 
 pytestmark = pytest.mark.usefixtures("invented_tools")
 
-COMMANDS = ("run", "aa", "reproduce", "resume", "report", "prometheus", "list", "doctor", "jmh", "simulate")
+COMMANDS = (
+    *("run", "aa", "reproduce", "resume", "report", "compare", "history", "prometheus", "list", "doctor", "jmh"),
+    "simulate",
+)
 
 
 def test_the_help_of_every_command() -> None:
@@ -51,6 +54,9 @@ BAD = [
     ("reproduce", "007"),
     ("report", "nothing"),
     ("resume", "nothing"),
+    ("compare", "nothing", "nothing"),
+    ("compare", "nothing"),
+    ("history", "nothing"),
     ("prometheus", "nothing"),
     ("prometheus", "nothing", "--port", "0"),
     ("dance",),

@@ -13,7 +13,7 @@ from vtlab.model.experiment import Experiment
 from vtlab.model.records import Comparison, Verdict
 from vtlab.model.units import in_blocks
 
-_FORM = re.compile(r"\s*(\w+)\s*\(\s*([\w-]+)\s*/\s*([\w-]+)\s*\)\s*(>=|<=|>|<)\s*(\d+(?:\.\d+)?)\s*")
+_FORM = re.compile(r"\s*(\w+)\s*\(\s*([\w-]+)\s*(?:/\s*([\w-]+)\s*)?\)\s*(>=|<=|>|<)\s*(\d+(?:\.\d+)?)\s*")
 
 
 @dataclass(frozen=True)
@@ -23,15 +23,16 @@ class Demand:
     text: str
     metric: str
     of: str
+    #: Empty where it is of one variant alone, in one run over another.
     over: str
     sign: str
     value: float
 
-    def holds(self, comparison: Comparison) -> bool:
+    def holds(self, low: float | None, high: float | None) -> bool:
         """Whether the whole confidence interval lies on the demanded side; never without an interval."""
-        if comparison.low is None or comparison.high is None:
+        if low is None or high is None:
             return False
-        edge = comparison.low if self.sign.startswith(">") else comparison.high
+        edge = low if self.sign.startswith(">") else high
         return {
             ">=": edge >= self.value,
             ">": edge > self.value,
@@ -40,12 +41,12 @@ class Demand:
         }[self.sign]
 
 
-def parse(text: str) -> Demand:
-    """The assertion in ``text``; BadInput when it has another form."""
+def parse(text: str, *, alone: bool = False) -> Demand:
+    """The assertion in ``text``; BadInput when it has another form. With ``alone`` it may name one variant only."""
     match = _FORM.fullmatch(text)
-    if not match:
+    if not match or not (match[3] or alone):
         raise BadInput(f"--assert '{text}' is not an assertion", "write it as 'throughput(virtual/platform) >= 1.2'")
-    return Demand(text.strip(), match[1], match[2], match[3], match[4], float(match[5]))
+    return Demand(text.strip(), match[1], match[2], match[3] or "", match[4], float(match[5]))
 
 
 def refuse_unknown(demands: Sequence[Demand], experiments: Sequence[Experiment]) -> None:
@@ -67,34 +68,63 @@ def refuse_unknown(demands: Sequence[Demand], experiments: Sequence[Experiment])
 
 
 def check(demands: Sequence[Demand], verdicts: Sequence[Verdict]) -> None:
-    """AssertionFailed unless every demand holds in every verdict; BadInput for a metric that was not measured. Of a
-    variant that failed in any block nothing holds."""
-    failed = []
-    for demand in demands:
-        for verdict in verdicts:
-            broken = [_failed(verdict, name) for name in (demand.over, demand.of)]
-            if any(broken):
-                failed.append(
-                    f"{verdict.experiment}: '{demand.text}' does not hold: {' and '.join(filter(None, broken))}"
-                )
-                continue
-            comparisons = [
-                c for c in verdict.comparisons if (c.metric, c.of, c.over) == (demand.metric, demand.of, demand.over)
-            ]
-            of, over = (verdict.variants.get(name) for name in (demand.of, demand.over))
-            reason = comparable.not_here(demand.metric, of, over) if of and over and not comparisons else None
-            if reason:
-                failed.append(f"{verdict.experiment}: '{demand.text}' does not hold: there is no ratio, as {reason}")
-                continue
-            if not comparisons:
-                known = ", ".join(dict.fromkeys(f"{c.metric}({c.of}/{c.over})" for c in verdict.comparisons))
-                raise BadInput(
-                    f"--assert '{demand.text}': nothing of that name in {verdict.experiment}", f"there is: {known}"
-                )
-            if not demand.holds(comparisons[0]):
-                failed.append(f"{verdict.experiment}: '{demand.text}' does not hold: {_interval(comparisons[0])}")
+    """AssertionFailed unless every demand holds in every verdict; BadInput for a metric that was not measured."""
+    failed = [
+        f"{verdict.experiment}: '{demand.text}' does not hold: {reason}"
+        for demand in demands
+        for verdict in verdicts
+        if (reason := broken(demand, verdict))
+    ]
     if failed:
         raise AssertionFailed("; ".join(failed), "an assertion holds when the whole interval lies on its side")
+
+
+def broken(demand: Demand, verdict: Verdict) -> str | None:
+    """Why a demand does not hold in a verdict; None where it holds. Of a variant that failed in any block nothing
+    holds. BadInput for a metric that was not measured."""
+    if any(failed := [_failed(verdict, name) for name in (demand.over, demand.of)]):
+        return " and ".join(filter(None, failed))
+    compared = _comparison(demand, verdict)
+    if compared:
+        return None if demand.holds(compared.low, compared.high) else _interval(compared)
+    of, over = (verdict.variants.get(name) for name in (demand.of, demand.over))
+    if of and over and (reason := comparable.not_here(demand.metric, of, over)):
+        return f"there is no ratio, as {reason}"
+    known = ", ".join(dict.fromkeys(f"{c.metric}({c.of}/{c.over})" for c in verdict.comparisons))
+    raise BadInput(f"--assert '{demand.text}': nothing of that name in {verdict.experiment}", f"there is: {known}")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """An assertion as a report shows it. ``broken`` says why it does not hold; None where it holds."""
+
+    text: str
+    broken: str | None
+    #: The ratio and its interval in words; empty where there is none.
+    measured: str
+
+
+def judged(texts: Sequence[str], verdict: Verdict) -> list[Judged]:
+    """Those of a run's assertions that are of a comparison in this verdict. One that nothing can answer does not
+    hold."""
+    pairs = {(c.of, c.over) for c in verdict.comparisons if c.metric == verdict.primary}
+    outcomes = []
+    for text in texts:
+        try:
+            demand = parse(text)
+            if (demand.of, demand.over) not in pairs:
+                continue
+            compared = _comparison(demand, verdict)
+            measured = _interval(compared) if compared else ""
+            outcomes.append(Judged(demand.text, broken(demand, verdict), measured))
+        except BadInput as error:
+            outcomes.append(Judged(text, error.message, ""))
+    return outcomes
+
+
+def _comparison(demand: Demand, verdict: Verdict) -> Comparison | None:
+    wanted = (demand.metric, demand.of, demand.over)
+    return next((c for c in verdict.comparisons if (c.metric, c.of, c.over) == wanted), None)
 
 
 def _failed(verdict: Verdict, variant: str) -> str:

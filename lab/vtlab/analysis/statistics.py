@@ -16,6 +16,10 @@ Sources
     [7] S. Holm: A Simple Sequentially Rejective Multiple Test Procedure. Scand. J. Statist. 6 (1979).
     [8] S. Julious: Sample sizes for clinical trials with Normal data. Statist. Med. 23 (2004).
     [9] C. Clopper, E. Pearson: The Use of Confidence or Fiducial Limits. Biometrika 26 (1934). (failures of blocks)
+    [10] B. L. Welch: The Generalization of "Student's" Problem when Several Different Population Variances are
+         Involved. Biometrika 34 (1947). (two runs)
+    [11] F. E. Satterthwaite: An Approximate Distribution of Estimates of Variance Components. Biometrics 2 (1946).
+         (its degrees of freedom, of any number of parts)
 """
 
 from __future__ import annotations
@@ -162,6 +166,45 @@ def estimate(
     t = paired_t(np.asarray(log_ratios, dtype=np.float64), floor, margin, confidence)
     mean, low, high, p, sd = (float(x) for x in t)
     return Estimate(n, math.exp(mean), _exp(low), _exp(high), p, sign_flip(log_ratios, margin), mean, sd)
+
+
+@dataclass(frozen=True)
+class Variance:
+    """A part of the variance of an estimate, on the log scale, and the degrees of freedom (above 0, also infinite) with
+    which it was estimated."""
+
+    value: float
+    df: float
+
+
+class Welch(NamedTuple):
+    """What ``welch`` gives: a ratio, its interval, and p, one-sided, of the claim that the ratio points to."""
+
+    ratio: float
+    low: float
+    high: float
+    p: float
+
+
+def welch(
+    difference: float, parts: Sequence[Variance], margin: float = MARGIN, confidence: float = CONFIDENCE
+) -> Welch:
+    """The ratio exp(difference) of two independent estimates, and its t interval [10].
+
+    ``difference`` is that of two means of logs. ``parts`` are what its variance is made of: s²/n of each of the two
+    with n-1 degrees of freedom, and whatever else varies between them. Their sum is the variance of the difference;
+    its degrees of freedom are (sum of parts)² / sum of (part²/df) [11]. p is that of ``paired_t``, with this error.
+    ValueError where the sum is 0: then nothing was estimated.
+    """
+    variance = math.fsum(part.value for part in parts)
+    if not variance > 0:
+        raise ValueError("no variance")
+    df = variance**2 / math.fsum(part.value**2 / part.df for part in parts)
+    error = math.sqrt(variance)
+    half = float(special.stdtrit(df, 0.5 + confidence / 2)) * error
+    distance = abs(abs(difference) - math.log1p(margin))
+    p = float(special.stdtr(df, -distance / error))
+    return Welch(_exp(difference), _exp(difference - half), _exp(difference + half), p)
 
 
 def _exp(x: float) -> float:

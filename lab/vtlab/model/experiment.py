@@ -153,6 +153,10 @@ class Properties(_Strict):
 
     threads: Annotated[variant.Threads, Field(description="what handles a request")]
     java: Annotated[int | None, Field(ge=21, description="major version of the JDK; the newest that is there")] = None
+    jar: Annotated[
+        str | None,
+        Field(description="another build of the service, on one machine; a relative path starts at its directory"),
+    ] = None
     settings: Annotated[dict[str, str], Field(description="environment of this variant alone")] = {}
     jvm_flags: Annotated[list[str], Field(description="of this variant alone")] = []
 

@@ -1,4 +1,4 @@
-"""The report of a run: one HTML file, Markdown for pull requests, and a few lines for the terminal."""
+"""The report of a run: one HTML file, Markdown for pull requests, JUnit XML, and a few lines for the terminal."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from vtlab import jmh
 from vtlab.analysis import verdict
 from vtlab.model.run import Analysis
 from vtlab.report import html as html
+from vtlab.report import junit, sections
 from vtlab.report import markdown as markdown
-from vtlab.report import sections
 from vtlab.results import write_atomic
 
 
 def write(folder: Path, analyses: Sequence[Analysis]) -> None:
-    """Writes ``report.html`` and ``report.md`` into ``folder``; the same analyses give the same bytes. What JMH
-    measured is in them, too, if its file is in ``folder``."""
+    """Writes ``report.html``, ``report.md`` and ``junit.xml`` into ``folder``; the same analyses give the same bytes.
+    What JMH measured is in the first two, too, if its file is in ``folder``."""
     compared = [pair for analysis in analyses for pair in verdict.split_by_comparison(analysis)]
     file = folder / jmh.FILE
     others = {sections.BENCHMARK: sections.benchmark(jmh.read(file))} if file.is_file() else {}
     for name, render in (("report.html", html.render), ("report.md", markdown.render)):
         write_atomic(folder / name, render(compared, others))
+    write_atomic(folder / "junit.xml", junit.render(analyses))

@@ -24,7 +24,7 @@ class Row:
     comparison: Comparison
 
 
-def _within(values: Sequence[float | None]) -> list[float]:
+def within(values: Sequence[float | None]) -> list[float]:
     """Those ratios that can be drawn: an interval from two blocks that differ wildly has no end."""
     return [min(max(v, 1e-4), 1e4) for v in values if v is not None]
 
@@ -32,7 +32,7 @@ def _within(values: Sequence[float | None]) -> list[float]:
 def ratios(rows: Sequence[Row], margin: float, title: str) -> Markup:
     """Ratios with their intervals on one logarithmic axis, the band of the margin behind them."""
     of, over, better = rows[0].comparison.of, rows[0].comparison.over, rows[0].comparison.better
-    extent = _within([x for r in rows for x in (r.comparison.ratio, r.comparison.low, r.comparison.high)])
+    extent = within([x for r in rows for x in (r.comparison.ratio, r.comparison.low, r.comparison.high)])
     band = 1 / (1 + margin), 1 + margin
     steps = svg.ratio_ticks(min([*extent, band[0]]), max([*extent, band[1]]))
     labelled = len(rows) > 1
@@ -91,7 +91,7 @@ def interval_in_words(c: Comparison) -> str:
 def per_block(c: Comparison, blocks: Sequence[int], margin: float) -> Markup:
     """The ratio of every accepted block, their mean and its interval."""
     values = [math.exp(x) for x in c.log_ratios]
-    extent = _within([*values, c.low, c.high])
+    extent = within([*values, c.low, c.high])
     steps = svg.ratio_ticks(min([*extent, 1 / (1 + margin)]), max([*extent, 1 + margin]))
     left, right, top, bottom = 44.0, WIDTH - 12.0, 10.0, 150.0
     up = Scale(min([*extent, *steps]), max([*extent, *steps]), bottom, top, log=True)

@@ -96,16 +96,9 @@ class Evidence:
 def render(analyses: Sequence[Analysis], others: Mapping[str, sections.Table] | None = None) -> str:
     """The report of one or more runs; verdicts first. ``others``: tables that are of none of them, by their titles."""
     names = list(dict.fromkeys(a.verdict.experiment for a in analyses))
-    environment = Environment(
-        loader=FunctionLoader(_file),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        keep_trailing_newline=True,
-    )
-    return environment.get_template("report.html.j2").render(
+    return page(
+        "report.html.j2",
         title=f"{', '.join(names)}: Virtual Threads Lab",
-        css=Markup(_file("report.css")),
         measured=_measured(analyses),
         cards=[_card(a) for a in analyses],
         groups=groups(analyses),
@@ -113,6 +106,18 @@ def render(analyses: Sequence[Analysis], others: Mapping[str, sections.Table] | 
         runs=[_evidence(a) for a in analyses],
         glossary=GLOSSARY,
     )
+
+
+def page(template: str, **values: object) -> str:
+    """A page of this package: the template with its values, and the one style sheet."""
+    environment = Environment(
+        loader=FunctionLoader(_file),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )
+    return environment.get_template(template).render(css=Markup(_file("report.css")), **values)
 
 
 def _file(name: str) -> str:

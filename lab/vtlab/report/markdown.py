@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from vtlab.analysis import asserts
 from vtlab.model.run import Analysis
 from vtlab.report import bottlenecks, figures, findings, sections, words
 from vtlab.report.html import repeat
@@ -16,6 +17,7 @@ def render(analyses: Sequence[Analysis], others: Mapping[str, sections.Table] | 
     tables that are of none of them, by their titles."""
     parts = ["# Should this service turn virtual threads on?", ""]
     parts += _table(["experiment", "verdict", "ratio", "interval", "blocks", "in words"], [_row(a) for a in analyses])
+    parts += [line for analysis in analyses for line in _assertions(analysis)]
     for title, other in (others or {}).items():
         parts += ["", *_folded(escaped(title), [other])]
     for analysis in analyses:
@@ -40,6 +42,19 @@ def _row(analysis: Analysis) -> list[str]:
         str(v.n),
         words.headline(analysis),
     ]
+
+
+def _assertions(analysis: Analysis) -> list[str]:
+    """Whether what the call demanded holds, a line each: a job that failed for it is understood from here."""
+    outcomes = asserts.judged(analysis.run.manifest.asserts, analysis.verdict)
+    title = sections.title(analysis)
+    lines = [
+        f"✗ {title}: {outcome.text} does not hold: {outcome.broken}"
+        if outcome.broken
+        else f"✓ {title}: {outcome.text} holds: {outcome.measured}"
+        for outcome in outcomes
+    ]
+    return ["", *(f"- {escaped(line)}" for line in lines)] if lines else []
 
 
 def _run(analysis: Analysis) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 
 from vtlab.errors import BadInput, PrerequisiteMissing
@@ -41,13 +42,29 @@ def version(of: Service, repository: Path) -> str:
             f"the service {of.name} is an image, which runs in a cluster only",
             "name its jar or command, or measure it with --target kubernetes",
         )
+    return f"{name} ({_digest(of, files)})"
+
+
+def other_builds(experiment: Experiment, of: Service) -> dict[str, str]:
+    """By variant, which build runs where that is not the service's own. BadInput where the service has no jar,
+    PrerequisiteMissing where a build is not there."""
+    builds = {name: properties.jar for name, properties in experiment.properties.items() if properties.jar}
+    if builds and not of.jar:
+        raise BadInput(
+            f"the service {of.name} is no jar, so that {' and '.join(builds)} cannot run another",
+            "remove the jar from properties (--with), or describe the service by its jar",
+        )
+    return {name: f"{Path(jar).name} ({_digest(of, [Path(of.directory, jar)])})" for name, jar in builds.items()}
+
+
+def _digest(of: Service, files: Sequence[Path]) -> str:
     digest = hashlib.sha256()
     for path in files:
         try:
             digest.update(path.read_bytes())
         except OSError as error:
             raise PrerequisiteMissing(f"the service {of.name} cannot be read: {error}", "build it first") from None
-    return f"{name} ({digest.hexdigest()[:12]})"
+    return digest.hexdigest()[:12]
 
 
 def look(of: Service) -> Inspection | None:

@@ -30,8 +30,17 @@ def jvm_flags(service: Service, heap: str, cache: Path | None) -> list[str]:
 
 def jvm_flags_of(service: Service, experiment: Experiment, java: Java) -> list[str]:
     """The flags that a run's manifest names; none where the service is no jar."""
-    jar = service.jar_path
-    return jvm_flags(service, experiment.limits.heap, find_aot_cache(jar, java)) if jar else []
+    if not service.jar:
+        return []
+    jars = {jar_of(service, experiment, variant) for variant in experiment.variants}
+    jar = jars.pop() if len(jars) == 1 else None
+    return jvm_flags(service, experiment.limits.heap, find_aot_cache(jar, java) if jar else None)
+
+
+def jar_of(service: Service, experiment: Experiment, variant: str) -> Path | None:
+    """The jar that a variant runs from: the service's, or another build; None for a service without one."""
+    other = experiment.properties_of(variant).jar
+    return Path(service.directory, other) if other and service.jar else service.jar_path
 
 
 def where(port: int, management: int) -> dict[str, str]:
@@ -63,10 +72,11 @@ class Launch:
 
     def command(self, variant: str) -> list[str]:
         """The command line of a variant."""
-        jar = self.service.jar_path
+        jars = {name: jar_of(self.service, self.experiment, name) for name in self.javas}
+        jar = jars.get(variant)
         if jar is None:
             return list(self.service.command or ())
-        caches = {find_aot_cache(jar, java) for java in self.javas.values()}
+        caches = {find_aot_cache(of, self.javas[name]) for name, of in jars.items() if of}
         # The same one for every variant, or none.
         cache = caches.pop() if len(caches) == 1 else None
         return [

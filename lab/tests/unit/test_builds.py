@@ -1,0 +1,139 @@
+"""``--with jar=PATH``: another build of the service as one more variant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support import builders
+from tests.support.cli_call import call
+from tests.support.experiments import STUB, STUB_SERVICE
+from vtlab import results, services, session
+from vtlab.analysis import asserts
+from vtlab.errors import BadInput, PrerequisiteMissing
+from vtlab.host.processes import Ledger
+from vtlab.host.tools import Java
+from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.model.service import Service, load
+from vtlab.planning import builds, plan
+from vtlab.services import process
+from vtlab.targets.kubernetes.cluster import ReleaseRef
+
+SERVICE = Service(name="mine", jar="new.jar", directory="/srv", readiness="/ready", metrics="/metrics")
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    jar = tmp_path / "old.jar"
+    jar.write_bytes(b"another jar")
+    return jar
+
+
+def added(old: Path, exp: Experiment | None = None) -> Experiment:
+    return builds.with_builds(exp or builders.experiment(), [f"jar={old}"])
+
+
+def test_it_is_the_first_variant_from_another_jar_and_compared_with_it(old: Path) -> None:
+    exp = builders.experiment(
+        load={"model": "closed", "users": 1000, "round": {"platform": "5s"}},
+        windows={"measure": "5s", "measure_by_variant": {"platform": "20s"}},
+        properties={"platform": {"threads": "platform", "settings": {"A": "1"}}},
+    )
+    more = added(old, exp)
+    assert more.variants == ["platform", "virtual", "platform-old"]
+    assert more.environment_of("platform-old") == more.environment_of("platform")
+    assert (more.properties_of("platform-old").jar, more.properties_of("platform").jar) == (str(old), None)
+    assert more.window_of("platform-old") == "20s"
+    assert isinstance(more.load, ClosedLoad)
+    assert more.load.round == {"platform": "5s", "platform-old": "5s"}
+    asserts.refuse_unknown([asserts.parse("throughput(platform-old/platform) <= 1.05")], [more])
+
+
+@pytest.mark.parametrize(
+    ("jar", "name"),
+    [
+        ("Orders 1.4.2.jar", "platform-orders-1-4-2"),
+        (".jar", "platform-jar"),
+        ("orders-service-with-a-long-name-1.4.2.jar", "platform-with-a-long-name-1-4-2"),
+    ],
+)
+def test_its_name_is_that_of_the_jar(tmp_path: Path, jar: str, name: str) -> None:
+    (tmp_path / jar).touch()
+    more = added(tmp_path / jar)
+    assert more.variants[-1] == name
+
+
+@pytest.mark.parametrize("jar", ["a.jar", "….jar"])
+def test_a_jar_without_a_name_of_its_own_is_refused(tmp_path: Path, jar: str) -> None:
+    # platform-a is what vtlab aa calls a variant.
+    (tmp_path / jar).touch()
+    with pytest.raises(BadInput, match="is no name for a further variant"):
+        added(tmp_path / jar)
+
+
+def test_anything_else_is_refused(old: Path) -> None:
+    exp = builders.experiment()
+    for text, words in (("old.jar", "no such variant"), ("jar=", "no such variant"), ("jar=x", "no such file")):
+        with pytest.raises(BadInput, match=words):
+            builds.with_builds(exp, [text])
+    with pytest.raises(BadInput, match="is no name for a further variant"):
+        builds.with_builds(exp, [f"jar={old}", f"jar={old}"])
+
+
+def test_each_variant_starts_from_its_jar_and_none_has_a_cache_of_one_alone(tmp_path: Path, old: Path) -> None:
+    java = Java(tmp_path / "java", "25.0.1", "a vendor")
+    new = tmp_path / "new.jar"
+    new.with_suffix(".aot").touch()
+    new.with_suffix(".aot.jdk").write_text("25.0.1", encoding="utf-8")
+    service = SERVICE.model_copy(update={"directory": str(tmp_path)})
+    exp = builders.experiment()
+    cached = f"-XX:AOTCache={tmp_path / 'new.aot'}"
+    with Ledger(tmp_path) as ledger:
+
+        def commands(of: Experiment) -> dict[str, list[str]]:
+            launch = process.Launch(service, of, dict.fromkeys(of.variants, java), ledger, tmp_path, "1-1", False)
+            return {name: launch.command(name) for name in of.variants}
+
+        alone, with_old = commands(exp), commands(added(old, exp))
+    assert {name: command[-1] for name, command in with_old.items()} == {
+        "platform": str(new),
+        "virtual": str(new),
+        "platform-old": str(old),
+    }
+    assert all(cached in command for command in alone.values())
+    assert not any(cached in command for command in with_old.values())
+    assert cached in process.jvm_flags_of(service, exp, java)
+    assert cached not in process.jvm_flags_of(service, added(old, exp), java)
+
+
+def test_the_manifest_names_the_build_and_a_resumed_run_needs_the_same(
+    old: Path, tmp_path: Path, invented_tools: Path
+) -> None:
+    options = session.Options(blocks=3, seed=7, root=tmp_path, no_cpu_limit=False)
+    folder = session.create_runs(plan.runs([added(old)], []), options, "x")
+    before = results.read(folder).manifest.versions["app of platform-old"]
+    assert before.startswith("old.jar (")
+    old.write_bytes(b"changed")
+    done = call("resume", folder)
+    assert (done.code, f"app of platform-old was {before}" in done.err) == (2, True), done
+
+
+def test_a_service_without_a_jar_and_a_cluster_refuse_it(old: Path, tmp_path: Path, invented_tools: Path) -> None:
+    stub = added(old, builders.experiment(service=str(STUB_SERVICE)))
+    with pytest.raises(BadInput, match="the service stub is no jar"):
+        services.other_builds(stub, load(STUB_SERVICE))
+    assert services.other_builds(builders.experiment(), load(STUB_SERVICE)) == {}
+    gone = added(old)
+    old.unlink()
+    with pytest.raises(PrerequisiteMissing, match="cannot be read"):
+        services.other_builds(gone, SERVICE)
+    options = session.Options(3, 7, tmp_path, False, cluster=ReleaseRef("a", "b", "c"))
+    with pytest.raises(BadInput, match="in a cluster no jar is started"):
+        session.create_runs(plan.runs([stub.model_copy(update={"service": None})], []), options, "x")
+
+
+def test_the_command_line_takes_it(old: Path, tmp_path: Path, invented_tools: Path) -> None:
+    done = call("run", STUB, "--with", f"jar={old}", "--results", tmp_path / "results")
+    assert (done.code, "the service stub is no jar" in done.err) == (2, True), done
+    assert not (tmp_path / "results").exists()

@@ -1,0 +1,115 @@
+"""vtlab history: a line for each experiment, its page and table, and what cannot be read."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import builders, golden_files
+from tests.support.cli_call import call
+from tests.unit.test_report_html import NASTY, RUNS, Outline
+from vtlab import history, results
+from vtlab.analysis.verdict import analyse_all
+from vtlab.model.run import Run
+from vtlab.report import history as report
+from vtlab.report.history import Entry
+
+
+def store(folder: Path, run: Run) -> None:
+    results.create(folder, run.manifest)
+    for block in run.blocks:
+        results.append_block(folder, block)
+
+
+def measured(day: int, ratio: float = 1.0, **changes: Any) -> Run:
+    started = f"2026-10-{day:02}T07:00:00Z"
+    about = {"started": started, "run_id": f"day-{day}", **changes}
+    return builders.run(builders.cpu(), builders.computing(ratio), with_series=False, **about)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "results"
+    store(root / "c", measured(3, ratio=0.9))
+    store(root / "a", measured(1))
+    store(root / "b", measured(2, blocks=3, planned=6))
+    for cpu in (0.5, 1.0):
+        exp = builders.experiment(limits={"cpu": cpu, "memory": "512Mi", "heap": "256m"})
+        name = f"blocking@{cpu:g}cpu"
+        store(root / "both" / name, builders.run(exp, blocks=2, run_id=name, name=name, with_series=False))
+    (root / ".vtlab").mkdir()
+    (root / "broken").mkdir()
+    (root / "broken" / results.MANIFEST).write_text("{", encoding="utf-8")
+    (root / "empty").mkdir()
+    return root
+
+
+def test_the_table_has_every_run_in_order_of_time_and_what_cannot_be_read(root: Path) -> None:
+    done = call("history", root)
+    assert (done.code, done.err) == (0, "")
+    golden_files.check("history.txt", done.out.replace(str(root), "results"))
+
+
+def test_the_page_has_a_line_for_each_experiment_and_limit(root: Path) -> None:
+    call("history", root)
+    text = (root / "history.html").read_text(encoding="utf-8")
+    outline = Outline(text)
+    assert outline.open == []
+    assert [heading for heading in outline.outline if heading.startswith("h2")] == [
+        "h2 blocking under 0.5 CPU, 512Mi",
+        "h2 blocking under 1 CPU, 512Mi",
+        "h2 cpu under 1 CPU, 512Mi",
+        "h2 Not read",
+    ]
+    links = [attrs["href"] for tag, attrs in outline.tags if tag == "a"]
+    assert links == ["both/report.html", "both/report.html", "c/report.html", "b/report.html", "a/report.html"]
+    assert re.search(r'<tr><th scope="row">broken</th><td>\S*manifest.json: not valid JSON', text)
+    assert '<tr><th scope="row">empty</th>' in text
+    assert ".vtlab" not in text
+
+
+def test_the_page_is_the_same_again_and_fetches_nothing(root: Path) -> None:
+    call("history", root)
+    before = (root / "history.html").read_bytes()
+    call("history", root)
+    assert (root / "history.html").read_bytes() == before
+    assert not re.search(rb"https?://|<script|<link|@import|url\(", before)
+
+
+def test_each_chart_tells_its_runs_in_words_the_first_first(root: Path) -> None:
+    entries, _ = history.read(root)
+    (cpu,) = [of for of in report.group(entries) if of.title.startswith("cpu")]
+    chart = report.chart(cpu.entries, "a title")
+    assert chart is not None
+    label = re.search(r'aria-label="([^"]*)"', chart)
+    assert label is not None
+    assert re.fullmatch(
+        r"a title\. Logarithmic axis\. 2026-10-01 07:00 UTC: .*; 2026-10-02 07:00 UTC: .*; 2026-10-03 07:00 UTC: .*",
+        label[1],
+    )
+    assert (chart.count('class="estimate"'), chart.count('class="published"')) == (2, 1)
+    assert chart.count('class="whisker"') == 3
+
+
+def test_every_kind_of_run_has_its_place() -> None:
+    lines = report.group([Entry(name, analysis) for name, run in RUNS.items() for analysis in analyse_all([run])])
+    text = report.render("results", lines, {"x": NASTY})
+    assert Outline(text).open == []
+    assert "<script>" not in text
+    assert sum(len(of.entries) for of in lines) == len(RUNS)
+
+
+def test_a_line_without_a_ratio_has_no_chart() -> None:
+    lines = report.group([Entry("none", analyse_all([RUNS["none"]])[0])])
+    assert report.chart(lines[0].entries, "") is None
+    assert "None of these runs has a ratio." in report.render("results", lines, {})
+
+
+def test_bad_input_ends_with_2(root: Path, tmp_path: Path) -> None:
+    for folder, words in ((root / "a", "is one run"), (root / "x", "no such directory"), (root / "empty", "no direct")):
+        done = call("history", folder)
+        assert (done.code, words in done.err) == (2, True), done
+    assert not (tmp_path / "history.html").exists()

@@ -1,0 +1,169 @@
+"""junit.xml: what passes, fails, is an error or skipped, and that readers of JUnit XML take it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from tests.support import builders, golden_files
+from tests.support.cli_call import call
+from tests.unit.test_report_html import NASTY, RUNS
+from vtlab import report, results
+from vtlab.analysis import verdict
+from vtlab.model.records import Failure
+from vtlab.model.run import Run
+from vtlab.report import junit
+
+HOLDS, BROKEN = "throughput(virtual/platform) >= 4.5", "throughput(virtual/platform) >= 6"
+#: Of Ant's schema: the attributes that an element must have, and those that it may have.
+MUST = {
+    "testsuites": set[str](),
+    "testsuite": {"name", "package", "id", "timestamp", "hostname", "tests", "failures", "errors", "time"},
+    "property": {"name", "value"},
+    "testcase": {"name", "classname", "time"},
+    "failure": {"type"},
+    "error": {"type"},
+}
+MAY = {"testsuite": {"skipped"}, "failure": {"message"}, "error": {"message"}}
+#: The children of an element, in this order.
+CHILDREN = {
+    "testsuites": r"(testsuite )*",
+    "testsuite": r"properties (testcase )*system-out system-err ",
+    "properties": r"(property )+",
+    "testcase": r"(skipped |error |failure )?",
+}
+PATTERNS = {
+    "timestamp": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d",
+    "time": r"\d+\.\d+",
+    **dict.fromkeys(("tests", "failures", "errors", "skipped", "id"), r"\d+"),
+    **dict.fromkeys(("name", "classname", "package", "hostname"), r"\S+( \S+)*"),
+}
+
+
+def check_schema(element: ET.Element) -> None:
+    """``element`` and what is in it are as the schemas of Ant and of Jenkins' xUnit (junit-10) both want it."""
+    names, must = set(element.attrib), MUST.get(element.tag, set())
+    assert must <= names <= must | MAY.get(element.tag, set()), element.tag
+    children = "".join(f"{child.tag} " for child in element)
+    assert re.fullmatch(CHILDREN.get(element.tag, ""), children), (element.tag, children)
+    if element.tag != "property":
+        for name, value in element.attrib.items():
+            assert re.fullmatch(PATTERNS.get(name, r"(?s).*"), value), (element.tag, name, value)
+    for child in element:
+        check_schema(child)
+
+
+def document(*runs: Run) -> ET.Element:
+    return ET.fromstring(junit.render(verdict.analyse_all(runs)))
+
+
+def outcomes(suite: ET.Element) -> dict[str, str]:
+    """What each test case came to."""
+    return {case.attrib["name"]: case[0].tag if len(case) else "passed" for case in suite.iter("testcase")}
+
+
+def asserting(*texts: str, **changes: Any) -> Run:
+    return builders.run(**{"blocks": 3, "asserts": list(texts), **changes})
+
+
+def test_it_is_that_of_the_golden_file() -> None:
+    runs = [asserting(HOLDS, BROKEN), builders.run(builders.cpu(), blocks=3, planned=4, rejected={2: "steal"})]
+    golden_files.check("junit.xml", junit.render(verdict.analyse_all(runs)))
+
+
+def test_every_kind_of_run_is_valid_by_both_schemas_and_the_same_again() -> None:
+    analyses = verdict.analyse_all(list(RUNS.values()))
+    text = junit.render(analyses)
+    suites = ET.fromstring(text)
+    check_schema(suites)
+    assert [suite.attrib["id"] for suite in suites] == [str(n) for n in range(len(RUNS))]
+    assert text == junit.render(analyses)
+
+
+def test_an_assertion_passes_or_fails_as_the_call_does() -> None:
+    (suite,) = document(asserting(HOLDS, BROKEN))
+    assert outcomes(suite) == {
+        "validity checks": "passed",
+        "verdict throughput(virtual/platform)": "passed",
+        f"assert {HOLDS}": "passed",
+        f"assert {BROKEN}": "failure",
+    }
+    assert (suite.attrib["tests"], suite.attrib["failures"], suite.attrib["errors"]) == ("4", "1", "0")
+    failure = suite.find("testcase/failure")
+    assert failure is not None
+    assert failure.attrib["type"] == "AssertionFailed"
+    assert re.search(r"does not hold: 5\S* \(95 % interval", failure.attrib["message"])
+
+
+def test_missing_blocks_are_an_error_and_nothing_is_asserted_of_them() -> None:
+    (suite,) = document(asserting(BROKEN, planned=6))
+    assert outcomes(suite) == {
+        "validity checks": "error",
+        "verdict throughput(virtual/platform)": "skipped",
+        f"assert {BROKEN}": "skipped",
+    }
+    assert (suite.attrib["errors"], suite.attrib["failures"], suite.attrib["skipped"]) == ("1", "0", "2")
+
+
+def test_inconclusive_is_skipped_and_failing_passes_unless_something_is_asserted() -> None:
+    wide = builders.run(blocks=6, noise=0.15, ratio=1.1)
+    failing = asserting(HOLDS, failing=dict.fromkeys((1, 2, 3), "oom"))
+    skipped, failed = document(wide, failing)
+    name = "verdict throughput(virtual/platform)"
+    assert outcomes(skipped)[name] == "skipped"
+    assert outcomes(failed) == {"validity checks": "passed", name: "passed", f"assert {HOLDS}": "failure"}
+    assert "virtual fails under this load" in (failed.findtext("system-out") or "")
+
+
+def test_each_of_several_variants_has_its_verdict_and_its_assertions() -> None:
+    exp = builders.experiment(
+        variants=["platform", "virtual", "virtual-b"], properties={"virtual-b": {"threads": "virtual"}}
+    )
+    behaviour = {name: builders.Service(threads=200 if name == "platform" else None) for name in exp.variants}
+    other = "throughput(virtual-b/platform) >= 1"
+    (suite,) = document(builders.run(exp, behaviour, blocks=2, asserts=[HOLDS, other]))
+    assert list(outcomes(suite)) == [
+        "validity checks",
+        "verdict throughput(virtual/platform)",
+        "verdict throughput(virtual-b/platform)",
+        f"assert {HOLDS}",
+        f"assert {other}",
+    ]
+
+
+def test_what_others_wrote_stays_xml() -> None:
+    reason = f"{NASTY} \x1b[31m\x00 ]]>"
+    failures = [Failure(variant="virtual", reason=reason, moment="trial 2")] * 3
+    analysis = builders.changed(
+        builders.analysed(asserting(HOLDS, command=reason)),
+        {"verdict": "fails", "fails": ["virtual"]},
+        virtual={"failed_blocks": 3, "failures": failures},
+    )
+    suites = ET.fromstring(junit.render([analysis]))
+    check_schema(suites)
+    failure = suites.find("testsuite/testcase/failure")
+    assert failure is not None
+    assert "\ufffd[31m\ufffd ]]>" in failure.attrib["message"]
+
+
+def test_report_rebuilds_it_byte_for_byte(tmp_path: Path) -> None:
+    run = asserting(HOLDS, BROKEN)
+    folder = results.create(tmp_path / "run", run.manifest)
+    for block in run.blocks:
+        results.append_block(folder, block)
+    report.write(folder, verdict.analyse_all([results.read(folder)]))
+    before = (folder / "junit.xml").read_bytes()
+    (folder / "junit.xml").unlink()
+    assert call("report", folder).code == 0
+    assert (folder / "junit.xml").read_bytes() == before
+
+
+@pytest.mark.parametrize(("text", "line"), [(HOLDS, "- ✓ blocking: {} holds: "), (BROKEN, "- ✗ blocking: {} does not")])
+def test_the_summary_has_each_assertion_before_the_details(text: str, line: str) -> None:
+    summary = report.markdown.render(verdict.analyse_all([asserting(text)]))
+    shown = report.markdown.escaped(line.format(text))
+    assert shown.removeprefix("\\") in summary[: summary.index("## ")]

@@ -1,0 +1,291 @@
+"""One run over another that was measured at another time: unpaired, for the two share no block.
+
+What a run compares within its blocks carries over: the ratio of two variants does not depend on how fast the machine
+was that day. Absolute throughput does. It is compared only where the machine is the same, and with the variance between
+runs in its interval, which blocks of one run do not show.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from vtlab.analysis import checks, statistics, verdict
+from vtlab.analysis.statistics import Variance
+from vtlab.errors import BadInput
+from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.model.records import Comparison
+from vtlab.model.run import Analysis
+from vtlab.model.variant import kind
+
+#: Keys of an experiment that two runs to be compared may have of their own: what is compared (two builds, a setting),
+#: and what is for reports alone.
+_MAY_DIFFER = {"$schema", "description", "expected", "service", "settings", "properties"}
+#: What the manifest says of a machine that changes by the minute.
+_PASSING = {"load"}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Log values of the blocks of a run: their mean, their standard deviation, at least what counting allows, and n."""
+
+    mean: float
+    sd: float | None
+    n: int
+
+    @property
+    def variance(self) -> Variance | None:
+        """Of the mean; None from a single block."""
+        return None if self.sd is None else Variance(self.sd**2 / self.n, self.n - 1)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A figure in the later run over the same in the earlier one; 1 is no change. ``over`` is empty where the figure is
+    the throughput of one variant, in requests per second; else the figure is a ratio of two variants. ``ratio`` is None
+    where one of the runs lacks the figure, ``low`` and ``high`` also where one has a single block."""
+
+    metric: str
+    of: str
+    over: str
+    before: float | None
+    after: float | None
+    #: Blocks of the earlier and of the later run.
+    blocks: tuple[int, int]
+    better: Literal["higher", "lower"]
+    ratio: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    #: Of the primary metric and of absolute throughput only.
+    verdict: statistics.Outcome | None = None
+
+    @property
+    def name(self) -> str:
+        """As in an assertion: ``throughput(virtual/platform)``, ``throughput(virtual)``."""
+        return f"{self.metric}({self.of}{'/' if self.over else ''}{self.over})"
+
+
+@dataclass(frozen=True)
+class TwoRuns:
+    """The later run over the earlier one."""
+
+    before: Analysis
+    after: Analysis
+    changes: list[Change]
+    #: Why there is no absolute throughput; None where there is.
+    no_absolute: str | None
+    #: What else the two differ in, in words.
+    differences: list[str]
+
+
+def compare(befores: Sequence[Analysis], afters: Sequence[Analysis], between_runs: Variance | None) -> list[TwoRuns]:
+    """Each of the later runs over the earlier one of its name. ``between_runs`` is the variance of a run's log
+    throughput between runs of the same; None where nothing is known of it.
+
+    The p values of all changes that have a verdict are adjusted together (Holm). BadInput for runs that do not belong
+    together, and for one of which no block counts.
+    """
+    compared = [_compare(before, after, between_runs) for before, after in _paired(befores, afters)]
+    judged = [change for two in compared for change in two.changes if change.verdict is not None]
+    adjusted = iter(statistics.holm([change.p for change in judged]))
+    return [
+        replace(two, changes=[_adjusted(c, next(adjusted)) if c.verdict is not None else c for c in two.changes])
+        for two in compared
+    ]
+
+
+def between_runs(analyses: Sequence[Analysis], of: Analysis) -> Variance:
+    """The variance of a run's log throughput between these runs, of one experiment on the machine of ``of``.
+
+    Over the runs the sample variance of a variant's mean log throughput, with k-1 degrees of freedom for k runs; the
+    mean of these variances where the runs have several kinds of variants. It holds what the blocks add to a run's mean,
+    too, so that an interval with it is rather too wide. BadInput for fewer than two runs, and for others than these.
+    """
+    names = {a.verdict.experiment for a in analyses}
+    if len(analyses) < 2 or names != {of.verdict.experiment}:
+        raise BadInput(
+            f"--aa: {len(analyses)} runs of {', '.join(sorted(names)) or 'nothing'}",
+            f"name at least two results directories of {of.verdict.experiment} (vtlab aa makes them)",
+        )
+    for analysis in analyses:
+        _refuse_empty(analysis)
+        if other := _other_machine(analysis, of):
+            raise BadInput(f"--aa: {analysis.run.manifest.run_id} was measured elsewhere: {other}", "name other runs")
+    means = [_means_by_kind(analysis) for analysis in analyses]
+    kinds = set.intersection(*(set(of_run) for of_run in means))
+    if not kinds:
+        raise BadInput("--aa: the runs have no kind of variant in common", "name runs of the same variants")
+    variances = [float(np.var([of_run[k] for of_run in means], ddof=1)) for k in sorted(kinds)]
+    return Variance(math.fsum(variances) / len(variances), len(analyses) - 1)
+
+
+def _means_by_kind(analysis: Analysis) -> dict[str, float]:
+    """The mean log throughput of each kind of variants; without one that failed in every block."""
+    by_kind: dict[str, list[float]] = {}
+    for variant in analysis.run.experiment.variants:
+        if sample := throughput(analysis, variant):
+            by_kind.setdefault(kind(variant), []).append(sample.mean)
+    return {name: math.fsum(means) / len(means) for name, means in by_kind.items()}
+
+
+def _paired(befores: Sequence[Analysis], afters: Sequence[Analysis]) -> list[tuple[Analysis, Analysis]]:
+    if len(befores) == len(afters) == 1:
+        return [(befores[0], afters[0])]
+    by_name = {a.run.name: a for a in befores}
+    if sorted(by_name) != sorted(a.run.name for a in afters):
+        raise BadInput(
+            f"the directories hold other runs: {', '.join(by_name)}, and {', '.join(a.run.name for a in afters)}",
+            "name two directories of the same call, or one run in each of them",
+        )
+    return [(by_name[after.run.name], after) for after in afters]
+
+
+def _compare(before: Analysis, after: Analysis, between: Variance | None) -> TwoRuns:
+    _refuse_other_experiment(before.run.experiment, after.run.experiment)
+    for analysis in (before, after):
+        _refuse_empty(analysis)
+    changes = [
+        _ratio_of_ratios(a, b, is_primary=a.metric == before.verdict.primary)
+        for a in before.verdict.comparisons
+        for b in after.verdict.comparisons
+        if (a.metric, a.of, a.over) == (b.metric, b.of, b.over)
+    ]
+    missing = _no_absolute(before, after, between)
+    if between is not None and missing is None:
+        changes += [_absolute(before, after, v, between) for v in before.run.experiment.variants]
+    return TwoRuns(before, after, changes, missing, _differences(before, after))
+
+
+def _ratio_of_ratios(before: Comparison, after: Comparison, is_primary: bool) -> Change:
+    is_tested = before.p_t is not None and after.p_t is not None
+    change = Change(
+        before.metric,
+        before.of,
+        before.over,
+        before.ratio,
+        after.ratio,
+        (len(before.log_ratios), len(after.log_ratios)),
+        before.better,
+        verdict="inconclusive" if is_primary else None,
+    )
+    # A primary comparison without p had no test: a variant failed, or was overloaded, or there is one block.
+    return _with_interval(change, _of_ratios(before), _of_ratios(after), [], is_judged=is_primary and is_tested)
+
+
+def _of_ratios(comparison: Comparison) -> Sample | None:
+    logs = comparison.log_ratios
+    return Sample(math.fsum(logs) / len(logs), comparison.sd, len(logs)) if logs else None
+
+
+def throughput(analysis: Analysis, variant: str) -> Sample | None:
+    """Log of the mean throughput of each block that counts and in which the variant did not fail; None without one."""
+    experiment = analysis.run.experiment
+    sound = [block for block in analysis.accepted if variant not in checks.failed(block, experiment)]
+    rates = [float(np.mean([t.throughput for t in block.trials if t.variant == variant])) for block in sound]
+    if not rates or min(rates) <= 0:
+        return None
+    e = statistics.estimate([math.log(rate) for rate in rates], verdict.counting_floor("throughput", sound, variant))
+    return Sample(e.mean, e.sd, e.n)
+
+
+def _absolute(before: Analysis, after: Analysis, variant: str, between: Variance) -> Change:
+    first, second = throughput(before, variant), throughput(after, variant)
+    has_failed = any(a.verdict.variants[variant].failed_blocks for a in (before, after))
+    change = Change(
+        "throughput",
+        variant,
+        "",
+        math.exp(first.mean) if first else None,
+        math.exp(second.mean) if second else None,
+        (first.n if first else 0, second.n if second else 0),
+        "higher",
+        verdict="inconclusive",
+    )
+    # Each of the two runs differs from the mean of all runs.
+    return _with_interval(change, first, second, [between, between], is_judged=not has_failed)
+
+
+def _with_interval(
+    change: Change, before: Sample | None, after: Sample | None, more: Sequence[Variance], is_judged: bool
+) -> Change:
+    if before is None or after is None:
+        return change
+    difference = after.mean - before.mean
+    within = [before.variance, after.variance]
+    parts = [part for part in within if part is not None]
+    if len(parts) < len(within):
+        return replace(change, ratio=math.exp(difference))
+    # Both runs have the one variance between runs, estimated once: it is one part of twice the value.
+    shared = [Variance(sum(part.value for part in more), more[0].df)] if more else []
+    e = statistics.welch(difference, [*parts, *shared])
+    change = replace(change, ratio=e.ratio, low=e.low, high=e.high)
+    if not is_judged:
+        return change
+    return replace(change, p=e.p, verdict=statistics.outcome(e.low, e.high, change.better))
+
+
+def _adjusted(change: Change, p: float | None) -> Change:
+    is_settled = p is not None and p <= statistics.LEVEL
+    return replace(change, p=p, verdict=change.verdict if is_settled else "inconclusive")
+
+
+def _refuse_empty(analysis: Analysis) -> None:
+    if not analysis.accepted:
+        raise BadInput(
+            f"{analysis.run.manifest.run_id}: no block counts, so there is nothing to compare",
+            "see the reasons in its report, and measure it again",
+        )
+
+
+def _refuse_other_experiment(before: Experiment, after: Experiment) -> None:
+    one, other = before.document(), after.document()
+    keys = [key for key in {**one, **other} if key not in _MAY_DIFFER and one.get(key) != other.get(key)]
+    if keys:
+        raise BadInput(
+            f"the runs are of other experiments: {before.name} and {after.name} differ in {', '.join(keys)}",
+            "name two runs of one experiment, under the same limits",
+        )
+
+
+def _no_absolute(before: Analysis, after: Analysis, between: Variance | None) -> str | None:
+    if not isinstance(before.run.experiment.load, ClosedLoad):
+        return "under open load it is what was sent"
+    if other := _other_machine(before, after):
+        return f"the machines differ: {other}"
+    if between is None:
+        return (
+            "how much runs of the same differ from each other is not known: give --spread PERCENT,"
+            " or --aa with at least two results directories of vtlab aa"
+        )
+    return None
+
+
+def _other_machine(before: Analysis, after: Analysis) -> str | None:
+    """What the two were measured on, where that is not the same."""
+    differing = _differing(_surroundings(before), _surroundings(after))
+    return "; ".join(differing) or None
+
+
+def _surroundings(analysis: Analysis) -> dict[str, Any]:
+    m = analysis.run.manifest
+    facts = {key: value for key, value in m.machine.items() if key not in _PASSING}
+    return {**facts, "target": m.target, **m.cluster, "CPU limit": "enforced" if m.cpu_limited else "none"}
+
+
+def _differences(before: Analysis, after: Analysis) -> list[str]:
+    facts = []
+    for analysis in (before, after):
+        m, document = analysis.run.manifest, analysis.run.experiment.document()
+        named = {key: document.get(key, {}) for key in ("service", "settings", "properties")}
+        facts.append({**m.versions, "JVM flags": " ".join(m.jvm_flags), **named})
+    return _differing(*facts)
+
+
+def _differing(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    keys = [key for key in {**before, **after} if before.get(key) != after.get(key)]
+    return [f"{key} {before.get(key) or 'none'}, then {after.get(key) or 'none'}" for key in keys]
