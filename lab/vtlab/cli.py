@@ -16,13 +16,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-<<<<<<< HEAD
-from vtlab import doctor, jmh, look, reproductions, session
-=======
 from vtlab import compare as comparing
-from vtlab import doctor, jmh, reproductions, session
+from vtlab import doctor, jmh, look, reproductions, session
 from vtlab import history as all_runs
->>>>>>> ciprod
 from vtlab.analysis import simulation
 from vtlab.errors import BadInput, Interrupted, LabError
 from vtlab.model import experiment, normalised, units

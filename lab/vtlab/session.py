@@ -111,7 +111,7 @@ def _refuse_other_systems() -> None:
 def _refuse_other_services(experiment: Experiment) -> None:
     if experiment.service not in (None, sample.NAME):
         raise BadInput(
-            f"{experiment.name}: in a cluster only the service of the release is measured, not {experiment.service}",
+            f"{experiment.name}: in a cluster only the service of the release is measured, not another one",
             "leave out the key service, or measure it with --target local",
         )
     if builds := [name for name, properties in experiment.properties.items() if properties.jar]:

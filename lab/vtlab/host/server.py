@@ -6,6 +6,7 @@ import http.client
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from http import HTTPStatus
 
 from vtlab.errors import BlockFault
 from vtlab.host import ports
@@ -99,11 +100,16 @@ def start(server: Server) -> Server:
 
 def answers_ok(port: int, path: str) -> bool:
     """Whether a server of this machine answers a request with 200."""
+    return status(port, path) == HTTPStatus.OK
+
+
+def status(port: int, path: str) -> int | None:
+    """The status with which a server of this machine answers a GET; None where it does not answer."""
     connection = http.client.HTTPConnection(ports.HOST, port, timeout=5)
     try:
         connection.request("GET", path)
-        return connection.getresponse().status == 200
+        return connection.getresponse().status
     except (OSError, http.client.HTTPException):
-        return False
+        return None
     finally:
         connection.close()

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from vtlab.errors import BadInput
 from vtlab.model import units, variant
+from vtlab.model.service import Need, Service
 
 #: Share of the answers that may be errors, by default.
 MAX_ERRORS = 0.001
@@ -30,7 +31,6 @@ ThinkTime = Annotated[
         description="of that length, 200ms, or drawn from an exponential distribution with that mean, exp(200ms)",
     ),
 ]
-Need = Literal["database", "downstream", "jdk21"]
 
 
 class Request(_Strict):
@@ -145,7 +145,9 @@ class Limits(_Strict):
 
     cpu: Annotated[float, Field(ge=units.LEAST_CORES, description="cores")] = 1
     memory: Annotated[str, Field(pattern=r"^\d+(Ki|Mi|Gi)$")] = "768Mi"
-    heap: Annotated[str, Field(pattern=r"^\d+[kmg]$", description="as for -Xmx")] = "384m"
+    heap: Annotated[
+        str | None, Field(pattern=r"^\d+[kmg]$", description="as for -Xmx; null: what the JVM, or its flags, choose")
+    ] = "384m"
 
 
 class Properties(_Strict):
@@ -168,7 +170,8 @@ class Experiment(_Strict):
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
     description: Annotated[str, Field(min_length=1)]
     service: Annotated[
-        str | None, Field(description="a JSON file that describes the service; none: the lab's sample application")
+        str | Service | None,
+        Field(description="the service, or a JSON file that describes it; none: the lab's sample application"),
     ] = None
     request: Request
     load: Load
@@ -349,8 +352,11 @@ def load(name: str, folder: Path) -> Experiment:
     experiment = parse(text, str(path))
     if experiment.name != path.stem:
         raise BadInput(f"{path}: name is '{experiment.name}', the file's is '{path.stem}'", "let them agree")
-    if experiment.service and experiment.service.endswith(".json"):
-        return experiment.model_copy(update={"service": str((path.parent / experiment.service).resolve())})
+    service = experiment.service
+    if isinstance(service, Service):
+        return experiment.model_copy(update={"service": service.beside(path)})
+    if service and service.endswith(".json"):
+        return experiment.model_copy(update={"service": str((path.parent / service).resolve())})
     return experiment
 
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from vtlab.errors import BadInput
+from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.model.variant import Threads
 
 #: What runs beside the variants.
 Need = Literal["database", "downstream", "jdk21"]
 #: Groups of meters. Of a service without one of them vtlab measures what it can itself.
 Meters = Literal["jvm", "process", "cgroup", "tomcat"]
+_VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
 _Path = Annotated[str, Field(pattern=r"^/")]
 
 
@@ -46,7 +49,7 @@ class Service(BaseModel):
     metrics: Annotated[_Path, Field(description="the page that Prometheus scrapes")] = "/metrics"
     environment: Annotated[dict[str, str], Field(description="for every variant")] = {}
     environment_from: Annotated[
-        list[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]],
+        list[Annotated[str, Field(pattern=f"^{_VARIABLE}$")]],
         Field(description="variables of vtlab's own environment that every variant gets: values that no file may hold"),
     ] = []
     environment_file: Annotated[
@@ -78,6 +81,25 @@ class Service(BaseModel):
         """Where the jar is; None for a service without one."""
         return Path(self.directory, self.jar) if self.jar else None
 
+    def beside(self, file: Path) -> Service:
+        """The service as a file describes it, its directory absolute."""
+        return self.model_copy(update={"directory": str((file.parent / self.directory).resolve())})
+
+    def given_environment(self) -> dict[str, str]:
+        """What the service gets of vtlab's environment and of its file: values that no record may hold.
+
+        PrerequisiteMissing for a variable that is not set, and for a file that cannot be read; BadInput for a line that
+        is no NAME=VALUE.
+        """
+        missing = [name for name in self.environment_from if name not in os.environ]
+        if missing:
+            raise PrerequisiteMissing(
+                f"the service {self.name} needs {', '.join(missing)}, which vtlab's environment lacks",
+                "set it for vtlab: NAME=VALUE vtlab ..., or --env NAME=VALUE",
+            )
+        lines = _environment_lines(Path(self.directory, self.environment_file)) if self.environment_file else {}
+        return lines | {name: os.environ[name] for name in self.environment_from}
+
     def companion_environment(self, need: Need, **values: str) -> dict[str, str]:
         """What tells a variant where a companion is. BadInput where the service has no way to be told."""
         if need not in self.companions:
@@ -86,6 +108,25 @@ class Service(BaseModel):
                 f"name the variables in companions.{need} of the service, or remove the need",
             )
         return {name: text.format(**values) for name, text in self.companions[need].items()}
+
+
+def _environment_lines(file: Path) -> dict[str, str]:
+    """NAME=VALUE of each line that is neither empty nor a comment. A message names the line, never its text."""
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "not valid UTF-8"
+        raise PrerequisiteMissing(f"cannot read the environment file {file}: {why}", "name another file") from None
+    environment = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        name, equals, value = line.strip().removeprefix("export ").partition("=")
+        if not equals or not re.fullmatch(_VARIABLE, name):
+            raise BadInput(f"{file}, line {number}: not NAME=VALUE", "write one variable a line, comments after #")
+        quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "'\""
+        environment[name] = value[1:-1] if quoted else value
+    return environment
 
 
 def load(path: Path) -> Service:
@@ -100,7 +141,7 @@ def load(path: Path) -> Service:
     except ValidationError as error:
         wrong = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'the file'}: {e['msg']}" for e in error.errors())
         raise BadInput(f"{path}: {wrong}", "correct the file") from None
-    return service.model_copy(update={"directory": str((path.parent / service.directory).resolve())})
+    return service.beside(path)
 
 
 def schema() -> str:

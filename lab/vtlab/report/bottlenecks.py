@@ -88,7 +88,8 @@ def _limit(analysis: Analysis, variant: str, result: VariantResult) -> str:
     if limit.together:
         return _together(result, experiment)
     if limit.resource == "memory":
-        heap = f"{resource_words(limit.resource)} (heap {experiment.limits.heap})"
+        heap = resource_words(limit.resource)
+        heap += f" (heap {experiment.limits.heap})" if experiment.limits.heap else ""
         return f"limited by {heap}: {measured}; {_memory(_pauses(analysis, variant))}"
     if limit.resource not in RESOURCES:
         return f"limited by {_described(result, limit.resource, experiment)}, as thread dumps show: {measured}"

@@ -19,6 +19,8 @@ def of(experiment: Experiment, repository: Path) -> Service:
 
     BadInput where there is none of that name.
     """
+    if isinstance(experiment.service, Service):
+        return experiment.service
     if experiment.service in (None, sample.NAME):
         return sample.service(repository)
     if not experiment.service.endswith(".json"):

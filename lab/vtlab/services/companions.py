@@ -8,8 +8,7 @@ from pathlib import Path
 from vtlab.host import tools
 from vtlab.host.processes import Ledger
 from vtlab.host.tools import Java
-from vtlab.model.experiment import Need
-from vtlab.model.service import Service
+from vtlab.model.service import Need, Service
 from vtlab.services import database, downstream, sample
 from vtlab.services.database import Database
 from vtlab.services.downstream import Downstream

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
 
 from vtlab.host import ports, server, usage
@@ -15,6 +17,7 @@ from vtlab.host.tools import Java, clean_environment, find_aot_cache
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
 from vtlab.model.service import Service
+from vtlab.services import agent
 
 #: Seconds until a variant must be ready.
 READY_WITHIN = 90.0
@@ -22,10 +25,11 @@ READY_WITHIN = 90.0
 _OUT_OF_HEAP = 3
 
 
-def jvm_flags(service: Service, heap: str, cache: Path | None) -> list[str]:
-    """The command line flags of a service's JVM; ``cache`` is its ahead-of-time cache."""
+def jvm_flags(service: Service, heap: str | None, cache: Path | None) -> list[str]:
+    """The command line flags of a service's JVM; ``cache`` is its ahead-of-time cache, ``heap`` None what the JVM or
+    the service's flags choose."""
     aot = [f"-XX:AOTCache={cache}"] if cache else []
-    return [*service.jvm_flags, f"-Xms{heap}", f"-Xmx{heap}", *aot]
+    return [*service.jvm_flags, *([f"-Xms{heap}", f"-Xmx{heap}"] if heap else []), *aot]
 
 
 def jvm_flags_of(service: Service, experiment: Experiment, java: Java) -> list[str]:
@@ -69,6 +73,8 @@ class Launch:
     ports: Mapping[str, Sequence[int]] = field(default_factory=dict)
     #: Environment that says where the companions are. It may hold a password.
     companions: Mapping[str, str] = field(default_factory=dict, repr=False)
+    #: The agent's jar; None for a service that has metrics of its own.
+    agent: Path | None = None
 
     def command(self, variant: str) -> list[str]:
         """The command line of a variant."""
@@ -79,29 +85,51 @@ class Launch:
         caches = {find_aot_cache(of, self.javas[name]) for name, of in jars.items() if of}
         # The same one for every variant, or none.
         cache = caches.pop() if len(caches) == 1 else None
-        return [
-            str(self.javas[variant].path),
+        flags = [
             *jvm_flags(self.service, self.experiment.limits.heap, cache),
             *self.experiment.properties_of(variant).jvm_flags,
-            "-jar",
-            str(jar),
         ]
+        if self.agent and not agent.has_archive(flags):
+            flags.append(agent.flag(self.agent))
+        return [str(self.javas[variant].path), *flags, "-jar", str(jar)]
+
+    @property
+    def attached(self) -> Path | None:
+        """The agent's jar, where a JVM gets it once it runs."""
+        flags = [*self.service.jvm_flags, *(f for p in self.experiment.properties.values() for f in p.jvm_flags)]
+        return self.agent if self.service.jar and agent.has_archive(flags) else None
 
     def environment(self, variant: str, port: int, management: int) -> dict[str, str]:
         """The whole environment of a variant: nothing of the caller's that the service would read. No setting of the
         experiment overrides where companions and ports are."""
         service, experiment = self.service, self.experiment
         threads = experiment.properties_of(variant).threads
-        return clean_environment(
-            **{
-                **service.environment,
-                **service.variants.get(threads, {}),
-                **experiment.settings,
-                **experiment.environment_of(variant),
-                **self.companions,
-                **where(port, management),
-            }
-        )
+        environment = {
+            **service.environment,
+            **service.given_environment(),
+            **service.variants.get(threads, {}),
+            **experiment.settings,
+            **experiment.environment_of(variant),
+            **self.companions,
+        }
+        if self.agent is None:
+            return clean_environment(**environment, **where(port, management))
+        # Its management stays on the port of its requests: two copies would fight for one of its own choice.
+        environment |= where(port, port) | {"MANAGEMENT_SERVER_PORT": str(port)}
+        jar = None if service.jar else self.agent
+        return clean_environment(**{**environment, **agent.environment(management, jar, environment)})
+
+    def folder(self, variant: str) -> Path | None:
+        """Where a variant starts: a command in its own folder, a service with the agent in an empty one, as two copies
+        must not share the files of an embedded database."""
+        if self.service.command:
+            return Path(self.service.directory)
+        if self.agent is None:
+            return None
+        folder = self.logs.parent / "work" / f"{self.label}-{variant}"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        return folder
 
 
 class VariantProcess:
@@ -116,9 +144,9 @@ class VariantProcess:
         self.server = Server(
             f"{variant}: the {'JVM' if service.jar else 'service'}",
             self._spawn,
-            lambda chosen: server.answers_ok(chosen[-1], service.readiness),
+            self._answers,
             READY_WITHIN,
-            count=1 if service.management_port is None else 2,
+            count=2 if service.agent or service.management_port is not None else 1,
             ports=launch.ports.get(variant, ()),
             reason=self._reason,
         )
@@ -169,16 +197,27 @@ class VariantProcess:
             role=f"{'jvm' if service.jar else 'service'} {self.variant}",
             log=launch.logs / f"{launch.label}-{self.variant}.log",
             environment=launch.environment(self.variant, chosen[0], chosen[-1]),
-            folder=Path(service.directory) if service.command else None,
+            folder=launch.folder(self.variant),
             cgroup=self.cgroup,
         )
+
+    def _answers(self, chosen: Sequence[int]) -> bool:
+        service = self.launch.service
+        if not service.agent:
+            return server.answers_ok(chosen[-1], service.readiness)
+        status = server.status(chosen[0], service.readiness)
+        if status is None or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            return False
+        if (jar := self.launch.attached) and ports.listening_pid(chosen[-1]) is None:
+            agent.attach(self.process.pid, jar, chosen[-1])
+        return True
 
     def _reason(self, process: Process) -> str | None:
         limits = self.launch.experiment.limits
         if self.oom_kills() > 0:
             return f"the kernel killed it at its memory limit of {limits.memory}"
         if self.launch.service.jar and process.returncode() == _OUT_OF_HEAP:
-            return f"out of heap memory ({limits.heap})"
+            return f"out of heap memory ({limits.heap})" if limits.heap else "out of heap memory"
         return None
 
 

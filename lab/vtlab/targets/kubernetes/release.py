@@ -106,7 +106,7 @@ def _refuse_other(ref: ReleaseRef, service: Service, experiment: Experiment, nam
     if not limits.get("memory") or units.size(str(limits["memory"])) != units.size(wanted.memory):
         text = f"its memory limit is {limits.get('memory', 'absent')}, not {wanted.memory}"
         wrong.append((text, f"limits.memory={wanted.memory}"))
-    if f"-Xmx{wanted.heap}" not in env.get(_FLAGS, "").split():
+    if wanted.heap and f"-Xmx{wanted.heap}" not in env.get(_FLAGS, "").split():
         wrong.append((f"its heap is not -Xmx{wanted.heap}", f"limits.heap={wanted.heap}"))
     of_variant = experiment.environment_of(name)
     for key, value in {**experiment.settings, **of_variant}.items():

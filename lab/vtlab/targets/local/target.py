@@ -23,7 +23,7 @@ from vtlab.model.experiment import Experiment
 from vtlab.model.records import Diagnosis, Failure, Instance, K6Document, ServerFigure, Trial
 from vtlab.model.run import BlockSeries
 from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
-from vtlab.services import companions
+from vtlab.services import agent, companions
 from vtlab.services.companions import CompanionServices
 from vtlab.services.process import READY_WITHIN, Launch, VariantProcess, spawn
 from vtlab.targets import k6, verification
@@ -87,6 +87,7 @@ class LocalTarget:
                 self.cpu_limited,
                 self._ports,
                 self.companions.start(experiment.needs, service),
+                agent.find(self.repository) if service.agent else None,
             )
             spawn(launch, self._running)
             addresses = self._addresses()
