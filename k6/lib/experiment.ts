@@ -8,6 +8,11 @@ export interface Closed {
   round: Record<string, number>;
 }
 
+export interface Expected {
+  steps: string[];
+  value: string | null;
+}
+
 export interface Open {
   model: 'open';
   users: number;
@@ -19,12 +24,17 @@ export interface Request {
   method: string;
   path: string;
   query: Record<string, string>;
+  headers: Record<string, string>;
+  body: string | null;
+  is_json: boolean;
   status: number;
+  expected: Expected[];
+  weight: number;
 }
 
 export interface Windows {
   warmup_users: number;
-  warmup_query: Record<string, string>;
+  warmup_query: Record<string, string> | null;
   warmup_load: number;
   warmup_cycles: number;
   single_user_phase: number;
@@ -35,10 +45,16 @@ export interface Windows {
   wait_for_answers: boolean;
 }
 
+export interface Workload {
+  requests: Request[];
+  has_login: boolean;
+  is_script: boolean;
+}
+
 export interface Experiment {
   normalised: 1;
   name: string;
-  request: Request;
+  workload: Workload;
   load: Closed | Open;
   windows: Windows;
   max_response: number;

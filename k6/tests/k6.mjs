@@ -9,8 +9,27 @@ const SCRIPT = new URL('../block.ts', import.meta.url).pathname;
 export const folder = mkdtempSync(join(tmpdir(), 'vtlab-k6-'));
 let files = 0;
 
-/** A normalised experiment with short windows; `change` overrides its keys, one level deep. */
-export function experiment(change = {}) {
+/** A request as vtlab normalises it. */
+export function request(change = {}) {
+  return {
+    method: 'GET',
+    path: '/work',
+    query: {},
+    headers: {},
+    body: null,
+    is_json: false,
+    status: 200,
+    expected: [],
+    weight: 1,
+    ...change,
+  };
+}
+
+/**
+ * A normalised experiment with short windows; `change` overrides its keys, one level deep, and `requests` are those of
+ * its workload.
+ */
+export function experiment({ requests, ...change } = {}) {
   const query = { duration: '1s', what: 'a b' };
   const closed = { think_time: 0, is_think_time_exponential: false, round: {} };
   const windows = {
@@ -32,7 +51,7 @@ export function experiment(change = {}) {
     max_response: 5000,
     variants: ['platform', 'virtual'],
     ...change,
-    request: { method: 'GET', path: '/work', query, status: 200, ...change.request },
+    workload: { requests: requests ?? [request({ query })], has_login: false, is_script: false, ...change.workload },
     load: load.model === 'closed' ? { ...closed, ...load } : { gaps: 'even', ...load },
     windows: { ...windows, ...change.windows },
   };

@@ -12,6 +12,9 @@ const { arrivals, dealt, evenly, inFlightAt, inSequence } = await load('arrivals
 const { beyond, percentiles } = await load('statistics');
 const { chunks, table } = await load('output');
 const { makeDocument } = await load('record');
+const { body, target, template } = await load('template');
+const { drawn, rowOf } = await load('mix');
+const { shape, unmet } = await load('answers');
 
 const TARGETS = '{"platform":"http://p/","virtual":"http://v"}';
 const input = (change, env = {}) =>
@@ -59,7 +62,13 @@ test('a block warms up in turn, then measures one user, then the mirrored order,
     phases.map((_, i) => i),
   );
   assert.equal(users, 10);
-  assert.equal(phases[0].url, 'http://p/work?duration=1s&what=a%20b');
+  assert.deepEqual(
+    [phases[0], phases[2]].map(({ base, isCheap }) => [base, isCheap]),
+    [
+      ['http://p', true],
+      ['http://p', false],
+    ],
+  );
 });
 
 test('many users get longer to wake', () => {
@@ -226,31 +235,30 @@ test('open load: SETTLE opens the window of a trial later, and of nothing else',
 test('warm-up ends with the trials’ own load: its users and request, a window of a round at least', () => {
   const warmup = (change, env) => {
     const { phases } = plan(input(change, { WARMUP_CYCLES: '1', OWN_CYCLES: '2', ORDER: '', ...env }));
-    return phases.map(({ users, thinkTime, rampUp, start, end, url }) => [
+    return phases.map(({ users, thinkTime, rampUp, start, end, isCheap }) => [
       users,
       thinkTime,
       rampUp,
       start,
       end,
-      url.slice(-3),
+      isCheap ? 'cheap' : 'full',
     ]);
   };
   const load = { model: 'closed', users: 1000, think_time: 70, round: { platform: 15_000, virtual: 3000 } };
-  const windows = { warmup_users: 5, warmup_query: { a: '1' }, warmup_load: 2000, ramp_up: 400 };
-  const request = { query: { b: '2' } };
-  const cheap = [5, 70, 400, 400, 2400, 'a=1'];
-  const trials = [1000, 70, 1000, 4000, 7000, 'b=2'];
-  assert.deepEqual(warmup({ load, windows, request }), [cheap, cheap, trials, trials, trials, trials]);
+  const windows = { warmup_users: 5, warmup_load: 2000, ramp_up: 400 };
+  const cheap = [5, 70, 400, 400, 2400, 'cheap'];
+  const trials = [1000, 70, 1000, 4000, 7000, 'full'];
+  assert.deepEqual(warmup({ load, windows }), [cheap, cheap, trials, trials, trials, trials]);
   // Longer windows than a round, and a shorter ramp-up where the trial's is.
   const short = { ...load, users: 20, round: { virtual: 100 } };
-  assert.deepEqual(warmup({ load: short, windows, request }).slice(-2), [
-    [20, 70, 400, 500, 2500, 'b=2'],
-    [20, 70, 100, 200, 2200, 'b=2'],
+  assert.deepEqual(warmup({ load: short, windows }).slice(-2), [
+    [20, 70, 400, 500, 2500, 'full'],
+    [20, 70, 100, 200, 2200, 'full'],
   ]);
-  assert.deepEqual(warmup({ load: { ...short, round: {} }, windows, request }).at(-1), [20, 70, 400, 800, 2800, 'b=2']);
+  assert.deepEqual(warmup({ load: { ...short, round: {} }, windows }).at(-1), [20, 70, 400, 800, 2800, 'full']);
   // A backlog that no trial waits for would have to be waited for here.
-  const [, , few] = warmup({ load, windows: { ...windows, trials: 1, wait_for_answers: false }, request });
-  assert.deepEqual(few, [5, 70, 1000, 4000, 7000, 'b=2']);
+  const [, , few] = warmup({ load, windows: { ...windows, trials: 1, wait_for_answers: false } });
+  assert.deepEqual(few, [5, 70, 1000, 4000, 7000, 'full']);
 });
 
 test('warm-up: three cycles with the trials’ own load, unless there is to be none', () => {
@@ -301,9 +309,11 @@ test('the length of a block is that of its phases, with a second between two and
 });
 
 /** What a plan asks of every phase: a line each. */
-function phaseLines({ phases }) {
+function phaseLines({ phases }, { workload, windows }) {
+  const [{ path, query }] = workload.requests;
   return phases.map((phase) => {
-    const { trial, users, rate, gaps, thinkTime, rampUp, start, end, waitForAnswers, url } = phase;
+    const { trial, users, rate, gaps, thinkTime, rampUp, start, end, waitForAnswers, base, isCheap } = phase;
+    const url = base + target(path, (isCheap && windows.warmup_query) || query)(() => '');
     const load = rate === undefined ? `think ${thinkTime}` : `rate ${rate} (${gaps})`;
     const wait = waitForAnswers ? '' : ', gives up';
     return `  ${trial} ${url}: ${users} users, ${load}, ramp-up ${rampUp}, window ${start} to ${end}${wait}`;
@@ -319,15 +329,16 @@ test('the plans of the shipped experiments are those that were measured: changed
   // A new experiment has not been measured: it needs no line.
   for (const [, name] of measured.map((line) => /^(\S+): timeout/.exec(line)).filter(Boolean)) {
     const text = readFileSync(new URL(name, folder), 'utf8');
-    const { variants } = JSON.parse(text);
+    const experiment = JSON.parse(text);
+    const { variants } = experiment;
     const TARGETS = JSON.stringify(Object.fromEntries(variants.map((variant) => [variant, `http://${variant}`])));
     const planned = (env) => plan(parseInput({ EXPERIMENT: 'x', TARGETS, ...env }, () => text));
     const whole = planned({});
-    lines.push(`${name}: timeout ${whole.timeout}, grid ${whole.grid}`, ...phaseLines(whole));
+    lines.push(`${name}: timeout ${whole.timeout}, grid ${whole.grid}`, ...phaseLines(whole, experiment));
     for (const [key, value] of Object.entries({ USERS: '7', MEASURE: '3s' })) {
       lines.push(
         `${name}, ${key}=${value}`,
-        ...phaseLines(planned({ [key]: value, WARMUP_CYCLES: '0', SINGLE: '0s' })),
+        ...phaseLines(planned({ [key]: value, WARMUP_CYCLES: '0', SINGLE: '0s' }), experiment),
       );
     }
   }
@@ -559,4 +570,96 @@ test('chunks are at most 8 KB of ASCII each and give the document back', () => {
   assert.match(lines, /^[\n\x20-\x7e]+$/);
   assert.ok(lines.split('\n').every((line) => Buffer.byteLength(line) < 8192));
   assert.deepEqual(reassemble(`a table\n${lines}`), document);
+});
+
+test('names in braces are filled in, escaped as the place asks', () => {
+  const values = { id: '7', name: 'a "b"/c&d', 'env.KEY': 'k' };
+  const fill = (filled) => filled((name) => values[name] ?? '');
+  assert.equal(fill(template('Bearer {env.KEY}')), 'Bearer k');
+  assert.equal(fill(target('/owners/{id}/{name}', {})), '/owners/7/a%20%22b%22%2Fc%26d');
+  assert.equal(fill(target('/owners', { q: 'x {name}', 'a b': '1' })), '/owners?q=x%20a%20%22b%22%2Fc%26d&a%20b=1');
+  assert.equal(fill(target('/owners?q={id}', { p: '2' })), '/owners?q=7&p=2');
+  assert.deepEqual(JSON.parse(fill(body('{"pet": "{id}", "name": "{name}"}', true))), { pet: '7', name: values.name });
+  assert.equal(fill(body('id={id}&{name}', false)), `id=7&${values.name}`);
+  // Not a name: JSON's own braces.
+  assert.equal(fill(body('{"a": {}}', true)), '{"a": {}}');
+});
+
+test('requests are drawn by their weights, the same for every variant; one alone is not drawn', () => {
+  const chosen = (seed, weights) => {
+    const next = drawn(weights, random(seed, 'requests', 3));
+    return Array.from({ length: 5000 }, next);
+  };
+  const [a, b] = [chosen('r/1', [1, 0.2, 3]), chosen('r/1', [1, 0.2, 3])];
+  assert.deepEqual(a, b);
+  assert.notDeepEqual(a, chosen('r/2', [1, 0.2, 3]));
+  for (const [i, weight] of [1, 0.2, 3].entries()) {
+    const share = weight / 4.2;
+    const n = a.filter((index) => index === i).length;
+    // Four standard deviations of a binomial count.
+    assert.ok(Math.abs(n - 5000 * share) < 4 * Math.sqrt(5000 * share * (1 - share)), `${i}: ${n}`);
+  }
+  let draws = 0;
+  drawn([0.3], () => {
+    draws++;
+    return 0.5;
+  })();
+  assert.equal(draws, 0);
+});
+
+test('users go through the rows in turn, all of them together', () => {
+  const users = 3;
+  const order = [0, 1].flatMap((n) => [0, 1, 2].map((user) => rowOf(user, users, n, 5)));
+  assert.deepEqual(order, [0, 1, 2, 3, 4, 0]);
+});
+
+test('an answer is as expected where each value is there, in whatever order its keys are', () => {
+  const answer = JSON.stringify({ id: 7, pets: [{ name: 'Leo', tags: { a: 1, b: null } }] });
+  const first = (steps, value) => unmet(answer, [{ steps, value }]);
+  for (const [steps, value] of [
+    [['id'], '7'],
+    [['id'], null],
+    [['pets', '0', 'name'], '"Leo"'],
+    [['pets', '0', 'tags'], '{"b": null, "a": 1}'],
+    [['pets', '0', 'tags', 'b'], null],
+    [[], null],
+  ]) {
+    assert.equal(first(steps, value), undefined, steps.join());
+  }
+  for (const [steps, value] of [
+    [['id'], '"7"'],
+    [['pets', '1'], null],
+    [['constructor'], null],
+    [['pets', '0', 'name', 'x'], null],
+  ]) {
+    assert.deepEqual(first(steps, value), { steps, value });
+  }
+  assert.deepEqual(unmet('<html>', [{ steps: [], value: null }]), { steps: [], value: null });
+  assert.equal(unmet('<html>', []), undefined);
+});
+
+test('the shape of an answer has types in place of values, keys in order, the first of a list', () => {
+  const shaped = shape({ b: [{ x: 1 }, { y: 2 }], a: null, c: 'text', d: true, e: [] });
+  assert.equal(JSON.stringify(shaped), '{"a":"null","b":[{"x":"number"}],"c":"string","d":"boolean","e":[]}');
+});
+
+test('whoever logs in does so before everything else, outside of every window', () => {
+  const env = { SINGLE: '2s', ORDER: 'platform,virtual,virtual,platform' };
+  const { phases, users } = plan(input({ workload: { has_login: true }, load: { model: 'closed', users: 30 } }, env));
+  const [first, second, ...others] = phases;
+  assert.deepEqual(
+    [first, second].map(({ kind, trial, variant, users: all, rampUp, start, end }) => {
+      return [kind, trial, variant, all, rampUp, end - start];
+    }),
+    [
+      ['login', 'a1', 'platform', 30, 150, 0],
+      ['login', 'a2', 'virtual', 30, 150, 0],
+    ],
+  );
+  assert.ok(others.every(({ kind }) => kind !== 'login'));
+  assert.deepEqual(
+    phases.map(({ index }) => index),
+    phases.map((_, i) => i),
+  );
+  assert.equal(users, 30);
 });

@@ -20,7 +20,7 @@ from vtlab import __version__, results, runner, services
 from vtlab.analysis import asserts, statistics, verdict
 from vtlab.errors import BadInput, BlockFault, Interrupted, InvalidRun, LabError, PrerequisiteMissing
 from vtlab.host import machine, processes, tools
-from vtlab.model import publication
+from vtlab.model import publication, workload_files
 from vtlab.model.experiment import Experiment, load
 from vtlab.model.records import Facts, Manifest
 from vtlab.model.run import Analysis, Run
@@ -72,6 +72,7 @@ def create_runs(planned: Sequence[plan.PlannedRun], options: Options, label: str
     cluster = options.cluster.with_context() if options.cluster else None
     for run in planned if cluster else ():
         _refuse_other_services(run.experiment)
+        _refuse_other_workloads(run.experiment)
     publications = publication.load()
     facts_of_runs = [_facts_in(cluster, run.experiment) if cluster else _facts(run.experiment) for run in planned]
     now = datetime.now(UTC)
@@ -121,6 +122,15 @@ def _refuse_other_services(experiment: Experiment) -> None:
         )
 
 
+def _refuse_other_workloads(experiment: Experiment) -> None:
+    workload = experiment.workload
+    if workload.data or workload.login or workload.k6 or workload.uses_environment:
+        raise BadInput(
+            f"{experiment.name}: in a cluster a workload has no data, login, variables of the environment or k6 script",
+            "measure it with --target local",
+        )
+
+
 def _facts_in(cluster: ReleaseRef, experiment: Experiment) -> Facts:
     return release.facts(cluster, services.of(experiment, REPOSITORY), experiment)
 
@@ -133,6 +143,8 @@ def _facts(experiment: Experiment) -> Facts:
             f"{experiment.name}: a CPU limit of {experiment.limits.cpu:g} is above this machine's {cores} cores",
             f"choose --cpu of at most {cores}; leave a core for the load generator",
         )
+    # Before anything starts: a variable of the environment that is not set, a file that has gone.
+    workload_files.private(experiment.workload, os.environ)
     service = services.of(experiment, REPOSITORY)
     return Facts(
         versions=_versions(experiment),

@@ -19,6 +19,7 @@
 // LIGHT_MEASURE, LIGHT_SETTLE  the window of such a phase, and how long it has arrivals before (an idle one 300 ms); default: 2s, 1s.
 //                An answer may take as long as LIGHT_SETTLE
 // SEED           what is drawn (arrivals, think times, when a window begins) depends on it and on BLOCK; default: RUN_ID
+// PRIVATE        a file with what only k6 is to read: rows of the data, the login (vtlab writes it)
 // RUN_ID, BLOCK  what this block belongs to; go into every sample and the document
 // NAMESPACE      where the variants run on Kubernetes; goes into every sample
 // DOCUMENT       where the JSON document goes: a path, or `stdout` for lines `@@vtlab i/n …` of at most 8 KB
@@ -26,7 +27,6 @@
 // Durations are written as in an experiment: 5s, 100ms.
 import { SharedArray } from 'k6/data';
 import exec from 'k6/execution';
-import http from 'k6/http';
 import type { Options } from 'k6/options';
 import { arrivals } from './lib/arrivals.ts';
 import { awaitBegin, endOnGrid, readClock, setClock } from './lib/clock.ts';
@@ -37,12 +37,14 @@ import { chunks, table } from './lib/output.ts';
 import { arrivalsIn, type Phase, plan } from './lib/plan.ts';
 import { random } from './lib/random.ts';
 import { makeDocument, type Summary } from './lib/record.ts';
+import { requestUsers } from './lib/requests.ts';
 import { SUMMARY_STATISTICS } from './lib/statistics.ts';
 
-const input = parseInput(__ENV, (path) => open(import.meta.resolve(path)));
+const read = (path: string) => open(import.meta.resolve(path));
+const input = parseInput(__ENV, read);
 const block = plan(input);
 const shared = {
-  request: input.experiment.request,
+  users: requestUsers(input.experiment, input.private, block.timeout, input.seed, read),
   timeout: block.timeout,
   seed: input.seed,
   // One sequence for all users, the same for every variant of a block.
@@ -80,19 +82,17 @@ export const options: Options = {
   throw: true,
 };
 
-http.setResponseCallback(http.expectedStatuses(input.experiment.request.status));
-
 export function setup(): number {
   return readClock();
 }
 
-export default function (clock: number): void {
+export default async function (clock: number): Promise<void> {
   setClock(clock, block.grid);
   const phase = block.phases[exec.vu.iterationInScenario] as Phase;
   const user = exec.vu.idInTest - 1;
 
   const begin = awaitBegin(phase.index, block.users);
-  takePart(phase, begin, user, shared);
+  await takePart(phase, begin, user, shared);
   endOnGrid(begin + phase.end);
 }
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from vtlab.errors import BlockFault
+from vtlab.model.workload import Workload
 from vtlab.planning.load import LightLoad, Pace
 from vtlab.targets import k6
 
@@ -48,6 +49,21 @@ def test_the_command_says_everything() -> None:
         "BLOCK": "3",
         "DOCUMENT": "/run/k6/d.json",
     }
+
+
+def test_what_is_private_comes_by_a_file_that_only_this_user_reads(tmp_path: Path) -> None:
+    (tmp_path / "owners.csv").write_text("id,password\n1,a-secret-word\n", encoding="utf-8")
+    workload = Workload.model_validate({"requests": ["GET /owners/{id}"], "data": str(tmp_path / "owners.csv")})
+    private = k6.write_private(workload, tmp_path)
+    assert private is not None
+    assert private.stat().st_mode & 0o777 == 0o600
+    assert json.loads(private.read_text(encoding="utf-8"))["rows"] == [["1", "a-secret-word"]]
+    # Again, for the next call.
+    assert k6.write_private(workload, tmp_path) == private
+    command = k6.command(Path("/bin/k6"), call(private=private))
+    assert given(command)["PRIVATE"] == str(private)
+    assert "secret" not in " ".join(command)
+    assert k6.write_private(Workload.model_validate({"requests": ["GET /"]}), tmp_path) is None
 
 
 def test_a_last_trial_has_its_number_and_gives_up_what_is_unanswered() -> None:

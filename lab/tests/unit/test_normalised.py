@@ -24,7 +24,23 @@ def test_defaults_are_filled_in_and_durations_are_milliseconds() -> None:
     assert json.loads(normalised.text(Experiment.model_validate(LEAST))) == {
         "normalised": 1,
         "name": "mine",
-        "request": {"method": "GET", "path": "/thread", "query": {"duration": "1s"}, "status": 200},
+        "workload": {
+            "requests": [
+                {
+                    "method": "GET",
+                    "path": "/thread",
+                    "query": {"duration": "1s"},
+                    "headers": {},
+                    "body": None,
+                    "is_json": False,
+                    "status": 200,
+                    "expected": [],
+                    "weight": 1,
+                }
+            ],
+            "has_login": False,
+            "is_script": False,
+        },
         "load": {
             "model": "closed",
             "users": 10,
@@ -34,7 +50,7 @@ def test_defaults_are_filled_in_and_durations_are_milliseconds() -> None:
         },
         "windows": {
             "warmup_users": 50,
-            "warmup_query": {"duration": "1s"},
+            "warmup_query": None,
             "warmup_load": 2000,
             "warmup_cycles": 2,
             "single_user_phase": 9000,

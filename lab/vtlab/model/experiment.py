@@ -1,4 +1,4 @@
-"""The experiment: a workload, a load, limits and variants, one JSON file each in ``k6/experiments/``."""
+"""The experiment: a workload, a load, limits and variants, one JSON or YAML file each, as in ``k6/experiments/``."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from vtlab.errors import BadInput
-from vtlab.model import units, variant
+from vtlab.model import documents, units, variant, workload_files
 from vtlab.model.service import Need, Service
+from vtlab.model.workload import Request, Workload, WrittenRequest
 
 #: Share of the answers that may be errors, by default.
 MAX_ERRORS = 0.001
@@ -31,15 +32,6 @@ ThinkTime = Annotated[
         description="of that length, 200ms, or drawn from an exponential distribution with that mean, exp(200ms)",
     ),
 ]
-
-
-class Request(_Strict):
-    """What one request asks of the service."""
-
-    method: Literal["GET", "POST"] = "GET"
-    path: Annotated[str, Field(pattern=r"^/")]
-    query: dict[str, str] = {}
-    status: Annotated[int, Field(ge=100, le=599, description="the expected status")] = 200
 
 
 class ClosedLoad(_Strict):
@@ -173,7 +165,12 @@ class Experiment(_Strict):
         str | Service | None,
         Field(description="the service, or a JSON file that describes it; none: the lab's sample application"),
     ] = None
-    request: Request
+    request: Annotated[
+        WrittenRequest | None, Field(description="the only one: short for a workload of one request")
+    ] = None
+    workload_: Annotated[Workload | None, Field(alias="workload", description="what users do, in place of request")] = (
+        None
+    )
     load: Load
     primary: Literal["throughput", "latency_p99"] = "throughput"
     windows: Windows = Windows()
@@ -223,6 +220,18 @@ class Experiment(_Strict):
         return self
 
     @model_validator(mode="after")
+    def _has_a_workload(self) -> Experiment:
+        if (self.request is None) == (self.workload_ is None):
+            raise ValueError("one of request and workload is needed")
+        if self.windows.warmup_query is not None and self.only_request is None:
+            raise ValueError("windows.warmup_query goes with a workload of one request")
+        if self.workload.k6 and not self.windows.wait_for_answers:
+            raise ValueError("windows.wait_for_answers: false goes with requests: a script's iteration is not given up")
+        if self.workload.k6 and isinstance(self.load, ClosedLoad) and self.load.think_time != "0s":
+            raise ValueError("load.think_time goes with requests: a script has its own sleep")
+        return self
+
+    @model_validator(mode="after")
     def _names_its_variants(self) -> Experiment:
         by_variant: dict[str, Iterable[str]] = {
             "properties": self.properties,
@@ -258,6 +267,18 @@ class Experiment(_Strict):
     def document(self) -> dict[str, Any]:
         """This experiment as JSON, complete: what has a default is written out."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+    @property
+    def workload(self) -> Workload:
+        """What users do, however it was written."""
+        requests = [self.request] if self.request else []
+        return self.workload_ or Workload.model_construct(requests=requests)
+
+    @property
+    def only_request(self) -> Request | None:
+        """The request of a workload that has one; None of any other."""
+        requests = self.workload.requests
+        return requests[0] if len(requests) == 1 else None
 
     def window_of(self, name: str) -> str:
         """The length of this variant's windows."""
@@ -295,11 +316,9 @@ _RENAMED = {
 
 
 def parse(text: str, where: str) -> Experiment:
-    """The experiment in ``text``; BadInput names every wrong key and the file (``where``)."""
-    try:
-        data = json.loads(text)
-    except json.JSONDecodeError as e:
-        raise BadInput(f"{where}: not valid JSON: {e.msg} at line {e.lineno}, column {e.colno}", "fix the file") from e
+    """The experiment in ``text``: JSON, or YAML where the file's name (``where``) says so. BadInput names every wrong
+    key and the file."""
+    data = documents.parse(text, where, is_yaml=where.endswith((".yaml", ".yml")))
     try:
         experiment = Experiment.model_validate(data)
     except ValidationError as e:
@@ -339,25 +358,22 @@ def _words(error: Any) -> str:
 
 
 def load(name: str, folder: Path) -> Experiment:
-    """The experiment of that name in ``folder``, or at that path when it ends in ``.json``."""
-    path = Path(name) if name.endswith(".json") else folder / f"{name}.json"
+    """The experiment of that name in ``folder``, or at that path when it ends in ``.json``, ``.yaml`` or ``.yml``. The
+    paths in it are absolute, and it has the name of the file in place of a login."""
+    path = Path(name) if name.endswith(documents.SUFFIXES) else folder / f"{name}.json"
     if not path.is_file():
         raise BadInput(f"unknown experiment '{name}'", f"known are: {', '.join(names(folder))} (vtlab list)")
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{path}: not valid UTF-8 at byte {error.start}", "save it as UTF-8") from error
-    except OSError as error:
-        raise BadInput(f"cannot read {path}: {error.strerror or error}", "make it readable") from error
-    experiment = parse(text, str(path))
+    experiment = parse(documents.read_text(path), str(path))
     if experiment.name != path.stem:
         raise BadInput(f"{path}: name is '{experiment.name}', the file's is '{path.stem}'", "let them agree")
-    service = experiment.service
-    if isinstance(service, Service):
-        return experiment.model_copy(update={"service": service.beside(path)})
-    if service and service.endswith(".json"):
-        return experiment.model_copy(update={"service": str((path.parent / service).resolve())})
-    return experiment
+    changes: dict[str, Any] = {}
+    if experiment.workload_:
+        changes["workload_"] = workload_files.resolved(experiment.workload_, path)
+    if isinstance(experiment.service, Service):
+        changes["service"] = experiment.service.beside(path)
+    elif experiment.service and experiment.service.endswith(".json"):
+        changes["service"] = str((path.parent / experiment.service).resolve())
+    return experiment.model_copy(update=changes)
 
 
 def names(folder: Path) -> list[str]:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from vtlab.model import units
+from vtlab.model import workload as workload_model
 from vtlab.model.experiment import ClosedLoad, Experiment
 
 #: Where the normalised forms of the shipped experiments lie.
@@ -25,11 +26,33 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class Expected(_Part):
+    """Of the body of an answer: what is there, from the outside to the inside."""
+
+    steps: list[str]
+    #: As JSON; null: whatever it is.
+    value: str | None
+
+
 class Request(_Part):
+    """Path, query, headers and body may hold names in braces."""
+
     method: str
     path: str
     query: dict[str, str]
+    headers: dict[str, str]
+    body: str | None
+    is_json: bool
     status: int
+    expected: list[Expected]
+    weight: float
+
+
+class Workload(_Part):
+    #: None of a script, which k6 gets beside this.
+    requests: list[Request]
+    has_login: bool
+    is_script: bool
 
 
 class Closed(_Part):
@@ -51,7 +74,8 @@ class Open(_Part):
 
 class Windows(_Part):
     warmup_users: int
-    warmup_query: dict[str, str]
+    #: In place of the only request's own.
+    warmup_query: dict[str, str] | None
     warmup_load: Milliseconds
     warmup_cycles: int
     single_user_phase: Milliseconds
@@ -67,7 +91,7 @@ class Normalised(_Part):
 
     normalised: Literal[1]
     name: str
-    request: Request
+    workload: Workload
     load: Closed | Open
     windows: Windows
     max_response: Milliseconds
@@ -76,11 +100,11 @@ class Normalised(_Part):
 
 def normalise(experiment: Experiment) -> Normalised:
     """What k6 needs of an experiment."""
-    load, windows, request = experiment.load, experiment.windows, experiment.request
+    load, windows = experiment.load, experiment.windows
     return Normalised(
         normalised=VERSION,
         name=experiment.name,
-        request=Request(**request.model_dump()),
+        workload=_workload(experiment.workload),
         load=(
             Closed(
                 model="closed",
@@ -94,7 +118,7 @@ def normalise(experiment: Experiment) -> Normalised:
         ),
         windows=Windows(
             warmup_users=windows.warmup_users,
-            warmup_query=request.query if windows.warmup_query is None else windows.warmup_query,
+            warmup_query=windows.warmup_query,
             warmup_load=units.milliseconds(windows.warmup_load),
             warmup_cycles=windows.warmup_cycles,
             single_user_phase=units.milliseconds(windows.single_user_phase),
@@ -106,6 +130,33 @@ def normalise(experiment: Experiment) -> Normalised:
         ),
         max_response=units.milliseconds(experiment.max_response),
         variants=experiment.variants,
+    )
+
+
+def _workload(workload: workload_model.Workload) -> Workload:
+    return Workload(
+        requests=[
+            Request(
+                method=request.method,
+                path=request.path,
+                query=request.query,
+                headers=request.headers,
+                body=workload_model.body_text(request.body),
+                is_json=workload_model.is_json(request.body),
+                status=request.expect.status,
+                expected=[
+                    Expected(
+                        steps=workload_model.steps(path),
+                        value=None if value == workload_model.EXISTS else json.dumps(value),
+                    )
+                    for path, value in request.expect.json_.items()
+                ],
+                weight=request.weight,
+            )
+            for request in workload.requests
+        ],
+        has_login=workload.login is not None,
+        is_script=workload.k6 is not None,
     )
 
 
@@ -152,4 +203,6 @@ def _type(field: dict[str, Any]) -> str:
         return f"Record<string, {_type(field['additionalProperties'])}>"
     if field["type"] == "array":
         return f"{_type(field['items'])}[]"
-    return {"integer": "number", "number": "number", "string": "string", "boolean": "boolean"}[field["type"]]
+    return {"integer": "number", "number": "number", "string": "string", "boolean": "boolean", "null": "null"}[
+        field["type"]
+    ]

@@ -10,7 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from vtlab.errors import BadInput
 from vtlab.model import variant
-from vtlab.model.experiment import ClosedLoad, Duration, Experiment, Load, Request, Windows
+from vtlab.model.experiment import ClosedLoad, Duration, Experiment, Load, Windows
+from vtlab.model.workload import Request
 
 FOLDER = Path(__file__).resolve().parents[2] / "publications"
 

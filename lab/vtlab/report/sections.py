@@ -504,12 +504,11 @@ def environment(analysis: Analysis) -> Table:
     cpu = figures.cores(exp.limits.cpu) + ("" if m.cpu_limited else " (not enforced)")
     load = exp.load
     amount = f"closed: {words.load_words(exp)}" if load.model == "closed" else f"open: {load.rate:g} arrivals/s"
-    query = "&".join(f"{k}={v}" for k, v in exp.request.query.items())
     seen = sorted({(i.variant, i.java, i.gc, i.processors) for b in analysis.accepted for i in b.instances})
     rows = [
         ["started", figures.utc(m.started)],
         ["target", m.target],
-        ["request", f"{exp.request.method} {exp.request.path}" + (f"?{query}" if query else "")],
+        ["request" if exp.only_request else "workload", exp.workload.title],
         ["load", amount],
         [
             "limits",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,9 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from vtlab.errors import BlockFault
+from vtlab.model import workload_files
 from vtlab.model.records import K6Document
+from vtlab.model.workload import Workload
 from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
 
 #: Exit codes with a document: 0, and 99 for a threshold that was crossed, which the validity checks judge better.
@@ -53,6 +56,8 @@ class Call:
     run_id: str
     block: int
     document: Path
+    #: What k6 alone is to read (``write_private``); None where there is nothing.
+    private: Path | None = None
 
 
 def phase_variables(
@@ -94,6 +99,18 @@ def phase_variables(
     return variables
 
 
+def write_private(workload: Workload, folder: Path) -> Path | None:
+    """Writes what only k6 may read of a workload (rows, the login, variables of the environment) into a file of
+    ``folder`` that only this user may read; None where there is nothing. k6 gets its path, never what is in it."""
+    if not (workload.data or workload.login or workload.uses_environment):
+        return None
+    path = folder / "private.json"
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        json.dump(workload_files.private(workload, os.environ), file)
+    return path
+
+
 def command(k6: Path, call: Call, push: bool = True) -> list[str]:
     """The command line; ``push`` sends every sample to Prometheus."""
     values = {
@@ -103,6 +120,7 @@ def command(k6: Path, call: Call, push: bool = True) -> list[str]:
         "RUN_ID": call.run_id,
         "BLOCK": str(call.block),
         "DOCUMENT": str(call.document),
+        **({"PRIVATE": str(call.private)} if call.private else {}),
     }
     given = [word for name, value in values.items() for word in ("-e", f"{name}={value}")]
     return [str(k6), "run", *OPTIONS, *(PUSH_OPTIONS if push else ()), *given, str(call.script)]

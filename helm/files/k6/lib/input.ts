@@ -33,6 +33,8 @@ export interface Input {
   runId: string;
   block: number;
   namespace: string | undefined;
+  /** A file with what only k6 is to read: rows, the login, variables of vtlab's environment. */
+  private: string | undefined;
   document: string | undefined;
 }
 
@@ -94,6 +96,7 @@ export function parseInput(env: Env, read: (path: string) => string): Input {
     runId,
     block,
     namespace: env.NAMESPACE || undefined,
+    private: env.PRIVATE ? ofCaller(env.PRIVATE, env) : undefined,
     document: env.DOCUMENT || undefined,
   };
 }
@@ -104,8 +107,7 @@ function readExperiment(env: Env, read: (path: string) => string): Experiment {
   const fix = 'give a name from plans/, or a path to what vtlab normalise wrote';
   if (!name) fail('EXPERIMENT', 'missing', fix);
   const isPath = name.includes('/') || name.endsWith('.json');
-  const here = env.PWD && !name.startsWith('/') ? `${env.PWD}/` : '';
-  const file = isPath ? here + name : `./plans/${name}.json`;
+  const file = isPath ? ofCaller(name, env) : `./plans/${name}.json`;
   let text = '';
   try {
     text = read(file);
@@ -117,6 +119,11 @@ function readExperiment(env: Env, read: (path: string) => string): Experiment {
     fail('EXPERIMENT', `${file} is not a normalised experiment`, `vtlab normalise ${name} > plan.json`);
   }
   return experiment as unknown as Experiment;
+}
+
+/** A path relative to where the caller stands. */
+function ofCaller(path: string, env: Env): string {
+  return env.PWD && !path.startsWith('/') ? `${env.PWD}/${path}` : path;
 }
 
 function parseTargets(text: string | undefined): Record<string, string> {

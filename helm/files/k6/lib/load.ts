@@ -1,28 +1,53 @@
 // One user's part in one phase.
 import exec from 'k6/execution';
-import http from 'k6/http';
 import { type Due, dealt, evenly, inFlightAt, inSequence } from './arrivals.ts';
 import { now, sleepUntil } from './clock.ts';
-import type { Experiment } from './experiment.ts';
 import * as metrics from './metrics.ts';
 import type { Phase, Plan } from './plan.ts';
 import { exponential, random } from './random.ts';
 
 /** A user that got no connection waits this long, so that a target that is gone does not cost the generator its CPU. */
-const NO_CONNECTION_PAUSE = 500;
+const PAUSE = 500;
+const PAUSE_AFTER = ['connection', 'login', 'exception'];
 /** Arrivals of an open load that are sent so many milliseconds late are counted: a stall of the generator. */
 const LATE = 20;
 
-/** What all users share: the request, how long to wait for its answer, and what is drawn. */
+/** What one iteration of a user came to: in milliseconds how long it took, and why it failed if it did. */
+export interface Outcome {
+  took: number;
+  reason?: string | undefined;
+}
+
+/** One user in one phase: what it does again and again. */
+export interface User {
+  /** Gives up after `patience` milliseconds. */
+  iterate(patience: number): Outcome | Promise<Outcome>;
+  /** In place of an iteration that is dropped: those after it are the same as without that. */
+  skip(): void;
+}
+
+/** The workload. */
+export interface Users {
+  take(phase: Phase, user: number): User;
+  /** Before everything else. */
+  login(phase: Phase, user: number): void;
+}
+
+/** What all users share: the workload, how long to wait for an answer, and what is drawn. */
 export interface Shared {
-  request: Experiment['request'];
+  users: Users;
   timeout: Plan['timeout'];
   seed: string;
   /** Of an open load with exponential gaps: when arrivals are due at one per second. */
   arrivals: ArrayLike<number>;
 }
 
-export function takePart(phase: Phase, begin: number, user: number, { request, timeout, seed, arrivals }: Shared) {
+export async function takePart(
+  phase: Phase,
+  begin: number,
+  user: number,
+  { users, timeout, seed, arrivals }: Shared,
+): Promise<void> {
   const { start, end, rate } = phase;
   const tags = exec.vu.metrics.tags;
   tags.variant = phase.variant;
@@ -31,7 +56,13 @@ export function takePart(phase: Phase, begin: number, user: number, { request, t
   // Of a user that takes no part k6 still counts the iteration, under this phase and not the one before.
   if (user >= phase.users) return;
   metrics.begin.add(begin);
+  if (phase.kind === 'login') {
+    sleepUntil(begin + (phase.rampUp * user) / phase.users);
+    users.login(phase, user);
+    return;
+  }
   if (user === 0) announce();
+  const workload = users.take(phase, user);
 
   const sum = {
     completed: 0,
@@ -46,8 +77,8 @@ export function takePart(phase: Phase, begin: number, user: number, { request, t
   };
   const failed: Record<string, number> = {};
 
-  if (rate === undefined) closed();
-  else if (rate > 0) open(phase.gaps === 'even' ? evenly(rate) : inSequence(arrivals, rate));
+  if (rate === undefined) await closed();
+  else if (rate > 0) await open(phase.gaps === 'even' ? evenly(rate) : inSequence(arrivals, rate));
 
   metrics.completed.add(sum.completed);
   metrics.late.add(sum.late);
@@ -72,11 +103,11 @@ export function takePart(phase: Phase, begin: number, user: number, { request, t
   // From here on every time is in milliseconds since the phase began.
 
   /** The next request waits for the answer to the one before. */
-  function closed() {
+  async function closed() {
     // From the beginning in each phase: every variant has the same users.
     const draw = random(seed, 'think', user);
     for (let due = (phase.rampUp * user) / phase.users; due < end; ) {
-      const pause = send(due, false);
+      const pause = await send(due, false);
       const think = phase.isThinkTimeExponential ? phase.thinkTime * exponential(draw) : phase.thinkTime;
       due = clock() + Math.max(think, pause);
     }
@@ -86,21 +117,22 @@ export function takePart(phase: Phase, begin: number, user: number, { request, t
    * An arrival whose user is still busy is dropped, also when others are free: users share no state. So a drop means an
    * answer that took longer than users / rate, about.
    */
-  function open(due: Due) {
+  async function open(due: Due) {
     const next = dealt(due, user, phase.users);
     let free = 0;
     for (let at = next(); at < end; at = next()) {
       if (free > at) {
         sum.dropped++;
+        workload.skip();
       } else {
-        send(at, true);
+        await send(at, true);
         free = clock();
       }
     }
   }
 
   /** Returns how long to leave the target alone. */
-  function send(due: number, fromDue: boolean): number {
+  async function send(due: number, fromDue: boolean): Promise<number> {
     sleepUntil(begin + due);
     const from = clock();
     // Closed load starts nothing after the window; an arrival of an open load was due before its end and is sent.
@@ -113,19 +145,9 @@ export function takePart(phase: Phase, begin: number, user: number, { request, t
 
     // What is not waited for is given up at the window's end.
     const patience = phase.waitForAnswers ? timeout : Math.min(timeout, Math.max(1, Math.ceil(end - from)));
-    let took = 0;
-    let reason: string | undefined;
-    try {
-      const { status, timings } = http.request(request.method, phase.url, null, {
-        timeout: patience,
-        tags: { name: request.path },
-      });
-      // `blocked` lasts until there is a connection, so it holds `connecting` and `tls_handshaking`.
-      took = timings.blocked + timings.duration;
-      if (status !== request.status) reason = `status-${status}`;
-    } catch (error) {
-      reason = reasonOf(String(error));
-    }
+    // Without await where nothing is to be awaited: it would be another turn of the event loop.
+    const iteration = workload.iterate(patience);
+    const { took, reason } = iteration instanceof Promise ? await iteration : iteration;
 
     const to = clock();
     const where = phaseAt(to);
@@ -149,7 +171,7 @@ export function takePart(phase: Phase, begin: number, user: number, { request, t
     } else {
       sum.failedOutside++;
     }
-    return reason === 'connection' ? NO_CONNECTION_PAUSE : 0;
+    return reason !== undefined && PAUSE_AFTER.includes(reason) ? PAUSE : 0;
   }
 
   function clock(): number {
@@ -161,11 +183,4 @@ export function takePart(phase: Phase, begin: number, user: number, { request, t
     if (phase.kind === 'single') return phase.kind;
     return time < start ? 'ramp' : time < end ? phase.kind : 'drain';
   }
-}
-
-function reasonOf(error: string): string {
-  if (/request timeout|deadline exceeded/i.test(error)) return 'timeout';
-  if (/dial|connect|refused|reset|broken pipe|EOF|lookup|no such host|closed|tls|x509/i.test(error))
-    return 'connection';
-  return 'other';
 }

@@ -29,7 +29,14 @@ export const rate = new Gauge('trial_rate');
 export const thinkTime = new Gauge('trial_think_time');
 
 /** Every reason that a summary can tell apart; a status not listed here counts as `other`. */
-export const REASONS = ['timeout', 'connection', 'other', ...statuses().map((status) => `status-${status}`)];
+export const REASONS = [
+  'timeout',
+  'connection',
+  'login',
+  'body',
+  'other',
+  ...statuses().map((status) => `status-${status}`),
+];
 
 /** The name under which the summary holds a metric's part of one phase. */
 export function part(metric: { name: string }, phase: Phase, more = ''): string {

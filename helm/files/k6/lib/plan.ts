@@ -5,10 +5,10 @@ import { random } from './random.ts';
 
 export type Gaps = Open['gaps'];
 
-export type Kind = 'warmup' | 'single' | 'measure' | 'light';
+export type Kind = 'login' | 'warmup' | 'single' | 'measure' | 'light';
 
 /** The value of the tag `trial` is a phase's kind and its position: "1" … for trials. */
-export const PREFIX: Record<Kind, string> = { warmup: 'w', single: 's', measure: '', light: 'l' };
+export const PREFIX: Record<Kind, string> = { login: 'a', warmup: 'w', single: 's', measure: '', light: 'l' };
 
 export interface Phase {
   /** Which it is in the block, from 0. */
@@ -19,7 +19,10 @@ export interface Phase {
   /** The value of the tag `trial`. */
   trial: string;
   variant: string;
-  url: string;
+  /** The variant's address. */
+  base: string;
+  /** Whether requests have the query of cheap warm-up cycles. */
+  isCheap: boolean;
   /** Users that take part; an open load deals its arrivals to them in turn. */
   users: number;
   /** Arrivals per second of an open load, 0 of an idle phase; a closed load has none. */
@@ -65,24 +68,24 @@ const IDLE_SETTLE = 300;
 const BETWEEN = 1000;
 
 /** What a phase does: of Phase, what is not its name. */
-type Part = Omit<Phase, 'index' | 'kind' | 'position' | 'trial' | 'variant' | 'url' | 'waitForAnswers'>;
+type Part = Omit<Phase, 'index' | 'kind' | 'position' | 'trial' | 'variant' | 'base' | 'isCheap' | 'waitForAnswers'>;
 
 /**
  * The phases in their order: warm-up cycles in turn, cheap ones and then with the trials' own load; single-user phases
  * in mirrored order; the trials; light load.
  */
 export function plan(input: Input): Plan {
-  const { request, windows, load, max_response } = overridden(input);
+  const { workload, windows, load, max_response } = overridden(input);
   const inOrder = [...new Set(input.order)];
   const variants = inOrder.length > 0 ? inOrder : Object.keys(input.targets);
   const phases: Phase[] = [];
 
-  function add(kind: Kind, variant: string, part: Part, query = request.query, waitForAnswers = true) {
+  function add(kind: Kind, variant: string, part: Part, isCheap = false, waitForAnswers = true) {
     const first = kind === 'measure' ? input.position : 1;
     const position = first + phases.filter((phase) => phase.kind === kind).length;
-    const url = input.targets[variant] + target(request.path, query);
+    const base = input.targets[variant] as string;
     const trial = PREFIX[kind] + position;
-    phases.push({ index: phases.length, kind, position, trial, variant, url, ...part, waitForAnswers });
+    phases.push({ index: phases.length, kind, position, trial, variant, base, isCheap, ...part, waitForAnswers });
   }
 
   const { ramp_up, warmup_load, warmup_users } = windows;
@@ -103,7 +106,7 @@ export function plan(input: Input): Plan {
       const rampUp = Math.min(ramp_up, WARMUP_RAMP);
       const users = isOpen ? load.users : warmup_users;
       const part = { ...arriving, users, rampUp, start: rampUp, end: rampUp + warmup_load };
-      add('warmup', variant, part, windows.warmup_query);
+      add('warmup', variant, part, true);
     }
   }
 
@@ -133,7 +136,7 @@ export function plan(input: Input): Plan {
     const end = part.start + (windows.measure_by_variant[variant] ?? windows.measure);
     // The next phase would begin with the backlog of this one.
     const waitForAnswers = input.waitForAnswers || i < input.order.length - 1 || light.length > 0;
-    add('measure', variant, { ...arriving, users: load.users, ...part, end }, request.query, waitForAnswers);
+    add('measure', variant, { ...arriving, users: load.users, ...part, end }, false, waitForAnswers);
     if (waitForAnswers) answering += round(variant);
   }
 
@@ -161,6 +164,19 @@ export function plan(input: Input): Plan {
     const rampUp = rampUpOf(load, ramp_up, variant);
     const rounds = 1 + random(input.seed, 'window', position)();
     return { rampUp, start: rampUp + Math.floor(round(variant) * rounds) };
+  }
+
+  if (workload.has_login) logIn();
+
+  /** Before everything else all users that any phase of a variant has. */
+  function logIn() {
+    const loaded = phases.splice(0);
+    for (const variant of new Set(loaded.map((phase) => phase.variant))) {
+      const users = Math.max(...loaded.filter((phase) => phase.variant === variant).map((phase) => phase.users));
+      const rampUp = GENTLY * users;
+      add('login', variant, { ...bare, users, rate: undefined, rampUp, start: rampUp, end: rampUp });
+    }
+    for (const phase of loaded) phases.push({ ...phase, index: phases.length });
   }
 
   const timeout = max_response + GRACE;
@@ -218,9 +234,4 @@ function roundOf(load: Closed, rampUp: number, variant: string): number {
 function shortestRound(load: Closed, rampUp: number): number {
   const known = Object.values(load.round);
   return known.length > 0 ? Math.min(...known) : rampUp;
-}
-
-function target(path: string, query: Record<string, string>): string {
-  const pairs = Object.entries(query).map((pair) => pair.map(encodeURIComponent).join('='));
-  return pairs.length > 0 ? `${path}?${pairs.join('&')}` : path;
 }

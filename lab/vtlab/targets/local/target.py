@@ -352,6 +352,7 @@ class LocalBlock:
                 run_id=run_id or target.run_id,
                 block=self.number,
                 document=work / f"{name}.json",
+                private=k6.write_private(self.experiment.workload, work),
             )
             call.document.unlink(missing_ok=True)
             generator = target.ledger.start(

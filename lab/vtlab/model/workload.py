@@ -1,0 +1,281 @@
+"""The workload: what users do. One request, a weighted mix of requests, or the user's own k6 script.
+
+The shortest form of a request is a line: ``GET /owners/{id}``, ``POST /visits {"pet": "{id}"}``. A name in braces is a
+column of ``data``, what ``login`` captured, or, as ``{env.NAME}``, a variable of vtlab's environment. Their values are
+never printed or stored: an experiment that is written out has the names.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
+
+from vtlab.errors import BadInput
+
+Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"]
+METHODS: tuple[str, ...] = get_args(Method)
+#: Those that change nothing in the service.
+READING = ("GET", "HEAD")
+#: In an expectation: whatever the value is.
+EXISTS = "exists"
+#: Names a variable of vtlab's own environment.
+ENVIRONMENT = "env."
+
+_LINE = rf"^({'|'.join(METHODS)}) /"
+_NAME = r"[A-Za-z_][A-Za-z0-9_-]*"
+_PLACEHOLDER = re.compile(rf"\{{((?:env\.)?{_NAME})\}}")
+_JSON_PATH = r"^\$(\.[A-Za-z_][A-Za-z0-9_-]*|\[\d+\]|\['[^']+'\])*$"
+_STEP = re.compile(r"\.([A-Za-z_][A-Za-z0-9_-]*)|\[(\d+)\]|\['([^']+)'\]")
+
+JsonPath = Annotated[str, Field(pattern=_JSON_PATH, description="$.id, $.items[0].name, $['a b']")]
+Name = Annotated[str, Field(pattern=f"^{_NAME}$")]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, serialize_by_alias=True)
+
+
+class Expect(_Strict):
+    """What an answer has to be, or the request has failed."""
+
+    status: Annotated[int, Field(ge=100, le=599)] = 200
+    json_: Annotated[
+        dict[JsonPath, JsonValue],
+        Field(alias="json", description="by JSON path a value, or exists for any; of the answer's body"),
+    ] = {}
+
+
+def _schema_in_short(schema: dict[str, Any]) -> None:
+    """Beside method and path ``{POST: /visits}``, of which the model itself has no fields."""
+    schema["required"] = [name for name in schema.get("required", []) if name != "path"]
+    schema["properties"] |= {method: {"type": "string", "pattern": "^/"} for method in METHODS}
+
+
+class Call(_Strict):
+    """What is sent. Texts may hold names in braces."""
+
+    model_config = ConfigDict(json_schema_extra=_schema_in_short)
+
+    method: Method = "GET"
+    path: Annotated[str, Field(pattern=r"^/")]
+    query: dict[str, str] = {}
+    headers: dict[str, str] = {}
+    body: Annotated[
+        JsonValue, Field(description="a JSON value, or text that is sent as it is; application/json where it is JSON")
+    ] = None
+    expect: Expect = Expect()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_short(cls, value: Any) -> Any:
+        """Also ``{POST: /visits, …}``, and ``status`` for ``expect.status``."""
+        if not isinstance(value, Mapping):
+            return value
+        written = dict(value)
+        method = next((key for key in written if key in METHODS), None)
+        if method and "path" not in written:
+            written |= {"method": method, "path": written.pop(method)}
+        if "status" in written and "expect" not in written:
+            written["expect"] = {"status": written.pop("status")}
+        return written
+
+    @model_validator(mode="after")
+    def _can_have_a_body(self) -> Call:
+        if self.method in READING and self.body is not None:
+            raise ValueError(f"{self.method} has no body")
+        if self.method == "HEAD" and self.expect.json_:
+            raise ValueError("an answer to HEAD has no body, so expect.json cannot hold")
+        return self
+
+    @property
+    def line(self) -> str:
+        """The method and the path, for messages."""
+        return f"{self.method} {self.path}"
+
+    @property
+    def names(self) -> set[str]:
+        """The names in braces."""
+        return set(_names([self.path, *self.query.values(), *self.headers.values(), body_text(self.body) or ""]))
+
+
+class Request(Call):
+    """One request of a workload."""
+
+    weight: Annotated[float, Field(gt=0, description="how often, beside the others'")] = 1
+
+
+class Login(Call):
+    """What a user sends once, before it does anything else and outside every window."""
+
+    capture: Annotated[
+        dict[Name, JsonPath], Field(description="names for parts of the answer, as {token} in requests")
+    ] = {}
+
+
+def _from_line(value: Any) -> Any:
+    """A line, and ``{"POST /visits": {…}}``, as what they stand for."""
+    if isinstance(value, str):
+        return parse_line(value)
+    if isinstance(value, Mapping) and len(value) == 1:
+        (line, rest), *_ = value.items()
+        if isinstance(line, str) and re.match(_LINE, line) and isinstance(rest, Mapping):
+            method, _, path = line.partition(" ")
+            return {"method": method, "path": path, **rest}
+    return value
+
+
+_Line = Annotated[str, Field(pattern=_LINE, description='GET /owners/{id}, or POST /visits {"pet": "{id}"}')]
+#: A request as a user may write it.
+WrittenRequest = Annotated[
+    Request, BeforeValidator(_from_line, json_schema_input_type=_Line | Request | dict[str, Any])
+]
+
+
+class Workload(_Strict):
+    """Requests, or a k6 script."""
+
+    requests: Annotated[list[WrittenRequest], Field(description="drawn by their weights")] = []
+    data: Annotated[
+        str | None,
+        Field(
+            description="a CSV file; its rows are dealt to the users in turn. Where login uses it a user keeps its row"
+        ),
+    ] = None
+    login: Annotated[Login | str | None, Field(description="or a file that has it")] = None
+    k6: Annotated[
+        str | None, Field(description="a k6 script, in place of requests; one call of its default function is the unit")
+    ] = None
+    origin: Annotated[
+        str | None,
+        Field(
+            pattern=r"^https?://[^/]+$",
+            description="of a script with a fixed address that asks others, too: which of them is the variant's",
+        ),
+    ] = None
+
+    @model_validator(mode="after")
+    def _is_one_thing(self) -> Workload:
+        if bool(self.requests) == bool(self.k6):
+            raise ValueError("a workload has either requests or k6, a script")
+        if self.k6 and (self.data or self.login):
+            raise ValueError("data and login are for requests: the script reads its own data, and logs in itself")
+        if self.origin and not self.k6:
+            raise ValueError("origin is for a k6 script: a request has a path only")
+        return self
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether a request changes something in the service; a script may."""
+        return self.k6 is not None or any(request.method not in READING for request in self.requests)
+
+    @property
+    def uses_environment(self) -> bool:
+        """Whether a request names a variable of vtlab's environment."""
+        return any(name.startswith(ENVIRONMENT) for request in self.requests for name in request.names)
+
+    @property
+    def title(self) -> str:
+        """In a line, for reports."""
+        if self.k6:
+            return f"k6 script {self.k6}"
+        return "; ".join(
+            f"{request.line}{_query(request)}" + (f" (weight {request.weight:g})" if len(self.requests) > 1 else "")
+            for request in self.requests
+        )
+
+
+def parse_line(line: str) -> dict[str, Any]:
+    """``GET /owners/{id}`` or ``POST /visits {"pet": "{id}"}`` as the fields of a request; ValueError where it is
+    neither. A body that is JSON stays JSON, any other is text."""
+    method, _, rest = line.strip().partition(" ")
+    path, _, body = rest.strip().partition(" ")
+    if method not in METHODS:
+        raise ValueError(f"'{line}' does not begin with a method: write {', '.join(METHODS)}, then the path")
+    if re.match("https?://", path):
+        raise ValueError(f"'{line}' has a whole address: write the path alone, vtlab knows where each variant is")
+    if not path.startswith("/"):
+        raise ValueError(f"'{line}' has no path: write it with a slash before it, as in GET /owners/{{id}}")
+    fields: dict[str, Any] = {"method": method, "path": path}
+    if body.strip():
+        fields["body"] = _json_or_text(body.strip())
+    return fields
+
+
+def _json_or_text(text: str) -> JsonValue:
+    try:
+        value: JsonValue = json.loads(text)
+    except json.JSONDecodeError:
+        return text
+    return value
+
+
+def body_text(body: JsonValue) -> str | None:
+    """A body as it is sent, with its names in braces; None where there is none."""
+    return body if body is None or isinstance(body, str) else json.dumps(body, ensure_ascii=False)
+
+
+def is_json(body: JsonValue) -> bool:
+    """Whether a body is sent as JSON: a JSON value, or text that begins as an object or an array does."""
+    return body is not None and (not isinstance(body, str) or body.lstrip().startswith(("{", "[")))
+
+
+def steps(path: str) -> list[str]:
+    """The keys and positions that a JSON path names, from the outside to the inside."""
+    return [next(part for part in match.groups() if part is not None) for match in _STEP.finditer(path)]
+
+
+def filled(text: str, values: Mapping[str, str]) -> str:
+    """The text with these names replaced; others stay."""
+    return _PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), text)
+
+
+def _names(texts: Iterable[str]) -> Iterator[str]:
+    for text in texts:
+        yield from _PLACEHOLDER.findall(text)
+
+
+def _query(request: Request) -> str:
+    return "?" + "&".join(f"{key}={value}" for key, value in request.query.items()) if request.query else ""
+
+
+def variables(workload: Workload, login: Login | None) -> list[str]:
+    """The variables of vtlab's environment that requests and login name, without ``env.``."""
+    calls: list[Call] = [*workload.requests, *([login] if login else [])]
+    named = {name for call in calls for name in call.names if name.startswith(ENVIRONMENT)}
+    return sorted(name.removeprefix(ENVIRONMENT) for name in named)
+
+
+def refuse_unknown_names(workload: Workload, login: Login | None, columns: Sequence[str] | None) -> None:
+    """BadInput where a request or the login uses a name that is no column of the data (``columns``; None: no data) and
+    that nothing captures."""
+    captured = login.capture if login else {}
+    clash = sorted(set(columns or []) & set(captured))
+    if clash:
+        raise BadInput(
+            f"login.capture and {workload.data} both have the name {clash[0]}", "rename it in one of the two"
+        )
+    for index, request in enumerate(workload.requests):
+        _refuse_unknown(f"requests.{index} ({request.line})", request, columns, [*captured], workload.data)
+    if login:
+        _refuse_unknown(f"login ({login.line})", login, columns, [], workload.data)
+
+
+def _refuse_unknown(
+    where: str, call: Call, columns: Sequence[str] | None, captured: Sequence[str], data: str | None
+) -> None:
+    unknown = {name for name in call.names if not name.startswith(ENVIRONMENT)} - {*(columns or []), *captured}
+    if not unknown:
+        return
+    names = ", ".join(f"{{{name}}}" for name in sorted(unknown))
+    if columns is None:
+        raise BadInput(
+            f"{where} uses {names}, and the workload has no data", "name a CSV file in data, with that column"
+        )
+    raise BadInput(
+        f"{where} uses {names}, and {data} has no such column",
+        f"its columns are: {', '.join(columns)}; add the column, or correct the name",
+    )
