@@ -17,13 +17,13 @@ from rich.console import Console
 from rich.table import Table
 
 from vtlab import compare as comparing
-from vtlab import doctor, jmh, look, reproductions, session
+from vtlab import doctor, jmh, look, own_service, reproductions, session
 from vtlab import history as all_runs
 from vtlab.analysis import simulation
 from vtlab.errors import BadInput, Interrupted, LabError
 from vtlab.model import experiment, normalised, units
 from vtlab.model.experiment import ClosedLoad, Experiment
-from vtlab.planning import builds, plan
+from vtlab.planning import further, plan
 from vtlab.services import sample
 from vtlab.targets.kubernetes import doctor as kubernetes
 from vtlab.targets.kubernetes.cluster import ReleaseRef
@@ -83,7 +83,7 @@ def run(
         _refuse_no_port(prometheus_port)
     if max_rejected is not None and max_rejected < 0:
         raise BadInput(f"--max-rejected {max_rejected}: fewer than none", "0 gives up at the first")
-    resolved = [builds.with_builds(experiment, more or []) for experiment in session.resolve(experiments)]
+    resolved = [further.with_more(experiment, more or []) for experiment in session.resolve(experiments)]
     planned = plan.runs(resolved, _cpus(cpu))
     label = "+".join(dict.fromkeys(r.experiment.name for r in planned))
     options = replace(
@@ -94,6 +94,71 @@ def run(
         max_rejected=max_rejected,
     )
     session.measure_and_report(session.create_runs(planned, options, label), root, console)
+
+
+@app.command("try")
+def try_(
+    jar: Annotated[
+        Path, typer.Argument(metavar="JAR", help="An executable Spring Boot jar: 3.2 or newer, on Tomcat or Jetty.")
+    ],
+    requests: Annotated[
+        list[str] | None, typer.Argument(metavar="[REQUEST...]", help="Lines such as 'GET /orders/{id}'.")
+    ] = None,
+    script: Annotated[Path | None, typer.Option("--k6", help="A k6 script, in place of requests.")] = None,
+    data: Annotated[
+        Path | None, typer.Option("--data", help="A CSV file: its columns are {names} in requests.")
+    ] = None,
+    users: Annotated[int | None, typer.Option("--users", help="So many users; vtlab searches if not given.")] = None,
+    rate: Annotated[float | None, typer.Option("--rate", help="Arrivals per second, in place of users.")] = None,
+    think: Annotated[str, typer.Option("--think", help="Between two requests of a user: 500ms.")] = "0s",
+    cpu: Annotated[float, typer.Option("--cpu", help="CPU limit of each variant, in cores.")] = 1.0,
+    memory: Annotated[str, typer.Option("--memory", help="Memory limit of each variant.")] = "1Gi",
+    jvm: Annotated[
+        list[str] | None, typer.Option("--jvm", help="A flag of production, such as --jvm=-Xmx512m; once for each.")
+    ] = None,
+    java: Annotated[str | None, typer.Option("--java", help="A JDK: its major version, or its directory.")] = None,
+    env: Annotated[
+        list[str] | None,
+        typer.Option("--env", metavar="NAME[=VALUE]", help="A variable for the service; no record has its value."),
+    ] = None,
+    env_file: Annotated[Path | None, typer.Option("--env-file", help="Lines NAME=VALUE for the service.")] = None,
+    more: Annotated[
+        list[str] | None, typer.Option("--with", metavar="VARIANT", help=f"One more variant: {further.KINDS}.")
+    ] = None,
+    blocks: Blocks = plan.FULL_RUN,
+    seed: Seed = None,
+    root: Results = ROOT,
+    no_cpu_limit: NoLimit = False,
+) -> None:
+    """Measure your own service: a load is searched, blocks are measured, and a line says what virtual threads change."""
+    asked = own_service.Asked(
+        jar=jar,
+        requests=requests or [],
+        script=script,
+        data=data,
+        users=users,
+        rate=rate,
+        think_time=think,
+        cpu=cpu,
+        memory=memory,
+        jvm_flags=jvm or [],
+        java=java,
+        environment_from=_exported(env or []),
+        environment_file=env_file,
+        more=more or [],
+    )
+    own_service.measure(asked, _options(blocks, seed, root, no_cpu_limit), console)
+
+
+def _exported(variables: Sequence[str]) -> list[str]:
+    """The names of variables for a service; a value that the call has goes into vtlab's environment, and nowhere else."""
+    names = []
+    for variable in variables:
+        name, has_value, value = variable.partition("=")
+        if has_value:
+            os.environ[name] = value
+        names.append(name)
+    return names
 
 
 @app.command()

@@ -52,6 +52,14 @@ def create(folder: Path, manifest: Manifest) -> Path:
     return folder
 
 
+def create_unmeasured(folder: Path, planned: Experiment) -> None:
+    """A folder with an experiment and what k6 reads of it, no run yet. PrerequisiteMissing where it cannot be
+    written."""
+    with _storing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    write_experiment(folder, planned)
+
+
 def write_experiment(folder: Path, planned: Experiment) -> None:
     """Writes the resolved experiment, and its normalised form, which k6 reads."""
     write_atomic(folder / EXPERIMENT, json.dumps(planned.document(), indent=2) + "\n")

@@ -21,6 +21,7 @@ from vtlab.analysis import asserts, statistics, verdict
 from vtlab.errors import BadInput, BlockFault, Interrupted, InvalidRun, LabError, PrerequisiteMissing
 from vtlab.host import machine, processes, tools
 from vtlab.model import publication, workload_files
+from vtlab.model.curve import Curve
 from vtlab.model.experiment import Experiment, load
 from vtlab.model.records import Facts, Manifest
 from vtlab.model.run import Analysis, Run
@@ -61,23 +62,30 @@ class Options:
     max_rejected: int | None = None
 
 
-def create_runs(planned: Sequence[plan.PlannedRun], options: Options, label: str) -> Path:
+def create_runs(
+    planned: Sequence[plan.PlannedRun],
+    options: Options,
+    label: str,
+    folder: Path | None = None,
+    curve: Curve | None = None,
+) -> Path:
     """Creates the folder of a call with one results directory per run; returns it.
 
-    A single run's results directory is the folder itself.
+    A single run's results directory is the folder itself. ``folder``, where it is there already; ``curve``, what the
+    load was chosen by.
     """
     demands = [asserts.parse(text) for text in options.asserts]
     asserts.refuse_unknown(demands, [run.experiment for run in planned])
-    _refuse_other_systems()
+    refuse_other_systems()
     cluster = options.cluster.with_context() if options.cluster else None
     for run in planned if cluster else ():
         _refuse_other_services(run.experiment)
         _refuse_other_workloads(run.experiment)
     publications = publication.load()
-    facts_of_runs = [_facts_in(cluster, run.experiment) if cluster else _facts(run.experiment) for run in planned]
+    facts_of_runs = [_facts_in(cluster, run.experiment) if cluster else facts(run.experiment) for run in planned]
     now = datetime.now(UTC)
     seed = options.seed if options.seed is not None else secrets.randbelow(SEEDS)
-    folder = options.root / f"{now:%Y%m%dT%H%M%SZ}-{label}"
+    folder = folder or options.root / f"{now:%Y%m%dT%H%M%SZ}-{label}"
     for run, facts in zip(planned, facts_of_runs, strict=True):
         run_folder = folder if len(planned) == 1 else folder / run.name
         manifest = runner.manifest_of(
@@ -96,12 +104,14 @@ def create_runs(planned: Sequence[plan.PlannedRun], options: Options, label: str
             prometheus_port=options.prometheus_port,
             target="kubernetes" if cluster else "local",
             cluster=cluster.document() if cluster else {},
+            curve=curve,
         )
         results.create(run_folder, manifest)
     return folder
 
 
-def _refuse_other_systems() -> None:
+def refuse_other_systems() -> None:
+    """PrerequisiteMissing on anything but Linux."""
     if sys.platform != "linux":
         raise PrerequisiteMissing(
             "vtlab needs Linux: for CPU limits by control groups, and to end what it started",
@@ -135,7 +145,7 @@ def _facts_in(cluster: ReleaseRef, experiment: Experiment) -> Facts:
     return release.facts(cluster, services.of(experiment, REPOSITORY), experiment)
 
 
-def _facts(experiment: Experiment) -> Facts:
+def facts(experiment: Experiment) -> Facts:
     """What this machine runs the experiment with; PrerequisiteMissing or BadInput where it cannot."""
     cores = os.cpu_count() or 1
     if experiment.limits.cpu > cores:
@@ -176,7 +186,7 @@ def measure_and_report(folder: Path, root: Path, console: Console) -> list[Analy
 
     AssertionFailed when a verdict is not what the call that began the runs demanded.
     """
-    _refuse_other_systems()
+    refuse_other_systems()
     processes.refuse_if_busy(root)
     for line in processes.end_orphans(root):
         console.print(f"ended what an earlier vtlab left behind: {line}", highlight=False)
@@ -296,7 +306,7 @@ def _target(folder: Path, root: Path, manifest: Manifest) -> AbstractContextMana
 
 def serve(folder: Path, port: int, console: Console) -> None:
     """Serves what a run's Prometheus kept, until it is interrupted. BadInput where there is nothing of the kind."""
-    _refuse_other_systems()
+    refuse_other_systems()
     if not (folder / KEPT / "data").is_dir():
         raise BadInput(
             f"{folder} holds no data of a Prometheus", "name the results directory of a run with --prometheus-port"
@@ -376,7 +386,17 @@ def block_seconds(plan_file: Path, experiment: Experiment) -> float | None:
 
 
 def _command() -> str:
-    return shlex.join(["vtlab", *sys.argv[1:]])
+    """The call, without the values of ``--env NAME=VALUE``, which no record may hold."""
+    words, is_variable = ["vtlab"], False
+    for word in sys.argv[1:]:
+        option, equals, value = word.partition("=")
+        if is_variable:
+            word = option
+        elif option == "--env" and equals:
+            word = f"--env={value.partition('=')[0]}"
+        words.append(word)
+        is_variable = word == "--env"
+    return shlex.join(words)
 
 
 def _commit() -> str:

@@ -160,6 +160,13 @@ def _beyond(kind: Kind, block: Block, experiment: Experiment) -> Iterator[Value]
             yield from (value for value in _values(check, block, experiment) if not check.passes(value))
 
 
+def generator_limits(block: Block, experiment: Experiment) -> list[str]:
+    """What of the load generator or its machine was at its end in a block's trials, in words."""
+    return [
+        value.text for check in _GENERATOR for value in _values(check, block, experiment) if not check.passes(value)
+    ]
+
+
 def results(blocks: Sequence[Block], experiment: Experiment) -> list[CheckResult]:
     """The worst of those blocks by each check that applies to them; lateness does not under closed load."""
     judged = []

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, field_serializer
 
 from vtlab.catalogue.names import MetricName
+from vtlab.model.curve import Curve
 from vtlab.model.experiment import Experiment, Limits
 from vtlab.model.finding import Finding
 from vtlab.model.inspection import Inspection
@@ -239,6 +240,8 @@ class Manifest(Record):
     #: kernel, cgroup version, CPU model, cores, memory, load at the start.
     machine: dict[str, str]
     inspection: Inspection | None = None
+    #: What the search for a load measured, where vtlab chose it.
+    curve: Curve | None = None
 
     @field_serializer("experiment")
     def _document(self, experiment: Experiment) -> dict[str, Any]:

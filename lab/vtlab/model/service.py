@@ -41,7 +41,9 @@ class Service(BaseModel):
     ] = None
     agent: Annotated[
         bool,
-        Field(description="vtlab's agent runs in the JVM and serves the metrics, on a port of its own; on this machine"),
+        Field(
+            description="vtlab's agent runs in the JVM and serves the metrics, on a port of its own; on this machine"
+        ),
     ] = False
     readiness: Annotated[
         _Path, Field(description="answers 200 once the service is ready; with the agent anything but a server's error")

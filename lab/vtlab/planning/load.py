@@ -53,6 +53,8 @@ class Pace:
     shown: float | None = None
     #: Closed load: a round of a user, by variant, where the experiment has none and windows hold few of them.
     rounds: Mapping[str, int] = field(default_factory=dict, hash=False)
+    #: Users of the trials and of the warm-up cycles with the trials' own load; None: the experiment's.
+    users: int | None = None
 
 
 AS_PLANNED = Pace()

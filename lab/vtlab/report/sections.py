@@ -512,7 +512,7 @@ def environment(analysis: Analysis) -> Table:
         ["load", amount],
         [
             "limits",
-            f"{cpu}, {exp.limits.memory}, heap {exp.limits.heap or "as the JVM chooses"}",
+            f"{cpu}, {exp.limits.memory}, heap {exp.limits.heap or 'as the JVM chooses'}",
         ],
         ["measured window", windows(exp)],
         *(

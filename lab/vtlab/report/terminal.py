@@ -10,7 +10,7 @@ from rich.text import Text
 
 from vtlab.analysis import verdict
 from vtlab.model.run import Analysis
-from vtlab.report import bottlenecks, findings, sections, words
+from vtlab.report import bottlenecks, curve, findings, sections, words
 
 _STYLES = {
     "faster": "bold green",
@@ -52,6 +52,8 @@ def _run(analysis: Analysis) -> list[Text]:
         lines.append(Text(f"✕ {invalid}", "bold red"))
     label = (words.label(analysis), _STYLES[c.verdict or "inconclusive"])
     lines.append(Text.assemble(label, "  ", (words.headline(analysis), "bold")))
+    if decision := curve.decision(analysis):
+        lines.append(Text(decision))
     lines += [Text(text) for text in words.explanation(analysis)]
     if quick:
         lines.append(Text(quick, "yellow"))

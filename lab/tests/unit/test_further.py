@@ -16,7 +16,7 @@ from vtlab.host.processes import Ledger
 from vtlab.host.tools import Java
 from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.model.service import Service, load
-from vtlab.planning import builds, plan
+from vtlab.planning import further, plan
 from vtlab.services import process
 from vtlab.targets.kubernetes.cluster import ReleaseRef
 
@@ -31,7 +31,7 @@ def old(tmp_path: Path) -> Path:
 
 
 def added(old: Path, exp: Experiment | None = None) -> Experiment:
-    return builds.with_builds(exp or builders.experiment(), [f"jar={old}"])
+    return further.with_more(exp or builders.experiment(), [f"jar={old}"])
 
 
 def test_it_is_the_first_variant_from_another_jar_and_compared_with_it(old: Path) -> None:
@@ -76,9 +76,9 @@ def test_anything_else_is_refused(old: Path) -> None:
     exp = builders.experiment()
     for text, words in (("old.jar", "no such variant"), ("jar=", "no such variant"), ("jar=x", "no such file")):
         with pytest.raises(BadInput, match=words):
-            builds.with_builds(exp, [text])
+            further.with_more(exp, [text])
     with pytest.raises(BadInput, match="is no name for a further variant"):
-        builds.with_builds(exp, [f"jar={old}", f"jar={old}"])
+        further.with_more(exp, [f"jar={old}", f"jar={old}"])
 
 
 def test_each_variant_starts_from_its_jar_and_none_has_a_cache_of_one_alone(tmp_path: Path, old: Path) -> None:

@@ -1,0 +1,104 @@
+"""Which levels of users a search asks for, and what its curve tells. Pure functions.
+
+Sources
+    [1] P. Denning, J. Buzen: The Operational Analysis of Queueing Network Models. ACM Computing Surveys 10 (1978).
+        (asymptotic bounds: throughput grows as N X(1) up to N* = X_max / X(1) users, and not beyond X_max)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from vtlab.model.curve import Curve, Point
+
+#: Twice the users that raise throughput by less than that share: the variant has levelled off.
+LEVELLED = 0.1
+#: Variants whose throughputs differ by less than that at a level agree there: one window of two seconds tells no more.
+AGREE = 0.1
+#: Users at most.
+MOST_USERS = 4096
+#: Levels between the last where the variants agree and the first where they part.
+BETWEEN = 2
+#: Users of the blocks, in knees: well beyond the larger one, so that what limits the variants shows.
+KNEES = 2.0
+
+
+def next_users(points: Sequence[Point], variants: Sequence[str]) -> int | None:
+    """Users of the next level while they are doubled: from one on until no variant serves 10 % more than with half of
+    the users. None where that is reached, or ``MOST_USERS``."""
+    levels = sorted({point.users for point in points})
+    if not levels:
+        return 1
+    if len(levels) > 1 and all(_has_levelled_off(points, variant, levels) for variant in variants):
+        return None
+    return 2 * levels[-1] if 2 * levels[-1] <= MOST_USERS else None
+
+
+def _has_levelled_off(points: Sequence[Point], variant: str, levels: Sequence[int]) -> bool:
+    before, last = (_throughput(points, variant, users) for users in levels[-2:])
+    return before is not None and last is not None and last < (1 + LEVELLED) * before
+
+
+def _throughput(points: Sequence[Point], variant: str, users: int) -> float | None:
+    return next((p.throughput for p in points if p.variant == variant and p.users == users), None)
+
+
+def parting(points: Sequence[Point], variants: Sequence[str]) -> tuple[int, int] | None:
+    """The last level up to which the first two variants agree, and the next, from which on they never do again; None
+    where they agree at the last level, or at none."""
+    levels = sorted({point.users for point in points})
+    agree = [_agree(points, variants, users) for users in levels]
+    if not agree or agree[-1] or True not in agree:
+        return None
+    last = max(index for index, same in enumerate(agree) if same)
+    return levels[last], levels[last + 1]
+
+
+def _agree(points: Sequence[Point], variants: Sequence[str], users: int) -> bool:
+    first, second = (_throughput(points, variant, users) or 0.0 for variant in variants[:2])
+    return max(first, second) <= (1 + AGREE) * min(first, second)
+
+
+def between(points: Sequence[Point], variants: Sequence[str]) -> list[int]:
+    """Two more levels where the variants part, evenly on a logarithmic scale; fewer where there are no whole numbers of
+    users between."""
+    edges = parting(points, variants)
+    if edges is None:
+        return []
+    low, high = edges
+    levels = {round(low * (high / low) ** (step / (BETWEEN + 1))) for step in range(1, BETWEEN + 1)}
+    return sorted(level for level in levels if low < level < high)
+
+
+def knee(points: Sequence[Point], variant: str) -> float | None:
+    """N*: the users from which on the variant cannot serve more, its largest throughput over that of a single user [1];
+    None where a single user got no answer."""
+    alone = _throughput(points, variant, 1)
+    most = max((p.throughput for p in points if p.variant == variant), default=0.0)
+    return most / alone if alone else None
+
+
+def chosen_users(points: Sequence[Point], variants: Sequence[str]) -> int:
+    """Users of the blocks: twice the larger knee, in two digits; with at least two, so that there is a queue, and at
+    most the largest level that was measured without a failure of a variant, twice."""
+    knees = [found for variant in variants if (found := knee(points, variant)) is not None]
+    most = 2 * max((point.users for point in points), default=1)
+    return min(max(2, _two_digits(KNEES * max(knees, default=1.0))), max(2, most))
+
+
+def _two_digits(value: float) -> int:
+    unit = 10 ** max(0, math.floor(math.log10(value)) - 1)
+    return math.ceil(round(value / unit, 6)) * unit
+
+
+def range_of(curve: Curve, variants: Sequence[str]) -> tuple[int | None, int | None]:
+    """Up to how many users the first two variants agree, and from how many on they part; None for what the curve does
+    not show."""
+    edges = parting(curve.points, variants)
+    if edges:
+        return edges
+    levels = curve.users
+    if levels and _agree(curve.points, variants, levels[-1]):
+        return levels[-1], None
+    return None, levels[0] if levels else None

@@ -1,0 +1,52 @@
+"""Throughput and latency over users: what the search for a load found, on one pair of JVMs."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+#: Why the search went no further: no variant serves more, the load generator or the machine was at its end, a variant
+#: failed, the time was over, or there are as many users as vtlab asks for at most.
+Ended = Literal["levelled off", "load generator", "failed", "time", "most users"]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Point(_Record):
+    """One variant at one level, in a window of some seconds. One trial: no interval."""
+
+    variant: str
+    users: int
+    #: OK requests per second.
+    throughput: float
+    #: Mean and 99th percentile of the client's latency, seconds; None without an answer, and the percentile with fewer
+    #: than 1,000 answers.
+    mean: float | None
+    p99: float | None
+    #: Share of the answers that were errors.
+    failed: float
+
+
+class Curve(_Record):
+    """What the search measured, in the order in which it did, and what it chose by that."""
+
+    points: list[Point]
+    ended: Ended
+    #: In words, where that needs any: which variant failed, and how.
+    why: str = ""
+    #: Seconds that it took, with the start and the warm-up of the pair.
+    seconds: float
+    #: Users of the blocks.
+    chosen: int
+
+    def of(self, variant: str) -> list[Point]:
+        """The points of one variant, by users."""
+        return sorted((point for point in self.points if point.variant == variant), key=lambda point: point.users)
+
+    @property
+    def users(self) -> list[int]:
+        """The levels, the smallest first."""
+        return sorted({point.users for point in self.points})

@@ -1,0 +1,38 @@
+"""The load and the windows of the blocks, as a search chose them."""
+
+from __future__ import annotations
+
+from vtlab.analysis import curve as curves
+from vtlab.model.curve import Curve
+from vtlab.model.experiment import ClosedLoad, Experiment
+
+#: Seconds of a window, and the answers and rounds of a user in it, at least.
+WINDOW, ANSWERS, ROUNDS = 5.0, 100, 2.0
+#: Seconds of a window at most.
+LONGEST = 60.0
+
+
+def with_load(experiment: Experiment, curve: Curve) -> Experiment:
+    """The experiment with the users that the search chose, and windows that hold enough of their rounds."""
+    load = experiment.load
+    assert isinstance(load, ClosedLoad)
+    rounds = {name: seconds for name in experiment.variants if (seconds := _round(curve, name)) is not None}
+    slowest = max((count for count in rounds.values()), default=0.0)
+    wanted = max(WINDOW, ROUNDS * slowest, ANSWERS * slowest / curve.chosen)
+    windows = experiment.windows.model_copy(update={"measure": f"{min(LONGEST, wanted):.3g}s"})
+    return experiment.model_copy(
+        update={
+            "load": load.model_copy(update={"users": curve.chosen}),
+            "windows": windows,
+            "description": f"{experiment.description}; {curve.chosen:,} users, chosen by vtlab",
+        }
+    )
+
+
+def _round(curve: Curve, variant: str) -> float | None:
+    """Seconds from one request of a user to the next with the chosen users: N / X, at the most that was served."""
+    most = max((point.throughput for point in curve.of(variant)), default=0.0)
+    alone = curves.knee(curve.points, variant)
+    if not most or alone is None:
+        return None
+    return max(curve.chosen, alone) / most

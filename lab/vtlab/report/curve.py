@@ -1,0 +1,140 @@
+"""A search's curve in words, as a table and as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from vtlab.analysis import curve as curves
+from vtlab.model.curve import Curve
+from vtlab.model.run import Analysis
+from vtlab.report import bottlenecks, figures, svg, words
+from vtlab.report.sections import Table
+
+_ENDED = {
+    "levelled off": "no variant serves more with more users",
+    "load generator": "the load generator could not send more",
+    "failed": "a variant failed",
+    "time": "the time for the search was over",
+    "most users": f"vtlab asks for {curves.MOST_USERS:,} users at most",
+}
+
+
+def lines(curve: Curve, variants: Sequence[str]) -> list[str]:
+    """The curve for a terminal: a line for each level, and what was chosen."""
+    width = max(len(variant) for variant in variants) + 24
+    rows = ["users  " + "".join(f"{variant:<{width}}" for variant in variants)]
+    for users in curve.users:
+        cells = [_cell(curve, variant, users) for variant in variants]
+        rows.append(f"{users:>5,}  " + "".join(f"{cell:<{width}}" for cell in cells))
+    return [*(row.rstrip() for row in rows), *sentences(curve, variants)]
+
+
+def sentences(curve: Curve, variants: Sequence[str]) -> list[str]:
+    """Where the variants part, why the search ended, and what it chose."""
+    why = f": {curve.why}" if curve.why else ""
+    return [
+        parts(curve, variants),
+        f"The search ended after {curve.seconds:.0f} s: {_ENDED[curve.ended]}{why}. One pair of JVMs, one window a level:"
+        " no interval.",
+        f"The blocks have {curve.chosen:,} users, twice the knee, as vtlab chose.",
+    ]
+
+
+def parts(curve: Curve, variants: Sequence[str]) -> str:
+    """Up to which users the first two variants serve alike, and from which on one serves more."""
+    same, differs = curves.range_of(curve, variants)
+    if differs is None:
+        return f"Up to {same:,} users {' and '.join(variants[:2])} serve alike." if same else "No level was measured."
+    at = {p.variant: p.throughput for p in curve.points if p.users == differs}
+    more = max(variants[:2], key=lambda variant: at.get(variant, 0.0))
+    if same is None:
+        return f"From {differs:,} users on {more} serves more."
+    return f"Up to about {same:,} users no difference, from about {differs:,} on {more} serves more."
+
+
+def table(curve: Curve, variants: Sequence[str]) -> Table:
+    """Throughput and latency of every level."""
+    header = ["users", *(f"{variant}, {what}" for variant in variants for what in ("requests/s", "mean", "p99"))]
+    rows = []
+    for users in curve.users:
+        by_variant = {p.variant: p for p in curve.points if p.users == users}
+        row = [f"{users:,}"]
+        for variant in variants:
+            point = by_variant.get(variant)
+            row += (
+                [figures.rate(point.throughput), figures.duration(point.mean), figures.duration(point.p99)]
+                if point
+                else [figures.DASH] * 3
+            )
+        rows.append(row)
+    caption = "Throughput and latency over users: one pair of JVMs, one window a level"
+    return Table(caption, header, rows, numeric=tuple(range(len(header))))
+
+
+def picture(curve: Curve, variants: Sequence[str]) -> Markup:
+    """Throughput over users, both logarithmic, with the laws: N X(1) users of a single one, and the largest measured."""
+    left, top, width, height = 56.0, 12.0, svg.WIDTH - 76.0, 220.0
+    points = [p for p in curve.points if p.throughput > 0]
+    if not points:
+        return Markup("")
+    users = [p.users for p in points]
+    rates = [p.throughput for p in points]
+    x = svg.Scale(min(users), max(*users, min(users) + 1), left, left + width, log=True)
+    y = svg.Scale(min(rates) / 1.3, max(rates) * 1.3, top + height, top, log=True)
+    drawn: list[str] = []
+    for tick in svg.log_ticks(y.low, y.high):
+        drawn += [
+            svg.line(left, y(tick), left + width, y(tick), "grid"),
+            svg.text(left - 6, y(tick) + 4, svg.number(tick), "end"),
+        ]
+    for level in curve.users:
+        if level in users:
+            drawn.append(svg.text(x(level), top + height + 16, svg.number(level), "middle"))
+    for slot, variant in enumerate(variants):
+        of = [p for p in curve.of(variant) if p.throughput > 0]
+        drawn.append(svg.path([(x(p.users), y(p.throughput)) for p in of], f"v{slot} line"))
+        drawn += [
+            svg.mark(
+                slot,
+                x(p.users),
+                y(p.throughput),
+                4,
+                f"v{slot}",
+                f"{variant}, {p.users:,} users: {figures.rate(p.throughput)}",
+            )
+            for p in of
+        ]
+    drawn.append(svg.text(left + width / 2, top + height + 34, "users", "middle"))
+    description = " ".join(sentences(curve, variants))
+    return svg.chart(top + height + 42, "Requests per second over users", description, *drawn)
+
+
+def decision(analysis: Analysis) -> str | None:
+    """Where the variants part, by the curve; by how much then and what limits the better one, by the blocks. None for a
+    run whose load vtlab did not search."""
+    curve, verdict = analysis.run.manifest.curve, analysis.verdict
+    if curve is None:
+        return None
+    parted = parts(curve, analysis.run.experiment.variants)
+    c = words.primary(verdict)
+    if c.ratio is None or c.low is None or c.high is None:
+        return parted
+    better, ratio, low, high = (
+        (c.of, c.ratio, c.low, c.high) if c.ratio >= 1 else (c.over, 1 / c.ratio, 1 / c.high, 1 / c.low)
+    )
+    least = "at least " if c.is_lower_bound else ""
+    blocks = f"{verdict.n} block" + ("" if verdict.n == 1 else "s")
+    limit = bottlenecks.names(verdict.variants[better].bottleneck)
+    return (
+        f"{parted} At {curve.chosen:,} users {better} serves {least}{figures.significant(ratio)} times as much"
+        f" ({figures.significant(low)} to {figures.significant(high)}, {blocks}). Limited then by {limit}."
+    )
+
+
+def _cell(curve: Curve, variant: str, users: int) -> str:
+    point = next((p for p in curve.points if p.variant == variant and p.users == users), None)
+    if point is None:
+        return figures.DASH
+    return f"{figures.rate(point.throughput)}, mean {figures.duration(point.mean)}"

@@ -1,0 +1,140 @@
+"""Searches the load of a service: users doubled on one pair of JVMs, until no variant serves more."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from vtlab.analysis import checks, curve
+from vtlab.errors import VariantFailed
+from vtlab.model.curve import Curve, Ended, Point
+from vtlab.model.experiment import Experiment
+from vtlab.model.records import Block, Trial
+from vtlab.planning.load import Pace
+from vtlab.runner import StartedBlock
+
+#: Seconds that a search takes at most, from the start of the pair on.
+WITHIN = 90.0
+#: Seconds of a level's window at least, and the answers that make it longer.
+WINDOW, ANSWERS = 2.0, 20
+#: Seconds of a window at most.
+LONGEST = 20.0
+#: Seconds for k6 to come up, and between two phases.
+_CALL, _BETWEEN = 2.5, 1.0
+#: Seconds in which the users of a level begin, for each of them (``k6/lib/plan.ts``).
+_GENTLY = 0.005
+#: Users that warm the pair up, and rounds of warm-up cycles.
+WARM_UP_USERS, WARM_UP_CYCLES = 64, 2
+
+
+class Search:
+    """One search. ``began``: when the pair started, by ``clock``."""
+
+    def __init__(
+        self,
+        started: StartedBlock,
+        experiment: Experiment,
+        say: Callable[[str], None],
+        began: float,
+        within: float = WITHIN,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._started = started
+        self._experiment = experiment
+        self._say = say
+        self._began = began
+        self._within = within
+        self._clock = clock
+        self._points: list[Point] = []
+        self.trials: list[Trial] = []
+
+    def run(self) -> Curve:
+        """The curve. BlockFault where what is around the variants breaks."""
+        ended, why = self._levels()
+        variants = self._experiment.variants
+        return Curve(
+            points=self._points,
+            ended=ended,
+            why=why,
+            seconds=round(self._clock() - self._began, 1),
+            chosen=curve.chosen_users(self._points, variants),
+        )
+
+    def _levels(self) -> tuple[Ended, str]:
+        variants = self._experiment.variants
+        try:
+            self._warm_up()
+            while users := curve.next_users(self._points, variants):
+                if stop := self._level(users):
+                    return stop
+            for users in curve.between(self._points, variants):
+                if stop := self._level(users):
+                    return stop
+        except VariantFailed as broken:
+            return "failed", f"{broken.variant}: {broken.reason}"
+        highest = max(point.users for point in self._points)
+        return ("most users" if 2 * highest > curve.MOST_USERS else "levelled off"), ""
+
+    def _warm_up(self) -> None:
+        self._say(f"warm-up with {WARM_UP_USERS} users")
+        self._started.load(
+            order=[], warmup_cycles=0, own_cycles=WARM_UP_CYCLES, single=None, pace=Pace(users=WARM_UP_USERS)
+        )
+
+    def _level(self, users: int) -> tuple[Ended, str] | None:
+        """Measures a level; why the search ends there, None where it goes on."""
+        variants = self._experiment.variants
+        window, rounds = self._planned(users)
+        takes = _CALL + sum(_BETWEEN + max(_GENTLY * users, rounds[v]) + 2 * rounds[v] + window for v in variants)
+        if self._clock() + takes > self._began + self._within and len(self._points) > len(variants):
+            return "time", ""
+        self._say(f"{users} user{'s' if users > 1 else ''}")
+        # Mirrored from level to level: no variant is always the first.
+        level = len({point.users for point in self._points})
+        order = list(variants) if level % 2 == 0 else list(reversed(variants))
+        pace = Pace(
+            users=users,
+            measure=round(1000 * window),
+            rounds={variant: max(1, round(1000 * seconds)) for variant, seconds in rounds.items()},
+        )
+        document = self._started.load(order=order, warmup_cycles=0, single=None, pace=pace)
+        self.trials += document.trials
+        measured = [_point(trial) for trial in document.trials]
+        self._points += measured
+        for point in measured:
+            if point.failed > self._experiment.max_errors:
+                return "failed", f"{point.variant}: {point.failed:.1%} of the answers were errors at {users} users"
+        if reason := self._disturbed(document.trials):
+            return "load generator", reason
+        return None
+
+    def _planned(self, users: int) -> tuple[float, dict[str, float]]:
+        """Seconds of a level's window, and of a round of each variant's users, as the level before lets expect them: no
+        variant serves less than it did with half of the users."""
+        rounds, rate = {}, []
+        for variant in self._experiment.variants:
+            before = [point for point in self._points if point.variant == variant and point.users < users]
+            last = max(before, key=lambda point: point.users, default=None)
+            served = last.throughput if last else 0.0
+            rounds[variant] = min(LONGEST, users / served / 2) if served else 1.0
+            rate.append(served)
+        slowest = min(rate)
+        window = max(WINDOW, min(LONGEST, ANSWERS / slowest if slowest else LONGEST / 4))
+        return max(window, *(min(LONGEST, 2 * seconds) for seconds in rounds.values())), rounds
+
+    def _disturbed(self, trials: Sequence[Trial]) -> str:
+        """What of the load generator or the machine was at its end; empty where nothing was."""
+        block = Block(block=0, attempt=1, order=[trial.variant for trial in trials], trials=list(trials))
+        return "; ".join(checks.generator_limits(block, self._experiment))
+
+
+def _point(trial: Trial) -> Point:
+    failed = sum(trial.failed.values())
+    return Point(
+        variant=trial.variant,
+        users=trial.users,
+        throughput=trial.ok / trial.window,
+        mean=trial.latency.mean,
+        p99=trial.latency.p99,
+        failed=failed / (failed + trial.ok) if failed + trial.ok else 0.0,
+    )
