@@ -7,17 +7,18 @@ FROM eclipse-temurin:25-jdk AS build
 RUN apt-get update -qq \
  && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends maven >/dev/null \
  && rm -rf /var/lib/apt/lists/*
-WORKDIR /src
+WORKDIR /src/app
 COPY app/pom.xml .
 # A build without sources: its downloads stay in this layer until pom.xml changes.
 RUN mvn -q -B -Dmaven.test.skip -Dspring-boot.repackage.skip -Dmaven.antrun.skip package
+COPY agent/src/main ../agent/src/main
 COPY app/src/main src/main
 RUN mvn -q -B -Dmaven.test.skip package
 
 FROM eclipse-temurin:${JAVA_VERSION}-jre AS app
-COPY --from=build /src/target/extracted/lib /app/lib
-COPY --from=build /src/target/extracted/drivers /app/drivers
-COPY --from=build /src/target/extracted/app.jar /app/app.jar
+COPY --from=build /src/app/target/extracted/lib /app/lib
+COPY --from=build /src/app/target/extracted/drivers /app/drivers
+COPY --from=build /src/app/target/extracted/app.jar /app/app.jar
 COPY app/jvm.options /app/jvm.options
 
 # The ahead-of-time cache fits only the very JVM, jars and paths that it was trained with, so it is made in the image

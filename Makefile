@@ -38,6 +38,7 @@ unit-python: check-generated
 	cd lab && ../$(PYTHON) -m pytest -q -n 2 tests/unit
 
 unit-java:
+	$(SETUP) java mvn -q -f agent/pom.xml test -DexcludedGroups=context
 	$(SETUP) java mvn -q -f app/pom.xml test -DexcludedGroups=context
 
 unit-k6:
@@ -53,6 +54,8 @@ test: setup-test ## unit, and every part against the real ones beside it (k6, Pr
 	@$(STALLED) $(MAKE) unit contract
 
 contract:
+	export JAVA_21_HOME="$$($(PYTHON) -m vtlab.host.tools java-home 21)" && \
+	$(SETUP) java mvn -q -f agent/pom.xml test -Dgroups=context
 	$(SETUP) java mvn -q -f app/pom.xml test -Dgroups=context
 	cd k6 && K6="$$(../$(PYTHON) -m vtlab.host.tools k6)" PATH="$(CURDIR)/.venv/bin:$$PATH" npm run -s test:blocks
 	cd lab && ../$(PYTHON) -m pytest -q -n 2 --dist loadfile tests/contract --ignore tests/contract/test_real_block.py
@@ -96,4 +99,4 @@ lock: ## Write the Python lock files anew (newest versions)
 
 clean: ## Remove everything that make built; results stay
 	@! [ -s .tools/up ] || { echo "make: what make up brought up would be forgotten: make down first" >&2; exit 3; }
-	rm -rf .venv .tools app/target k6/node_modules
+	rm -rf .venv .tools agent/target app/target k6/node_modules

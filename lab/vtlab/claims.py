@@ -108,7 +108,8 @@ def _mark(decorator: ast.expr) -> str:
 
 
 def _java(repository: Path) -> Iterator[Claim]:
-    for path in sorted((repository / "app" / "src" / "test").rglob("*Tests.java")):
+    folders = (repository / project / "src" / "test" for project in ("agent", "app"))
+    for path in (path for folder in folders for path in sorted(folder.rglob("*Tests.java"))):
         source = path.read_text(encoding="utf-8")
         owner = path.relative_to(repository).as_posix()
         documented = {match["name"]: _plain(match["text"]) for match in _JAVADOC.finditer(source)}

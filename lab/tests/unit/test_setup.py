@@ -22,11 +22,12 @@ INPUTS = (
     "lab/requirements.txt",
     "lab/uv.txt",
     "lab/pyproject.toml",
+    "agent/pom.xml",
     "app/pom.xml",
     "app/jvm.options",
 )
 BASH = shutil.which("bash") or "/bin/bash"
-STAMPS = (".venv/.stamp", "app/target/.stamp", "k6/node_modules/.stamp")
+STAMPS = (".venv/.stamp", "agent/target/.stamp", "app/target/.stamp", "k6/node_modules/.stamp")
 
 
 @pytest.fixture
@@ -35,6 +36,7 @@ def checkout(tmp_path: Path) -> Path:
     for name in INPUTS:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(REPOSITORY / name, tmp_path / name)
+    (tmp_path / "agent/src/main").mkdir(parents=True)
     (tmp_path / "app/src/main").mkdir(parents=True)
     (tmp_path / "app/src/test/java/lab/virtualthreads/fanout").mkdir(parents=True)
     (tmp_path / "k6").mkdir()

@@ -12,6 +12,7 @@ from tests.support.versions import REPOSITORY, VERSIONS
 #: Files that cannot read versions.env: the version's name, the file, and where in it the version stands.
 COPIES = (
     ("LAB_VERSION", "lab/vtlab/__init__.py", r'__version__ = "(.+)"'),
+    ("LAB_VERSION", "agent/pom.xml", r"\n\t<version>(.+)</version>"),
     ("LAB_VERSION", "app/pom.xml", r"\n\t<version>(.+)</version>"),
     ("LAB_VERSION", "helm/Chart.yaml", r"\nversion: (.+)"),
     ("LAB_VERSION", "helm/Chart.yaml", r"\nappVersion: (.+)"),
@@ -49,6 +50,12 @@ def test_an_image_has_one_version_in_code_and_docs(name: str) -> None:
     assert set.union(*versions.values()), f"no file has {name}: correct the pattern"
     different = [file for file in versions if versions[file] - {VERSIONS[name]}]
     assert not different, f"{name} is {VERSIONS[name]}"
+
+
+@pytest.mark.parametrize("of", [r"(?s)<parent>.+</parent>", r"<hikaricp.version>.+</hikaricp.version>"])
+def test_the_agent_is_tested_with_the_versions_of_the_app(of: str) -> None:
+    in_agent, in_app = (re.search(of, _text(f"{project}/pom.xml")) for project in ("agent", "app"))
+    assert in_agent and in_app and in_agent[0] == in_app[0]
 
 
 def test_the_go_module_of_prometheus_has_the_same_version() -> None:

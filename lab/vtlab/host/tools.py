@@ -249,8 +249,8 @@ def main(arguments: Sequence[str]) -> int:
     repository = Path(__file__).resolve().parents[3]
     try:
         match list(arguments):
-            case ["java-home"]:
-                print(find_java().home)
+            case ["java-home", *wanted] if len(wanted) < 2:
+                print(find_java(*wanted).home)
             case ["jdk-home"]:
                 print(find_java(compiler=True).home)
             case ["k6"]:
@@ -263,7 +263,7 @@ def main(arguments: Sequence[str]) -> int:
                 print(find_promtool(repository).path)
             case _:
                 print(
-                    "usage: python -m vtlab.host.tools java-home|jdk-home|java-version|k6|prometheus|promtool",
+                    "usage: python -m vtlab.host.tools java-home [VERSION]|jdk-home|java-version|k6|prometheus|promtool",
                     file=sys.stderr,
                 )
                 return 2

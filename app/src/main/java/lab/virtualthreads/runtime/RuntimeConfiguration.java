@@ -1,10 +1,18 @@
 package lab.virtualthreads.runtime;
 
-import java.nio.file.Path;
+import java.util.List;
 
 import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.binder.MeterBinder;
+import io.prometheus.metrics.model.registry.PrometheusRegistry;
+import vtlab.agent.cgroup.Cgroup;
+import vtlab.agent.cgroup.CgroupMeters;
+import vtlab.agent.jvm.Jvm;
+import vtlab.agent.process.ResidentMemory;
+import vtlab.agent.virtualthreads.Carriers;
+import vtlab.agent.virtualthreads.PinnedThreads;
 
+import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Profile;
@@ -18,31 +26,26 @@ class RuntimeConfiguration {
 	}
 
 	/**
-	 * The meters that Spring Boot and Micrometer do not have. The profile {@code no-metrics} leaves out all
-	 * instrumentation, theirs and this, to measure what it costs.
+	 * The meters that Spring Boot and Micrometer do not have: the agent's, and none of them twice. The profile
+	 * {@code no-metrics} leaves out all instrumentation, theirs and this, to measure what it costs.
 	 */
 	@Configuration(proxyBeanMethods = false)
 	@Profile("!no-metrics")
 	static class MetricsConfiguration {
 
 		@Bean
-		PinnedPlaces pinnedPlaces() {
-			return new PinnedPlaces();
+		PinnedThreads pinnedThreads() {
+			PinnedThreads pinned = new PinnedThreads(PinnedThreads.THRESHOLD);
+			pinned.start();
+			return pinned;
 		}
 
 		@Bean
-		CgroupMetrics cgroupMetrics(Cgroup cgroup) {
-			return new CgroupMetrics(cgroup);
-		}
-
-		@Bean
-		ProcessMemoryMetrics processMemoryMetrics() {
-			return new ProcessMemoryMetrics(Path.of("/proc/self/status"));
-		}
-
-		@Bean
-		CarrierMetrics carrierMetrics() {
-			return new CarrierMetrics();
+		AgentMetrics agentMetrics(Cgroup cgroup, PinnedThreads pinned, ObjectProvider<PrometheusRegistry> registries) {
+			AgentMetrics metrics = new AgentMetrics(List.of(new CgroupMeters(cgroup), new ResidentMemory(), new Carriers(),
+					pinned::writePlaces));
+			registries.ifAvailable((registry) -> registry.register(metrics));
+			return metrics;
 		}
 
 		@Bean

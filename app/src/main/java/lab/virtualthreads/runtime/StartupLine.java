@@ -6,6 +6,8 @@ import java.util.OptionalDouble;
 import lab.virtualthreads.config.threads.ThreadKind;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import vtlab.agent.cgroup.Cgroup;
+import vtlab.agent.jvm.Jvm;
 
 import org.springframework.boot.context.event.ApplicationReadyEvent;
 import org.springframework.boot.web.context.reactive.ReactiveWebApplicationContext;

@@ -1,4 +1,4 @@
-package lab.virtualthreads.runtime;
+package vtlab.agent.jvm;
 
 import java.lang.management.ManagementFactory;
 import java.util.Optional;
@@ -9,7 +9,7 @@ import com.sun.management.HotSpotDiagnosticMXBean;
 /**
  * What the virtual machine decided for itself, as it tells it.
  */
-final class Jvm {
+public final class Jvm {
 
 	private Jvm() {
 	}
@@ -18,7 +18,7 @@ final class Jvm {
 	 * The garbage collector in use: {@code Serial}, {@code Parallel}, {@code G1}, {@code Z}, {@code Shenandoah},
 	 * {@code Epsilon}, or {@code unknown} on a virtual machine that is not HotSpot.
 	 */
-	static String gc() {
+	public static String gc() {
 		return Stream.of("Serial", "Parallel", "G1", "Z", "Shenandoah", "Epsilon")
 			.filter((name) -> option("Use" + name + "GC").filter("true"::equals).isPresent())
 			.findFirst()
@@ -28,7 +28,7 @@ final class Jvm {
 	/**
 	 * The largest heap in bytes, survivor spaces included (which {@link Runtime#maxMemory()} leaves out).
 	 */
-	static long maxHeap() {
+	public static long maxHeap() {
 		return option("MaxHeapSize").map(Long::valueOf).orElseGet(() -> Runtime.getRuntime().maxMemory());
 	}
 

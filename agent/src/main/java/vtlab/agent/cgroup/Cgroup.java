@@ -1,4 +1,4 @@
-package lab.virtualthreads.runtime;
+package vtlab.agent.cgroup;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -16,7 +16,7 @@ import java.util.stream.Stream;
  * The control groups that this process is in, of version 1, version 2, or one controller of each (hybrid). Every value
  * is read anew, and is empty where its file does not exist, cannot be read, or says that there is no limit.
  */
-final class Cgroup {
+public final class Cgroup {
 
 	/** Version 1 says "no limit" with the largest whole number of pages; no machine has this many bytes. */
 	private static final double NO_MEMORY_LIMIT = 1L << 62;
@@ -30,7 +30,7 @@ final class Cgroup {
 		this.memory = memory;
 	}
 
-	static Cgroup ofThisProcess() {
+	public static Cgroup ofThisProcess() {
 		return read(Path.of("/"));
 	}
 
@@ -48,7 +48,7 @@ final class Cgroup {
 	/**
 	 * The most CPU that the process can get, in cores: the smallest quota per period of its group and those above it.
 	 */
-	OptionalDouble cpuLimit() {
+	public OptionalDouble cpuLimit() {
 		return this.cpu.stream().flatMap((controller) -> controller.groups().stream().map(controller::cpuLimit))
 			.flatMapToDouble(OptionalDouble::stream)
 			.min();

@@ -1,0 +1,75 @@
+package vtlab.agent;
+
+import java.io.IOException;
+import java.lang.instrument.Instrumentation;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+
+/**
+ * Where the JVM calls: before the service's {@code main}, or when it is attached. Whatever goes wrong is said once, on
+ * stderr, and the service runs without the agent.
+ */
+public final class Agent {
+
+	private static Instrument instrument;
+
+	private Agent() {
+	}
+
+	public static void premain(String arguments, Instrumentation instrumentation) {
+		Optional<String> other = ServiceJvm.otherThanTheService();
+		other.ifPresentOrElse((what) -> Console.say("idle in this JVM: " + what), () -> start(arguments, instrumentation));
+	}
+
+	/**
+	 * Whoever attaches it has chosen the JVM. Attached once more it takes another threshold of pinnings.
+	 */
+	public static void agentmain(String arguments, Instrumentation instrumentation) {
+		start(arguments, instrumentation);
+	}
+
+	private static synchronized void start(String arguments, Instrumentation instrumentation) {
+		try {
+			Options options = Options.parse(arguments, System.getenv());
+			if (instrument != null) {
+				instrument.pinned(options.pinned());
+				return;
+			}
+			open(instrumentation);
+			instrument = serve(options);
+		}
+		catch (IllegalArgumentException ex) {
+			Console.say("idle: " + ex.getMessage());
+		}
+		catch (Exception | LinkageError ex) {
+			Console.say("idle: " + ex);
+		}
+	}
+
+	private static Instrument serve(Options options) throws InterruptedException {
+		Instrument created = new Instrument(options.pinned());
+		PageServer server;
+		try {
+			server = new PageServer(options, created::page);
+		}
+		catch (IOException ex) {
+			throw new IllegalArgumentException("it cannot listen on port " + options.port() + " of " + options.host() + " ("
+					+ ex.getMessage() + "): choose another one, with port=N or " + Options.PORT_VARIABLE);
+		}
+		// The server's threads take after the one that starts it.
+		Thread starter = OwnThreads.named("start", server::start);
+		starter.start();
+		starter.join();
+		Console.say("metrics at http://" + options.host() + ":" + server.port() + "/metrics");
+		return created;
+	}
+
+	/** What the JDK shows nobody: which task a thread has, the scheduler before JDK 24, all virtual threads. */
+	private static void open(Instrumentation instrumentation) {
+		Set<Module> agent = Set.of(Agent.class.getModule());
+		instrumentation.redefineModule(Object.class.getModule(), Set.of(), Map.of("jdk.internal.vm", agent),
+				Map.of("java.lang", agent), Set.of(), Map.of());
+	}
+
+}

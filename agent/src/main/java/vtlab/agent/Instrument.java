@@ -1,0 +1,90 @@
+package vtlab.agent;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+
+import vtlab.agent.cgroup.Cgroup;
+import vtlab.agent.cgroup.CgroupMeters;
+import vtlab.agent.hikari.HikariMeters;
+import vtlab.agent.jetty.JettyMeters;
+import vtlab.agent.jvm.GcMeters;
+import vtlab.agent.jvm.MemoryMeters;
+import vtlab.agent.jvm.RuntimeMeters;
+import vtlab.agent.page.Meters;
+import vtlab.agent.page.Page;
+import vtlab.agent.process.ProcessMeters;
+import vtlab.agent.process.ResidentMemory;
+import vtlab.agent.tomcat.TomcatMeters;
+import vtlab.agent.virtualthreads.AliveVirtualThreads;
+import vtlab.agent.virtualthreads.Carriers;
+import vtlab.agent.virtualthreads.PinnedThreads;
+import vtlab.agent.virtualthreads.SchedulerMeters;
+
+/**
+ * All metrics. Nothing is looked at before the first page: until then the service starts as if there were no agent, and
+ * may still decide on its logging, its MBeans and its scheduler.
+ */
+final class Instrument {
+
+	private final List<Meters> meters = new ArrayList<>();
+
+	private Duration pinned;
+
+	private PinnedThreads pinnedThreads;
+
+	Instrument(Duration pinned) {
+		this.pinned = pinned;
+	}
+
+	synchronized Page page() {
+		if (this.meters.isEmpty()) {
+			begin();
+		}
+		Page page = new Page();
+		for (Meters group : this.meters) {
+			try {
+				group.write(page);
+			}
+			catch (Exception | LinkageError ex) {
+				Console.say(group.getClass().getSimpleName() + " has no metrics: " + ex);
+			}
+		}
+		return page;
+	}
+
+	/** Another threshold of pinnings from now on. */
+	synchronized void pinned(Duration threshold) {
+		this.pinned = threshold;
+		if (this.pinnedThreads != null) {
+			this.pinnedThreads.threshold(threshold);
+		}
+	}
+
+	private void begin() {
+		List<Meters> groups = List.of(new ProcessMeters(), new ResidentMemory(),
+				new CgroupMeters(Cgroup.ofThisProcess()), new MemoryMeters(), new GcMeters(), new RuntimeMeters(),
+				new TomcatMeters(), new JettyMeters(), new HikariMeters(), new SchedulerMeters(), new Carriers(),
+				new AliveVirtualThreads());
+		Sampler sampler = new Sampler(groups);
+		this.meters.addAll(groups);
+		this.meters.add(sampler);
+		this.meters.add(new OwnThreads());
+		record();
+		sampler.start();
+	}
+
+	/** Flight Recorder can be missing, or have no place for its files. */
+	private void record() {
+		try {
+			PinnedThreads recorded = new PinnedThreads(this.pinned);
+			this.pinnedThreads = recorded;
+			this.meters.add(recorded);
+			OwnThreads.named("pinned", recorded::run).start();
+		}
+		catch (Exception | LinkageError ex) {
+			Console.say("Flight Recorder does not run, so pinned threads are not counted: " + ex);
+		}
+	}
+
+}

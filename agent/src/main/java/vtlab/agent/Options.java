@@ -1,0 +1,69 @@
+package vtlab.agent;
+
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Set;
+
+import vtlab.agent.virtualthreads.PinnedThreads;
+
+/**
+ * What the agent is told: {@code port=9404,host=0.0.0.0,pinned=0}.
+ *
+ * @param port of its page; 0 for any that is free
+ * @param host the address that it listens on, the loopback interface by default
+ * @param pinned pinnings that take no longer are not counted; in milliseconds
+ */
+record Options(int port, String host, Duration pinned) {
+
+	static final String PORT_VARIABLE = "VTLAB_AGENT_PORT";
+
+	private static final Set<String> NAMES = Set.of("port", "host", "pinned");
+
+	/**
+	 * @param text the agent's argument; null for none
+	 * @throws IllegalArgumentException says what is wrong and what to write
+	 */
+	static Options parse(String text, Map<String, String> environment) {
+		Map<String, String> values = new HashMap<>();
+		if (environment.containsKey(PORT_VARIABLE)) {
+			values.put("port", environment.get(PORT_VARIABLE));
+		}
+		for (String pair : (text == null || text.isBlank()) ? new String[0] : text.split(",")) {
+			String[] nameAndValue = pair.split("=", 2);
+			if (nameAndValue.length < 2 || !NAMES.contains(nameAndValue[0].strip())) {
+				throw new IllegalArgumentException(
+						"'" + pair + "' is no option: write port=9404, host=0.0.0.0 or pinned=0 (ms), with commas between");
+			}
+			values.put(nameAndValue[0].strip(), nameAndValue[1].strip());
+		}
+		if (!values.containsKey("port")) {
+			throw new IllegalArgumentException("it was told no port: write -javaagent:vtlab-agent.jar=port=9404, or set "
+					+ PORT_VARIABLE);
+		}
+		return new Options(number("port", values.get("port"), 65535),
+				values.getOrDefault("host", InetAddress.getLoopbackAddress().getHostAddress()),
+				values.containsKey("pinned") ? Duration.ofMillis(number("pinned", values.get("pinned"), 60_000))
+						: PinnedThreads.THRESHOLD);
+	}
+
+	InetSocketAddress address() {
+		return new InetSocketAddress(this.host, this.port);
+	}
+
+	private static int number(String name, String value, int most) {
+		try {
+			int number = Integer.parseInt(value);
+			if (0 <= number && number <= most) {
+				return number;
+			}
+		}
+		catch (NumberFormatException ex) {
+			// As for a number that is too large.
+		}
+		throw new IllegalArgumentException(name + "=" + value + " is no whole number from 0 to " + most);
+	}
+
+}

@@ -1,0 +1,4 @@
+/**
+ * The control group of the process.
+ */
+package vtlab.agent.cgroup;

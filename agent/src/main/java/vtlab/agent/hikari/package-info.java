@@ -1,0 +1,4 @@
+/**
+ * HikariCP's pools, by their MBeans.
+ */
+package vtlab.agent.hikari;

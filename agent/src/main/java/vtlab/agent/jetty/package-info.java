@@ -1,0 +1,4 @@
+/**
+ * Jetty's pool of threads.
+ */
+package vtlab.agent.jetty;

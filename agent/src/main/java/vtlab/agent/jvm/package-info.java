@@ -1,0 +1,4 @@
+/**
+ * Heap, garbage collector, compiler and platform threads.
+ */
+package vtlab.agent.jvm;

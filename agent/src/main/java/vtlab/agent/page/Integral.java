@@ -1,0 +1,25 @@
+package vtlab.agent.page;
+
+/**
+ * A gauge integrated over time, such as seconds that threads were busy. One thread adds, any may read.
+ */
+public final class Integral {
+
+	private volatile double value;
+
+	/**
+	 * @param gauge as it is now, taken to have been so since the last call; below zero or NaN it is unknown
+	 * @param seconds since the last call
+	 */
+	public void add(double gauge, double seconds) {
+		if (gauge > 0) {
+			// One thread only writes.
+			this.value = this.value + gauge * seconds;
+		}
+	}
+
+	public double value() {
+		return this.value;
+	}
+
+}

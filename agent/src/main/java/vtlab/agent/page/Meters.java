@@ -1,0 +1,21 @@
+package vtlab.agent.page;
+
+/**
+ * A group of metrics. Its first page can be what makes it look for its sources: nothing of the service is touched before.
+ */
+@FunctionalInterface
+public interface Meters {
+
+	/**
+	 * Writes what is known now.
+	 */
+	void write(Page page);
+
+	/**
+	 * Adds to integrals over time; called about 100 times a second, always by the same thread, once there was a page.
+	 * @param seconds since the last call
+	 */
+	default void sample(double seconds) {
+	}
+
+}

@@ -1,0 +1,4 @@
+/**
+ * The page that is served, and what metrics are made of.
+ */
+package vtlab.agent.page;

@@ -1,0 +1,4 @@
+/**
+ * The process, as its operating system sees it.
+ */
+package vtlab.agent.process;

@@ -1,0 +1,4 @@
+/**
+ * Tomcat, by its MBeans.
+ */
+package vtlab.agent.tomcat;
