@@ -130,7 +130,7 @@ def try_(
     root: Results = ROOT,
     no_cpu_limit: NoLimit = False,
 ) -> None:
-    """Measure your own service: a load is searched, blocks are measured, and a line says what virtual threads change."""
+    """Measure your own service: search a load, measure blocks, and say in a line what virtual threads change."""
     asked = own_service.Asked(
         jar=jar,
         requests=requests or [],
@@ -151,7 +151,7 @@ def try_(
 
 
 def _exported(variables: Sequence[str]) -> list[str]:
-    """The names of variables for a service; a value that the call has goes into vtlab's environment, and nowhere else."""
+    """The names of variables for a service; a value in the call goes into vtlab's environment, and nowhere else."""
     names = []
     for variable in variables:
         name, has_value, value = variable.partition("=")

@@ -97,7 +97,7 @@ def experiment_of(asked: Asked) -> Experiment:
             name=service.name,
             description=f"{service.jar}: {workload.title}",
             service=service,
-            workload=workload_files.resolved(workload, Path("vtlab-try")),
+            workload_=workload_files.resolved(workload, Path("vtlab-try")),
             load=load,
             limits=Limits(cpu=asked.cpu, memory=asked.memory, heap=None),
             windows=Windows(),
@@ -110,7 +110,7 @@ def experiment_of(asked: Asked) -> Experiment:
 
 
 def _searched(experiment: Experiment, folder: Path, options: session.Options, console: Console) -> Curve:
-    """The curve of a pair of JVMs that the blocks do not use. BlockFault where the pair, or what is around it, breaks."""
+    """The curve of a pair of JVMs that the blocks do not use. BlockFault where what is around the pair breaks."""
     results.create_unmeasured(folder, experiment)
     began = time.monotonic()
 

@@ -88,7 +88,7 @@ def chosen_users(points: Sequence[Point], variants: Sequence[str]) -> int:
 
 
 def _two_digits(value: float) -> int:
-    unit = 10 ** max(0, math.floor(math.log10(value)) - 1)
+    unit = int(10 ** max(0, math.floor(math.log10(value)) - 1))
     return math.ceil(round(value / unit, 6)) * unit
 
 

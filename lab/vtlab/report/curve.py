@@ -36,8 +36,8 @@ def sentences(curve: Curve, variants: Sequence[str]) -> list[str]:
     why = f": {curve.why}" if curve.why else ""
     return [
         parts(curve, variants),
-        f"The search ended after {curve.seconds:.0f} s: {_ENDED[curve.ended]}{why}. One pair of JVMs, one window a level:"
-        " no interval.",
+        f"The search ended after {curve.seconds:.0f} s: {_ENDED[curve.ended]}{why}. It had one pair of JVMs and one window"
+        " a level: no interval.",
         f"The blocks have {curve.chosen:,} users, twice the knee, as vtlab chose.",
     ]
 
@@ -74,7 +74,7 @@ def table(curve: Curve, variants: Sequence[str]) -> Table:
 
 
 def picture(curve: Curve, variants: Sequence[str]) -> Markup:
-    """Throughput over users, both logarithmic, with the laws: N X(1) users of a single one, and the largest measured."""
+    """Throughput over users, both logarithmic."""
     left, top, width, height = 56.0, 12.0, svg.WIDTH - 76.0, 220.0
     points = [p for p in curve.points if p.throughput > 0]
     if not points:
