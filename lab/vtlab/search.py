@@ -10,15 +10,17 @@ from vtlab.errors import VariantFailed
 from vtlab.model.curve import Curve, Ended, Point
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Trial
+from vtlab.model.units import percent
 from vtlab.planning.load import Pace
+from vtlab.report import figures
 from vtlab.runner import StartedBlock
 
 #: Seconds that a search takes at most, from the start of the pair on.
 WITHIN = 90.0
 #: Seconds of a level's window at least, and the answers that make it longer.
 WINDOW, ANSWERS = 2.0, 20
-#: Seconds of a window at most.
-LONGEST = 20.0
+#: Seconds of the first window, and of any at most.
+FIRST, LONGEST = 4.0, 20.0
 #: Seconds for k6 to come up, and between two phases.
 _CALL, _BETWEEN = 2.5, 1.0
 #: Seconds in which the users of a level begin, for each of them (``k6/lib/plan.ts``).
@@ -65,11 +67,10 @@ class Search:
         try:
             self._warm_up()
             while users := curve.next_users(self._points, variants):
-                if stop := self._level(users):
+                if stop := self._measure(users):
                     return stop
-            for users in curve.between(self._points, variants):
-                if stop := self._level(users):
-                    return stop
+            if (levels := curve.between(self._points, variants)) and (stop := self._measure(levels)):
+                return stop
         except VariantFailed as broken:
             return "failed", f"{broken.variant}: {broken.reason}"
         highest = max(point.users for point in self._points)
@@ -78,22 +79,28 @@ class Search:
     def _warm_up(self) -> None:
         self._say(f"warm-up with {WARM_UP_USERS} users")
         self._started.load(
-            order=[], warmup_cycles=0, own_cycles=WARM_UP_CYCLES, single=None, pace=Pace(users=WARM_UP_USERS)
+            order=[], warmup_cycles=0, own_cycles=WARM_UP_CYCLES, single=None, pace=Pace(users=(WARM_UP_USERS,))
         )
 
-    def _level(self, users: int) -> tuple[Ended, str] | None:
-        """Measures a level; why the search ends there, None where it goes on."""
+    def _measure(self, levels: Sequence[int]) -> tuple[Ended, str] | None:
+        """Measures as many of these levels as there is time for, by one call of k6. Why the search ends there; None where
+        it goes on."""
         variants = self._experiment.variants
-        window, rounds = self._planned(users)
-        takes = _CALL + sum(_BETWEEN + max(_GENTLY * users, rounds[v]) + 2 * rounds[v] + window for v in variants)
-        if self._clock() + takes > self._began + self._within and len(self._points) > len(variants):
+        window, rounds = self._planned(min(levels))
+        left = self._began + self._within - self._clock() - _CALL
+        affordable: list[int] = []
+        for users in levels:
+            left -= sum(_BETWEEN + max(_GENTLY * users, rounds[v]) + 2 * rounds[v] + window for v in variants)
+            if left >= 0 or not self._points:
+                affordable.append(users)
+        if not affordable:
             return "time", ""
-        self._say(f"{users} user{'s' if users > 1 else ''}")
-        # Mirrored from level to level: no variant is always the first.
-        level = len({point.users for point in self._points})
-        order = list(variants) if level % 2 == 0 else list(reversed(variants))
+        self._say(f"{figures.listed([str(users) for users in affordable])} user{'' if affordable == [1] else 's'}")
+        # The order turns round from level to level: no variant is always the first.
+        count = len({point.users for point in self._points})
+        order = list(variants) if count % 2 == 0 else list(reversed(variants))
         pace = Pace(
-            users=users,
+            users=tuple(affordable),
             measure=round(1000 * window),
             rounds={variant: max(1, round(1000 * seconds)) for variant, seconds in rounds.items()},
         )
@@ -103,10 +110,11 @@ class Search:
         self._points += measured
         for point in measured:
             if point.failed > self._experiment.max_errors:
-                return "failed", f"{point.variant}: {point.failed:.1%} of the answers were errors at {users} users"
+                share = percent(point.failed, 1)
+                return "failed", f"{point.variant}: {share} of the answers were errors at {point.users} users"
         if reason := self._disturbed(document.trials):
             return "load generator", reason
-        return None
+        return ("time", "") if len(affordable) < len(levels) else None
 
     def _planned(self, users: int) -> tuple[float, dict[str, float]]:
         """Seconds of a level's window, and of a round of each variant's users, as the level before lets expect them: no
@@ -116,11 +124,11 @@ class Search:
             before = [point for point in self._points if point.variant == variant and point.users < users]
             last = max(before, key=lambda point: point.users, default=None)
             served = last.throughput if last else 0.0
-            rounds[variant] = min(LONGEST, users / served / 2) if served else 1.0
+            rounds[variant] = min(LONGEST, last.users / served) if last and served else 0.25
             rate.append(served)
         slowest = min(rate)
-        window = max(WINDOW, min(LONGEST, ANSWERS / slowest if slowest else LONGEST / 4))
-        return max(window, *(min(LONGEST, 2 * seconds) for seconds in rounds.values())), rounds
+        window = max(WINDOW, min(FIRST, ANSWERS / slowest)) if slowest else FIRST
+        return max(window, *(min(LONGEST, 1.5 * seconds) for seconds in rounds.values())), rounds
 
     def _disturbed(self, trials: Sequence[Trial]) -> str:
         """What of the load generator or the machine was at its end; empty where nothing was."""

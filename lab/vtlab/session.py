@@ -86,11 +86,11 @@ def create_runs(
     now = datetime.now(UTC)
     seed = options.seed if options.seed is not None else secrets.randbelow(SEEDS)
     folder = folder or options.root / f"{now:%Y%m%dT%H%M%SZ}-{label}"
-    for run, facts in zip(planned, facts_of_runs, strict=True):
+    for run, facts_of_run in zip(planned, facts_of_runs, strict=True):
         run_folder = folder if len(planned) == 1 else folder / run.name
         manifest = runner.manifest_of(
             run,
-            facts,
+            facts_of_run,
             run_id=f"{now:%Y%m%dT%H%M%SZ}-{run.name}",
             publication=publication.of(run.experiment, publications),
             started=now.isoformat(timespec="seconds"),

@@ -53,8 +53,9 @@ class Pace:
     shown: float | None = None
     #: Closed load: a round of a user, by variant, where the experiment has none and windows hold few of them.
     rounds: Mapping[str, int] = field(default_factory=dict, hash=False)
-    #: Users of the trials and of the warm-up cycles with the trials' own load; None: the experiment's.
-    users: int | None = None
+    #: Users of the trials and of the warm-up cycles with the trials' own load, in place of the experiment's. Of several
+    #: each has its trials, in an order that turns round from one to the next.
+    users: tuple[int, ...] = ()
 
 
 AS_PLANNED = Pace()

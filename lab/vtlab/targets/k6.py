@@ -94,8 +94,8 @@ def phase_variables(
         variables["SETTLE"] = f"{pace.settle}ms"
     if pace.rounds:
         variables["ROUNDS"] = json.dumps({name: f"{round_}ms" for name, round_ in pace.rounds.items()})
-    if pace.users is not None:
-        variables["USERS"] = str(pace.users)
+    if pace.users:
+        variables["USERS"] = ",".join(map(str, pace.users))
     if pace.measure is not None:
         variables["MEASURE"] = f"{pace.measure}ms"
     return variables
