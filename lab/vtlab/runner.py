@@ -340,6 +340,7 @@ class Attempt:
 
     def _keep(self, document: K6Document) -> None:
         self._block.single += document.single
+        self._block.thresholds |= document.thresholds
         rounds = self._pace.rounds
         self._block.trials += [
             trial.model_copy(update={"round": rounds[trial.variant] / 1000}) if trial.variant in rounds else trial

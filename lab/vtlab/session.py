@@ -8,7 +8,7 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -185,7 +185,7 @@ def measure_and_report(folder: Path, root: Path, console: Console) -> list[Analy
         with Progress(console, remaining, is_least) as progress:
             for run_folder in run_folders:
                 run = results.read(run_folder)
-                with _target(run_folder, root, run.manifest) as target:
+                with _target(run_folder, root, run.manifest, progress.say) as target:
                     try:
                         runner.measure(run_folder, target, progress, run.name)
                     except InvalidRun as error:
@@ -273,7 +273,9 @@ def _prometheus(folder: Path, manifest: Manifest) -> Iterator[PrometheusApi | No
         yield None
 
 
-def _target(folder: Path, root: Path, manifest: Manifest) -> AbstractContextManager[runner.Target]:
+def _target(
+    folder: Path, root: Path, manifest: Manifest, say: Callable[[str], None]
+) -> AbstractContextManager[runner.Target]:
     if manifest.target == "kubernetes":
         return kubernetes_target(folder, root, REPOSITORY, ReleaseRef.from_manifest(manifest.cluster), manifest.run_id)
     return local_target(
@@ -283,6 +285,7 @@ def _target(folder: Path, root: Path, manifest: Manifest) -> AbstractContextMana
         no_cpu_limit=not manifest.cpu_limited,
         prometheus_port=manifest.prometheus_port,
         run_id=manifest.run_id,
+        say=say,
     )
 
 

@@ -28,7 +28,7 @@ from typing import Any, Generic, Literal, TypeVar
 from vtlab.analysis.laws import cpu_capacity, demand_per_ok, response_alone
 from vtlab.model import units
 from vtlab.model.experiment import ClosedLoad, Experiment
-from vtlab.model.records import Block, Failure, Instance, Trial
+from vtlab.model.records import Block, Counts, Failure, Instance, Trial
 from vtlab.model.run import CheckResult
 from vtlab.model.units import percent
 
@@ -434,6 +434,11 @@ def _under_load(block: Block, experiment: Experiment) -> list[Trial]:
     return [*block.trials, *(each[-1] for each in cycles if each)]
 
 
+def _of_scripts(block: Block, experiment: Experiment) -> list[Trial]:
+    """Those of a user's script."""
+    return [trial for trial in _under_load(block, experiment) if trial.checks or trial.requests]
+
+
 def _moment(trial: Trial) -> str:
     return f"trial {trial.position}" if trial.phase == "measure" else "the last warm-up cycle"
 
@@ -459,6 +464,22 @@ def _answered(trial: Trial, experiment: Experiment) -> Value:
     most = experiment.max_errors
     share, when = shares[0] if shares[0][0] > most else max(shares)
     reason = f"{percent(share, 2)} of the answers were errors {when}, at most {percent(most, 2)} allowed"
+    return Value(share, percent(share, 2), reason, trial.variant, _moment(trial), limit=most)
+
+
+def _script_checks(trial: Trial, experiment: Experiment) -> Value:
+    """Of a user's own script; nothing failed where there is none."""
+    return _of_script(trial.checks, "the script's checks", trial, experiment)
+
+
+def _script_requests(trial: Trial, experiment: Experiment) -> Value:
+    return _of_script(trial.requests, "the script's requests", trial, experiment)
+
+
+def _of_script(counts: Counts | None, what: str, trial: Trial, experiment: Experiment) -> Value:
+    most = experiment.max_errors
+    share = counts.share_failed if counts else 0.0
+    reason = f"{percent(share, 2)} of {what} failed, at most {percent(most, 2)} allowed"
     return Value(share, percent(share, 2), reason, trial.variant, _moment(trial), limit=most)
 
 
@@ -896,6 +917,8 @@ CHECKS: tuple[Check[Any], ...] = (
     ),
     _block_check("same instance", "service", "no restart, no OOM kill", _lasted),
     Check("errors", "service", "<= max_errors of the answers", _under_load, _answered),
+    Check("script's checks", "service", "<= max_errors of them failed", _of_scripts, _script_checks),
+    Check("script's requests", "service", "<= max_errors of them failed", _of_scripts, _script_requests),
     Check("answers", "service", ">= 1 in every window", _trials, _some_answer, 1, operator.lt),
     Check(
         "steady state",
