@@ -380,7 +380,7 @@ def _moment(phase: str | None, cycles: int, variants: int) -> str | None:
         return None
     if phase.startswith("w"):
         return f"warm-up cycle {cycles + math.ceil(int(phase[1:]) / variants)}"
-    return {"s": "the single-user phase", "l": "light load"}.get(phase[0], f"trial {phase}")
+    return {"a": "the login", "s": "the single-user phase", "l": "light load"}.get(phase[0], f"trial {phase}")
 
 
 def manifest_of(planned: plan.PlannedRun, facts: Facts, **fields: Any) -> Manifest:

@@ -7,6 +7,7 @@ import secrets
 import shlex
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -29,7 +30,7 @@ from vtlab.progress import Progress
 from vtlab.report import terminal
 from vtlab.report import write as write_report
 from vtlab.services import companions, process, sample
-from vtlab.targets import k6, publish
+from vtlab.targets import k6, publish, script
 from vtlab.targets.kubernetes import forward, release
 from vtlab.targets.kubernetes.cluster import ReleaseRef
 from vtlab.targets.kubernetes.target import kubernetes_target
@@ -117,6 +118,15 @@ def _refuse_other_services(experiment: Experiment) -> None:
         )
 
 
+def _refuse_unreadable_workload(experiment: Experiment) -> None:
+    """Before anything starts: a variable that is not set, a file that has gone, a script that cannot be kept."""
+    workload = experiment.workload
+    workload_files.private(workload, os.environ)
+    if workload.k6:
+        with tempfile.TemporaryDirectory() as folder:
+            script.read(tools.find_k6(REPOSITORY).path, Path(workload.k6), os.environ, Path(folder))
+
+
 def _refuse_other_workloads(experiment: Experiment) -> None:
     workload = experiment.workload
     if workload.data or workload.login or workload.k6 or workload.uses_environment:
@@ -138,8 +148,7 @@ def _facts(experiment: Experiment) -> Facts:
             f"{experiment.name}: a CPU limit of {experiment.limits.cpu:g} is above this machine's {cores} cores",
             f"choose --cpu of at most {cores}; leave a core for the load generator",
         )
-    # Before anything starts: a variable of the environment that is not set, a file that has gone.
-    workload_files.private(experiment.workload, os.environ)
+    _refuse_unreadable_workload(experiment)
     service = services.of(experiment, REPOSITORY)
     return Facts(
         versions=_versions(experiment),
@@ -155,6 +164,7 @@ def _versions(experiment: Experiment) -> dict[str, str]:
         **tools.versions(REPOSITORY),
         "app": services.version(services.of(experiment, REPOSITORY), REPOSITORY),
         **companions.versions(experiment.needs, REPOSITORY),
+        **workload_files.versions(experiment.workload),
     }
 
 

@@ -266,12 +266,25 @@ def test_a_script_that_cannot_be_kept_is_refused_before_the_run(tmp_path: Path, 
 
 
 GET = "import http from 'k6/http';\nexport default function () { %s }"
+ABORTING = """
+import exec from 'k6/execution';
+export function setup() { exec.test.abort('the shop is closed'); }
+export default function () {}
+"""
+MIXED = """
+const scenarios = { a: { executor: 'constant-vus', vus: 1, duration: '1s' } };
+scenarios.b = { executor: 'constant-arrival-rate', rate: 1, duration: '1s', preAllocatedVUs: 1 };
+export const options = { scenarios };
+export default function () {}
+"""
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         (GET % "throw new Error('no luck');", "the script throws: Error: no luck"),
+        (ABORTING, "k6 cannot run the workload: .*the shop is closed"),
+        (MIXED, "k6 cannot run the workload: .*options.scenarios: b has a rate and others have VUs"),
         (
             GET % "http.get('http://a.example/'); http.get('http://b.example/');",
             "the script asks http://a.example, http://b.example and never __ENV.BASE_URL",
@@ -359,8 +372,8 @@ def test_variables_of_the_environment_come_to_a_script_by_a_file(
 
 
 @needs_root
-def test_a_run_has_a_pre_flight_a_login_and_the_file_for_k6_alone(tmp_path: Path) -> None:
-    """On this machine a run sends each request once before its first block, says what differs, and leaves no secrets."""
+def test_a_run_has_one_pre_flight_and_leaves_no_secrets(tmp_path: Path) -> None:
+    """On this machine a run has a pre-flight before its first block alone, and leaves nothing of what k6 alone read."""
     (tmp_path / "users.csv").write_text("user,password\nanna,a-secret-word\nben,a-secret-word\n", encoding="utf-8")
     requests = [{"GET": "/thread?duration=20ms&user={user}"}, {"GET": "/thread?duration=10ms", "weight": 3}]
     what = {"requests": requests, "data": str(tmp_path / "users.csv")}
@@ -372,9 +385,8 @@ def test_a_run_has_a_pre_flight_a_login_and_the_file_for_k6_alone(tmp_path: Path
         document = block.load(order=("platform", "virtual"), warmup_cycles=0, single=None)
         private = run.folder / "k6" / "private.json"
         assert private.stat().st_mode & 0o077 == 0
-        again = target.start(run.planned, 2, 1)
+        target.start(run.planned, 2, 1)
         assert [path.name for path in (run.folder / "logs").glob("*preflight*")] == ["1-1-preflight-k6.log"]
-        del again
     assert said == []
     assert [trial.failed for trial in document.trials] == [{}, {}]
     assert all(trial.ok for trial in document.trials)

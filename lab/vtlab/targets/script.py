@@ -102,11 +102,11 @@ def _called(command: Sequence[str], script: Path, environment: Mapping[str, str]
             f"{script} uses {', '.join(extensions)}: an extension, which k6 as vtlab starts it does not have",
             "load the service without it",
         )
-    raise BadInput(f"k6 cannot read {script}: {_message(done.stderr)}", "correct the script: k6 inspect shows the same")
+    raise BadInput(f"k6 cannot read {script}: {message(done.stderr)}", "correct the script: k6 inspect shows the same")
 
 
-def _message(log: str) -> str:
-    """What k6 says went wrong."""
+def message(log: str) -> str:
+    """What went wrong, from what k6 printed."""
     messages = re.findall(r'level=error msg="((?:[^"\\]|\\.)*)"', log)
     text = messages[-1] if messages else log.strip()
     return " ".join(text.replace('\\"', '"').replace("\\n", " ").replace("\\t", " ").split())[-600:]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vtlab.analysis import preflight
-from vtlab.errors import BlockFault
+from vtlab.errors import BadInput, BlockFault
 from vtlab.host.processes import Process
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
@@ -57,6 +57,9 @@ def check(
         variables = {"PREFLIGHT": "true", "ORDER": ",".join(of.targets)}
         patience = _BESIDE + 2 * len(of.targets) * units.seconds(experiment.max_response)
         process = run(of, variables, patience)
+        if process.returncode() not in k6.DONE:
+            log = script.message(process.last_lines())
+            raise BadInput(f"k6 cannot run the workload: {log}", "correct it, and see whether the service answers")
         try:
             return k6.read_preflight(of.document, process.last_lines())
         finally:
