@@ -85,7 +85,7 @@ def from_analysis(analysis: Analysis) -> Measured:
         experiment=v.experiment,
         limits=sections.limits(analysis),
         target="one machine" if manifest.target == "local" else "Kubernetes",
-        command=_command(manifest),
+        command=shown_command(manifest),
         machine=_machine(manifest),
         date=figures.utc(manifest.started),
         version=manifest.versions.get("vtlab", ""),
@@ -108,7 +108,8 @@ def from_analysis(analysis: Analysis) -> Measured:
     )
 
 
-def _command(manifest: Manifest) -> str:
+def shown_command(manifest: Manifest) -> str:
+    """The command of a run, without where its results lie and who watches it."""
     parts = shlex.split(manifest.command)
     elsewhere = {i + j for i, part in enumerate(parts) if part in _ELSEWHERE for j in (0, 1)}
     return shlex.join(part for i, part in enumerate(parts) if i not in elsewhere)
