@@ -124,7 +124,9 @@ def simulate(
 
 @app.command()
 def reproduce(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME...]", help="Publications, by name or number; all if none.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME...]", help="Publications, by name or number; all if none.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON, and nothing else.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="One block each: no interval.")] = False,
     published: Annotated[bool, typer.Option("--published", help="The published sizes; takes longer.")] = False,

@@ -29,8 +29,8 @@ DATA = "docs/measured.json"
 PAGE = "docs/measured.md"
 #: Options that say where a run lies and who watches it: they change no figure.
 _ELSEWHERE = ("--results", "--prometheus-port", "--context")
-_INTRODUCTION = """Each table is of one run. `make measured RESULTS="results/DIR ..."` takes over the figures of a results
-directory. Another machine gives other throughputs where the CPU is the bottleneck; the command shows yours.
+_INTRODUCTION = """Each table is of one run. `make measured RESULTS="results/DIR ..."` takes over the figures of a
+results directory. Another machine gives other throughputs where the CPU is the bottleneck; the command shows yours.
 
 The [glossary](reference/glossary.md) explains the words. Fewer than 6 blocks are a quick look."""
 

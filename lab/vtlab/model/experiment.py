@@ -176,7 +176,7 @@ class Experiment(_Strict):
     ] = MAX_ERRORS
     limits: Limits = Limits()
     variants: Annotated[
-        list[str], Field(min_length=2, max_length=8, description="each is compared with the first of them")
+        list[str], Field(min_length=2, max_length=8, description="all others are compared with the first of them")
     ]
     properties: Annotated[
         dict[str, Properties], Field(description="of the variants that are not just platform, virtual or reactive")

@@ -9,19 +9,19 @@ from vtlab.catalogue.rules import ALERTS
 from vtlab.reference.pages import code, page, sentence, table
 from vtlab.report.glossary import GLOSSARY
 
-_METRICS = """A metric is a PromQL query. `vtlab` evaluates it over exactly the window of each trial. Recording rules write
-most metrics as series, too. A rate is per second, a share is between 0 and 1.
+_METRICS = """A metric is a PromQL query. `vtlab` evaluates it over exactly the window of each trial. Recording
+rules write most metrics as series, too. A rate is per second, a share is between 0 and 1.
 
-The chart installs the rules as the PrometheusRule `lab-rules`. On one machine `vtlab` starts a Prometheus with them. The
-series of a resource have the label `resource`; on Kubernetes every series has the label `namespace`."""
-_PUBLISHED = """When a run has ended, `vtlab` writes its verdict to the Prometheus that has the samples of the run. All of
-these have the labels `experiment` and `testid` (the run), on Kubernetes also `namespace`. Where a verdict has no ratio,
-or the bottleneck is `unknown`, the value is NaN. Of the primary metric alone a comparison has the labels `verdict`,
-`headline` and `fails`. The label `bound` is `at least` or `at most` where the ratio is a bound."""
-_RESOURCES = """Each resource can be the bottleneck of a variant. Beside them these names are bottlenecks, too: `memory`,
-`database`, `downstream`, a place in the code, and `unknown`."""
-_ALERTS = """Prometheus shows the alerts under `/alerts`, all with `severity: warning`. An Alertmanager gets them as any
-other alert; `helm/kube-prometheus-stack.values.yaml` has none."""
+The chart installs the rules as the PrometheusRule `lab-rules`. On one machine `vtlab` starts a Prometheus with
+them. The series of a resource have the label `resource`; on Kubernetes every series has the label `namespace`."""
+_PUBLISHED = """When a run has ended, `vtlab` writes its verdict to the Prometheus that has the samples of the run.
+All of these have the labels `experiment` and `testid` (the run), on Kubernetes also `namespace`. Where a verdict
+has no ratio, or the bottleneck is `unknown`, the value is NaN. Of the primary metric alone a comparison has the
+labels `verdict`, `headline` and `fails`. The label `bound` is `at least` or `at most` where the ratio is a bound."""
+_RESOURCES = """Each resource can be the bottleneck of a variant. Beside them these names are bottlenecks, too:
+`memory`, `database`, `downstream`, a place in the code, and `unknown`."""
+_ALERTS = """Prometheus shows the alerts under `/alerts`, all with `severity: warning`. An Alertmanager gets them as
+any other alert; `helm/kube-prometheus-stack.values.yaml` has none."""
 _GLOSSARY = "The words of a report, of the docs, and of the dashboards."
 
 
@@ -58,10 +58,14 @@ def _series(metric: Metric) -> str:
 def alerts_page() -> str:
     """The alerts, each with its condition and what to do."""
     rows = [
-        (code(name), _spoken(row["summary"]), row["for"], _spoken(row["description"]))
-        for name, row in ALERTS.items()
+        (code(name), _spoken(row["summary"]), row["for"], _spoken(row["description"])) for name, row in ALERTS.items()
     ]
-    return page("Alerts", "lab/vtlab/catalogue/alerts.toml", _ALERTS, table(("alert", "when", "for", "why, and what to do"), rows))
+    return page(
+        "Alerts",
+        "lab/vtlab/catalogue/alerts.toml",
+        _ALERTS,
+        table(("alert", "when", "for", "why, and what to do"), rows),
+    )
 
 
 def _spoken(template: str) -> str:

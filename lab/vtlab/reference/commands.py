@@ -21,8 +21,8 @@ EXIT_CODES = (
     (70, "a defect of vtlab; please report it"),
     (130, "interrupted; the data is kept"),
 )
-_INTRODUCTION = """`make setup` installs `vtlab` as `.venv/bin/vtlab` in the checkout. Each error has a message and a fix.
-With `VTLAB_DEBUG=1` a defect (exit code 70) shows its traceback."""
+_INTRODUCTION = """`make setup` installs `vtlab` as `.venv/bin/vtlab` in the checkout. Each error has a message and
+a fix. With `VTLAB_DEBUG=1` a defect (exit code 70) shows its traceback."""
 
 
 def text() -> str:

@@ -11,14 +11,15 @@ from vtlab.reference.pages import code, page, sentence, table
 
 _Schema = Mapping[str, Any]
 
-_EXPERIMENT = """An experiment is one JSON file. `vtlab list` shows those in `k6/experiments/`; `vtlab run` also takes the
-path of a file. Unknown keys are errors. For completion in an editor set `$schema` to
+_EXPERIMENT = """An experiment is one JSON file. `vtlab list` shows those in `k6/experiments/`; `vtlab run` also
+takes the path of a file. Unknown keys are errors. For completion in an editor set `$schema` to
 `k6/experiments/experiment.schema.json`.
 
 A duration is a number with its unit: `50ms`, `5s`, `1m`. `expected` changes the report only, never the measurement."""
-_SERVICE = """A service is one JSON file, which the key `service` of an [experiment](experiment.md) names. The service listens
-on the port that `SERVER_PORT` names, and with `management_port` also on the port that `MANAGEMENT_SERVER_PORT` names.
-This works on one machine, not in a cluster. Without that key the service is the sample application of the lab.
+_SERVICE = """A service is one JSON file, which the key `service` of an [experiment](experiment.md) names. The
+service listens on the port that `SERVER_PORT` names, and with `management_port` also on the port that
+`MANAGEMENT_SERVER_PORT` names. This works on one machine, not in a cluster. Without that key the service is the
+sample application of the lab.
 
 `lab/tests/support/stub.json` is an example."""
 #: The pattern of a duration, where no description says what the text is.
@@ -79,7 +80,9 @@ def _default(name: str, part: _Schema, required: list[str]) -> str:
     default = part.get("default")
     if isinstance(default, dict) and default:
         return "as below"
-    return "–" if default in (None, {}, []) else code(str(default).lower() if default in (True, False) else str(default))
+    return (
+        "–" if default in (None, {}, []) else code(str(default).lower() if default in (True, False) else str(default))
+    )
 
 
 def _type(part: _Schema) -> str:

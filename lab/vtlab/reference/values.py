@@ -14,8 +14,8 @@ from pathlib import Path
 from vtlab.reference.pages import code, page, sentence, table
 
 _LINE = re.compile(r"(?P<indent> *)(?:# ?(?P<comment>.*)|(?P<key>[A-Za-z][\w-]*):(?: (?P<value>.+))?)")
-_INTRODUCTION = """`helm/values.schema.json` refuses keys that are not here. To change one value of a release and keep the
-others: `helm upgrade lab helm -n lab --reset-then-reuse-values --set KEY=VALUE --wait`."""
+_INTRODUCTION = """`helm/values.schema.json` refuses keys that are not here. To change one value of a release and
+keep the others: `helm upgrade lab helm -n lab --reset-then-reuse-values --set KEY=VALUE --wait`."""
 
 
 @dataclass(frozen=True)
@@ -50,4 +50,6 @@ def text(repository: Path) -> str:
     """The page."""
     values = read((repository / "helm" / "values.yaml").read_text(encoding="utf-8"))
     rows = [(code(v.path), code(v.default), sentence(v.comment)) for v in values if v.default or v.comment]
-    return page("Values of the chart", "helm/values.yaml", _INTRODUCTION, table(("value", "default", "what it is"), rows))
+    return page(
+        "Values of the chart", "helm/values.yaml", _INTRODUCTION, table(("value", "default", "what it is"), rows)
+    )
