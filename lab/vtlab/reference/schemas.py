@@ -41,7 +41,9 @@ def service_page() -> str:
 def _sections(text: str) -> list[str]:
     schema = json.loads(text)
     parts = [f"## Keys\n\n{_table(schema)}"]
-    for name, part in schema.get("$defs", {}).items():
+    referred = [name for key in schema["properties"].values() for name in _referred(key)]
+    for name in dict.fromkeys(referred):
+        part = schema["$defs"][name]
         title, description = _key(name, schema), sentence(part.get("description", ""))
         parts.append(f"## {title}\n\n{description}\n\n{_table(part)}")
     return parts
