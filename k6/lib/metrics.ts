@@ -43,10 +43,18 @@ export function part(metric: { name: string }, phase: Phase, more = ''): string 
   return `${metric.name}{trial:${phase.trial}${more}}`;
 }
 
+/** k6's own, of what a user's script checks and asks for; by when an iteration began. */
+export const scriptChecks = { name: 'checks' };
+export const scriptRequests = { name: 'http_req_failed' };
+
 /** k6 keeps a part of a metric only if a threshold asks for it. All of these hold always. */
-export function thresholds(phases: Phase[]): Record<string, string[]> {
+export function thresholds(phases: Phase[], isScript = false): Record<string, string[]> {
   const all: Record<string, string[]> = {};
   for (const phase of phases) {
+    if (isScript) {
+      for (const metric of [scriptChecks, scriptRequests])
+        all[part(metric, phase, `,phase:${phase.kind}`)] = ['rate>=0'];
+    }
     // latency of OK requests that completed in the window
     all[part(latency, phase, `,phase:${phase.kind}`)] = ['max>=0'];
     // requests of the whole phase, and what the edges of the window cut

@@ -2,6 +2,8 @@
 import type { Input } from './input.ts';
 import * as metrics from './metrics.ts';
 import type { Kind, Phase, Plan } from './plan.ts';
+import { type Counts, checks, requests } from './preflight.ts';
+import { type Script, thresholdResults } from './scripts.ts';
 import { type Percentiles, percentiles, round } from './statistics.ts';
 
 export interface Document {
@@ -16,6 +18,8 @@ export interface Document {
   single: TrialRecord[];
   light: TrialRecord[];
   trials: TrialRecord[];
+  /** Of a user's script: by variant, metric and condition, whether its threshold holds over the windows of the trials. */
+  thresholds?: Record<string, Record<string, Record<string, boolean>>>;
 }
 
 export interface TrialRecord {
@@ -53,17 +57,24 @@ export interface TrialRecord {
   late_arrivals: number;
   /** At the window's edges; of an open load from when an arrival was due, without those that were dropped. */
   in_flight: { start: number; end: number };
+  /** Of a user's script, of iterations that began in the window: its checks, and the requests that it sent. */
+  checks?: Counts;
+  requests?: Counts;
 }
 
 export interface Summary {
-  metrics: Record<string, { values: Record<string, number> } | undefined>;
+  metrics: Record<string, { values: Record<string, number>; thresholds?: Record<string, { ok: boolean }> } | undefined>;
+  setup_data?: unknown;
 }
 
-export function makeDocument(input: Input, { phases }: Plan, summary: Summary): Document {
+export function makeDocument(input: Input, { phases }: Plan, summary: Summary, script?: Script): Document {
   const value = (name: string, key: string) => summary.metrics[name]?.values[key] ?? 0;
   // After an interruption there are phases that never began: they have no record.
   const begun = phases.filter((phase) => value(metrics.part(metrics.begin, phase), 'max') > 0);
-  const records = begun.map((phase) => makeRecord(phase, value));
+  const records = begun.map((phase) => ({
+    ...makeRecord(phase, value),
+    ...(script ? ofScript(phase, summary) : {}),
+  }));
   const of = (kind: Kind) => records.filter((record) => record.phase === kind);
   return {
     version: 1,
@@ -79,7 +90,21 @@ export function makeDocument(input: Input, { phases }: Plan, summary: Summary): 
     single: of('single'),
     light: of('light'),
     trials: of('measure'),
+    ...(script && of('measure').length > 0 ? { thresholds: thresholdsOf(script, input, summary) } : {}),
   };
+}
+
+function ofScript(phase: Phase, summary: Summary) {
+  const inWindow = (metric: { name: string }) => metrics.part(metric, phase, `,phase:${phase.kind}`);
+  return {
+    checks: checks(summary, inWindow(metrics.scriptChecks)),
+    requests: requests(summary, inWindow(metrics.scriptRequests)),
+  };
+}
+
+function thresholdsOf(script: Script, { order }: Input, summary: Summary) {
+  const isMet = (name: string, condition: string) => summary.metrics[name]?.thresholds?.[condition]?.ok ?? false;
+  return thresholdResults(script, [...new Set(order)], isMet);
 }
 
 function makeRecord(phase: Phase, value: (name: string, key: string) => number): TrialRecord {

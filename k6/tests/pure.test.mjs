@@ -15,6 +15,8 @@ const { makeDocument } = await load('record');
 const { body, target, template } = await load('template');
 const { drawn, rowOf } = await load('mix');
 const { shape, unmet } = await load('answers');
+const { keptOptions, taskOf, tasksOf, thresholdResults, thresholdsOf } = await load('scripts');
+const { moved, movedCookie, originOf } = await load('addresses');
 
 const TARGETS = '{"platform":"http://p/","virtual":"http://v"}';
 const input = (change, env = {}) =>
@@ -662,4 +664,105 @@ test('whoever logs in does so before everything else, outside of every window', 
     phases.map((_, i) => i),
   );
   assert.equal(users, 30);
+});
+
+test('the functions of a script keep their weights: VUs divide the users, rates are drawn for each iteration', () => {
+  const scenarios = (all) => tasksOf({ options: { scenarios: all } });
+  const weights = ({ list }) => list.map(({ exec, weight }) => [exec, weight]);
+  assert.deepEqual(weights(tasksOf({})), [['default', 1]]);
+  const vus = scenarios({
+    a: { executor: 'constant-vus', exec: 'browse', vus: 6 },
+    b: { executor: 'ramping-vus', exec: 'buy', startVUs: 1, stages: [{ target: 3 }, { target: 0 }] },
+    c: { executor: 'shared-iterations' },
+  });
+  assert.deepEqual(
+    [vus.areDrawn, weights(vus)],
+    [
+      false,
+      [
+        ['browse', 6],
+        ['buy', 3],
+        ['default', 1],
+      ],
+    ],
+  );
+  for (const users of [10, 100, 1000]) {
+    const count = {};
+    for (let user = 0; user < users; user++) {
+      const { exec } = taskOf(user, vus);
+      count[exec] = (count[exec] ?? 0) + 1;
+    }
+    for (const [exec, weight] of weights(vus)) {
+      assert.ok(Math.abs(count[exec] - (weight / 10) * users) <= 2, `${exec}: ${count[exec]} of ${users}`);
+    }
+  }
+  const rates = scenarios({
+    a: { executor: 'constant-arrival-rate', rate: 90, timeUnit: '1m30s' },
+    b: { executor: 'ramping-arrival-rate', startRate: 1, stages: [{ target: 4 }], exec: 'buy' },
+  });
+  assert.deepEqual(
+    [rates.areDrawn, weights(rates)],
+    [
+      true,
+      [
+        ['default', 1],
+        ['buy', 4],
+      ],
+    ],
+  );
+  assert.throws(
+    () => scenarios({ a: { executor: 'constant-vus' }, b: { executor: 'constant-arrival-rate', rate: 1 } }),
+    (error) => error.startsWith('options.scenarios: b has a rate and others have VUs'),
+  );
+});
+
+test('the HTTP options of a script hold, not those that say how much load there is', () => {
+  const options = {
+    vus: 3,
+    stages: [],
+    throw: true,
+    maxRedirects: 2,
+    tlsAuth: [{}],
+    rps: 5,
+    discardResponseBodies: false,
+  };
+  assert.deepEqual(keptOptions({ options }), {
+    throw: true,
+    maxRedirects: 2,
+    tlsAuth: [{}],
+    discardResponseBodies: false,
+  });
+  assert.deepEqual(keptOptions({}), {});
+});
+
+test('the thresholds of a script are for each variant, over the windows of the trials, and abort nothing', () => {
+  const thresholds = {
+    http_req_duration: ['p(95)<500', { threshold: 'max<9', abortOnFail: true }],
+    'checks{scenario:a,b:c}': 'rate==1',
+  };
+  const script = { options: { thresholds } };
+  assert.deepEqual(thresholdsOf(script, ['p', 'v']), {
+    'http_req_duration{variant:p,phase:measure}': ['p(95)<500', 'max<9'],
+    'http_req_duration{variant:v,phase:measure}': ['p(95)<500', 'max<9'],
+    'checks{scenario:a,b:c,variant:p,phase:measure}': ['rate==1'],
+    'checks{scenario:a,b:c,variant:v,phase:measure}': ['rate==1'],
+  });
+  const results = thresholdResults(script, ['v'], (name, condition) => name.includes('v') && condition !== 'max<9');
+  assert.deepEqual(results, {
+    v: { http_req_duration: { 'p(95)<500': true, 'max<9': false }, 'checks{scenario:a,b:c}': { 'rate==1': true } },
+  });
+});
+
+test('a fixed origin gives way to the variant’s, in addresses and cookies, and no other does', () => {
+  const [from, to] = ['https://shop.example', 'http://127.0.0.1:81'];
+  assert.equal(moved('https://shop.example/a?b=https://shop.example', from, to), `${to}/a?b=https://shop.example`);
+  assert.equal(moved('https://shop.example', from, to), to);
+  for (const other of ['https://shop.example.org/a', 'https://shop.example:444/', 'http://shop.example/', '/a']) {
+    assert.equal(moved(other, from, to), other);
+  }
+  assert.equal(originOf('https://shop.example:444?x'), 'https://shop.example:444');
+  assert.equal(originOf('/a'), undefined);
+  const cookie = { domain: '.shop.example', path: '/', secure: true };
+  assert.deepEqual(movedCookie(cookie, from, to), { domain: '127.0.0.1', path: '/', secure: false });
+  assert.deepEqual(movedCookie({ domain: 'other.example' }, to, from), { domain: 'other.example' });
 });

@@ -112,8 +112,6 @@ def experiment_of(asked: Asked) -> Experiment:
 def _searched(experiment: Experiment, folder: Path, options: session.Options, console: Console) -> Curve:
     """The curve of a pair of JVMs that the blocks do not use. BlockFault where what is around the pair breaks."""
     results.create_unmeasured(folder, experiment)
-    began = time.monotonic()
-
     def say(text: str) -> None:
         console.print(f"{datetime.now():%H:%M:%S}  {experiment.name}: search: {text}", highlight=False)
 
@@ -126,7 +124,7 @@ def _searched(experiment: Experiment, folder: Path, options: session.Options, co
                 f"{failure.variant} failed, {failure.moment}: {failure.reason}",
                 f"its whole log is in {folder / 'logs'}",
             )
-        searched = search.Search(started, experiment, say, began)
+        searched = search.Search(started, experiment, say, time.monotonic())
         try:
             curve = searched.run()
         finally:

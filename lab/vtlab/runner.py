@@ -340,6 +340,7 @@ class Attempt:
 
     def _keep(self, document: K6Document) -> None:
         self._block.single += document.single
+        self._block.thresholds |= document.thresholds
         rounds = self._pace.rounds
         self._block.trials += [
             trial.model_copy(update={"round": rounds[trial.variant] / 1000}) if trial.variant in rounds else trial
@@ -379,7 +380,7 @@ def _moment(phase: str | None, cycles: int, variants: int) -> str | None:
         return None
     if phase.startswith("w"):
         return f"warm-up cycle {cycles + math.ceil(int(phase[1:]) / variants)}"
-    return {"s": "the single-user phase", "l": "light load"}.get(phase[0], f"trial {phase}")
+    return {"a": "the login", "s": "the single-user phase", "l": "light load"}.get(phase[0], f"trial {phase}")
 
 
 def manifest_of(planned: plan.PlannedRun, facts: Facts, **fields: Any) -> Manifest:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 
@@ -15,12 +16,14 @@ from vtlab.planning.load import Pace
 from vtlab.report import figures
 from vtlab.runner import StartedBlock
 
-#: Seconds that a search takes at most, from the start of the pair on.
+#: Seconds that a search takes at most, once the pair is ready.
 WITHIN = 90.0
-#: Seconds of a level's window at least, and the answers that make it longer.
-WINDOW, ANSWERS = 2.0, 20
-#: Seconds of the first window, and of any at most.
-FIRST, LONGEST = 4.0, 20.0
+#: Seconds of a level's window, at least and in general at most, and the answers for which it is longer.
+SHORTEST, WINDOW, ANSWERS = 1.0, 2.0, 20
+#: Rounds of a user from which on it does not matter that a window cuts them: fewer are whole ones.
+MANY_ROUNDS = 10
+#: Seconds of a round that is waited for at most, and of one of which nothing is known.
+LONGEST, UNKNOWN = 20.0, 0.25
 #: Seconds for k6 to come up, and between two phases.
 _CALL, _BETWEEN = 2.5, 1.0
 #: Seconds in which the users of a level begin, for each of them (``k6/lib/plan.ts``).
@@ -30,7 +33,7 @@ WARM_UP_USERS, WARM_UP_CYCLES = 64, 2
 
 
 class Search:
-    """One search. ``began``: when the pair started, by ``clock``."""
+    """One search. ``began``: when the pair was ready, by ``clock``."""
 
     def __init__(
         self,
@@ -124,11 +127,13 @@ class Search:
             before = [point for point in self._points if point.variant == variant and point.users < users]
             last = max(before, key=lambda point: point.users, default=None)
             served = last.throughput if last else 0.0
-            rounds[variant] = min(LONGEST, last.users / served) if last and served else 0.25
+            rounds[variant] = min(LONGEST, last.users / served) if last and served else UNKNOWN
             rate.append(served)
-        slowest = min(rate)
-        window = max(WINDOW, min(FIRST, ANSWERS / slowest)) if slowest else FIRST
-        return max(window, *(min(LONGEST, 1.5 * seconds) for seconds in rounds.values())), rounds
+        slowest, longest = min(rate), max(rounds.values())
+        window = min(WINDOW, max(SHORTEST, ANSWERS / slowest)) if slowest else WINDOW
+        if window < MANY_ROUNDS * longest:
+            window = longest * math.ceil(round(window / longest, 6))
+        return window, rounds
 
     def _disturbed(self, trials: Sequence[Trial]) -> str:
         """What of the load generator or the machine was at its end; empty where nothing was."""

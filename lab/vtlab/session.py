@@ -7,8 +7,9 @@ import secrets
 import shlex
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -30,7 +31,7 @@ from vtlab.progress import Progress
 from vtlab.report import terminal
 from vtlab.report import write as write_report
 from vtlab.services import companions, process, sample
-from vtlab.targets import k6, publish
+from vtlab.targets import k6, publish, script
 from vtlab.targets.kubernetes import forward, release
 from vtlab.targets.kubernetes.cluster import ReleaseRef
 from vtlab.targets.kubernetes.target import kubernetes_target
@@ -132,6 +133,15 @@ def _refuse_other_services(experiment: Experiment) -> None:
         )
 
 
+def _refuse_unreadable_workload(experiment: Experiment) -> None:
+    """Before anything starts: a variable that is not set, a file that has gone, a script that cannot be kept."""
+    workload = experiment.workload
+    workload_files.private(workload, os.environ)
+    if workload.k6:
+        with tempfile.TemporaryDirectory() as folder:
+            script.read(tools.find_k6(REPOSITORY).path, Path(workload.k6), os.environ, Path(folder))
+
+
 def _refuse_other_workloads(experiment: Experiment) -> None:
     workload = experiment.workload
     if workload.data or workload.login or workload.k6 or workload.uses_environment:
@@ -153,8 +163,7 @@ def facts(experiment: Experiment) -> Facts:
             f"{experiment.name}: a CPU limit of {experiment.limits.cpu:g} is above this machine's {cores} cores",
             f"choose --cpu of at most {cores}; leave a core for the load generator",
         )
-    # Before anything starts: a variable of the environment that is not set, a file that has gone.
-    workload_files.private(experiment.workload, os.environ)
+    _refuse_unreadable_workload(experiment)
     service = services.of(experiment, REPOSITORY)
     return Facts(
         versions=_versions(experiment),
@@ -173,6 +182,7 @@ def _versions(experiment: Experiment) -> dict[str, str]:
         "app": services.version(service, REPOSITORY),
         **{f"app of {name}": build for name, build in services.other_builds(experiment, service).items()},
         **companions.versions(experiment.needs, REPOSITORY),
+        **workload_files.versions(experiment.workload),
     }
 
 
@@ -203,7 +213,7 @@ def measure_and_report(folder: Path, root: Path, console: Console) -> list[Analy
         with Progress(console, remaining, is_least) as progress:
             for run_folder in run_folders:
                 run = results.read(run_folder)
-                with _target(run_folder, root, run.manifest) as target:
+                with _target(run_folder, root, run.manifest, progress.say) as target:
                     try:
                         runner.measure(run_folder, target, progress, run.name)
                     except InvalidRun as error:
@@ -291,7 +301,9 @@ def _prometheus(folder: Path, manifest: Manifest) -> Iterator[PrometheusApi | No
         yield None
 
 
-def _target(folder: Path, root: Path, manifest: Manifest) -> AbstractContextManager[runner.Target]:
+def _target(
+    folder: Path, root: Path, manifest: Manifest, say: Callable[[str], None]
+) -> AbstractContextManager[runner.Target]:
     if manifest.target == "kubernetes":
         return kubernetes_target(folder, root, REPOSITORY, ReleaseRef.from_manifest(manifest.cluster), manifest.run_id)
     return local_target(
@@ -301,6 +313,7 @@ def _target(folder: Path, root: Path, manifest: Manifest) -> AbstractContextMana
         no_cpu_limit=not manifest.cpu_limited,
         prometheus_port=manifest.prometheus_port,
         run_id=manifest.run_id,
+        say=say,
     )
 
 

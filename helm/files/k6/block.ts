@@ -20,6 +20,8 @@
 //                An answer may take as long as LIGHT_SETTLE
 // SEED           what is drawn (arrivals, think times, when a window begins) depends on it and on BLOCK; default: RUN_ID
 // PRIVATE        a file with what only k6 is to read: rows of the data, the login (vtlab writes it)
+// PREFLIGHT      true: each request, or each task of a script, once for each variant, and nothing else
+// ORIGIN         of a user's script: the origin in it that stands for the variant
 // RUN_ID, BLOCK  what this block belongs to; go into every sample and the document
 // NAMESPACE      where the variants run on Kubernetes; goes into every sample
 // DOCUMENT       where the JSON document goes: a path, or `stdout` for lines `@@vtlab i/n …` of at most 8 KB
@@ -31,33 +33,60 @@ import type { Options } from 'k6/options';
 import { arrivals } from './lib/arrivals.ts';
 import { awaitBegin, endOnGrid, readClock, setClock } from './lib/clock.ts';
 import { parseInput } from './lib/input.ts';
+import { type SetupData, scriptUsers } from './lib/iterations.ts';
 import { takePart } from './lib/load.ts';
 import { thresholds } from './lib/metrics.ts';
 import { chunks, table } from './lib/output.ts';
 import { arrivalsIn, type Phase, plan } from './lib/plan.ts';
+import { type Findings, preflightDocument, preflightThresholds } from './lib/preflight.ts';
 import { random } from './lib/random.ts';
 import { makeDocument, type Summary } from './lib/record.ts';
 import { requestUsers } from './lib/requests.ts';
+import { keptOptions, scripts, thresholdsOf } from './lib/scripts.ts';
 import { SUMMARY_STATISTICS } from './lib/statistics.ts';
 
 const read = (path: string) => open(import.meta.resolve(path));
 const input = parseInput(__ENV, read);
 const block = plan(input);
+// Instances of one script: what one of them says of itself all say.
+const script = Object.values(scripts)[0];
+const ofScript = script && scriptUsers(script, input.origin, block.users, input.seed);
+const users = ofScript ?? requestUsers(input.experiment, input.private, block.timeout, input.seed, read);
 const shared = {
-  users: requestUsers(input.experiment, input.private, block.timeout, input.seed, read),
+  users,
   timeout: block.timeout,
   seed: input.seed,
   // One sequence for all users, the same for every variant of a block.
   arrivals: new SharedArray('arrivals', () => arrivals(random(input.seed, 'arrivals'), arrivalsIn(block.phases))),
 };
 
+/** What setup() leaves for all users. */
+interface Common {
+  clock: number;
+  data: SetupData;
+  findings: Record<string, Findings>;
+}
+
+const TAGS = ['name', 'method', 'status', 'error_code', 'expected_response'] as const;
+const OF_REQUESTS: Options = {
+  systemTags: [...TAGS],
+  discardResponseBodies: true,
+  maxRedirects: 0,
+  noVUConnectionReuse: false,
+  // A failed request is counted with its reason, not logged.
+  throw: true,
+};
+/** Its thresholds may ask for these; `scenario` is its own, too, and set on the user. */
+const SCRIPT_TAGS = [...TAGS, 'group', 'check', 'error', 'proto', 'subproto', 'tls_version'] as const;
+
 export const options: Options = {
+  ...(script ? { systemTags: [...SCRIPT_TAGS], ...keptOptions(script) } : OF_REQUESTS),
   scenarios: {
     // Every iteration of a user is its part in one phase.
     users: {
       executor: 'per-vu-iterations',
-      vus: block.users,
-      iterations: block.phases.length,
+      vus: input.isPreflight ? 1 : block.users,
+      iterations: input.isPreflight ? 1 : block.phases.length,
       // Longer than anything can take: an interrupted request leaves no sample.
       maxDuration: `${block.longest}ms`,
       gracefulStop: `${block.timeout}ms`,
@@ -65,29 +94,41 @@ export const options: Options = {
       env: { BLOCK_SECONDS: String(block.seconds) },
     },
   },
-  thresholds: thresholds(block.phases),
+  thresholds: input.isPreflight
+    ? preflightThresholds(Object.keys(input.targets))
+    : {
+        ...thresholds(block.phases, script !== undefined),
+        ...(script && input.order.length > 0 ? thresholdsOf(script, [...new Set(input.order)]) : {}),
+      },
   tags: {
+    ...(script?.options?.tags as Record<string, string> | undefined),
     testid: input.runId,
     experiment: input.experiment.name,
     block: String(input.block),
     // As Prometheus's label of the variants' own series.
     ...(input.namespace === undefined ? {} : { namespace: input.namespace }),
   },
-  systemTags: ['name', 'method', 'status', 'error_code', 'expected_response'],
   summaryTrendStats: SUMMARY_STATISTICS,
-  discardResponseBodies: true,
-  maxRedirects: 0,
-  noVUConnectionReuse: false,
-  // A failed request is counted with its reason, not logged.
-  throw: true,
 };
 
-export function setup(): number {
-  return readClock();
+export async function setup(): Promise<Common> {
+  if (input.experiment.workload.is_script && !script) {
+    throw new Error('EXPERIMENT: its workload is a k6 script, which vtlab alone can run: vtlab run FILE');
+  }
+  const findings: Record<string, Findings> = {};
+  if (input.isPreflight) {
+    for (const [variant, base] of Object.entries(input.targets))
+      findings[variant] = await users.preflight(variant, base);
+    return { clock: 0, data: {}, findings };
+  }
+  const data = (await ofScript?.setup(input.targets)) ?? {};
+  return { clock: readClock(), data, findings };
 }
 
-export default async function (clock: number): Promise<void> {
+export default async function ({ clock, data }: Common): Promise<void> {
+  if (input.isPreflight) return;
   setClock(clock, block.grid);
+  ofScript?.receive(data);
   const phase = block.phases[exec.vu.iterationInScenario] as Phase;
   const user = exec.vu.idInTest - 1;
 
@@ -96,10 +137,20 @@ export default async function (clock: number): Promise<void> {
   endOnGrid(begin + phase.end);
 }
 
+export async function teardown({ data }: Common): Promise<void> {
+  if (!input.isPreflight) await ofScript?.teardown(input.targets, data);
+}
+
 export function handleSummary(summary: Summary): Record<string, string> {
-  const document = makeDocument(input, block, summary);
-  const json = JSON.stringify(document);
-  const text = table(document);
+  if (input.isPreflight) {
+    const { findings } = summary.setup_data as Common;
+    return written('', JSON.stringify(preflightDocument(findings, summary)));
+  }
+  const document = makeDocument(input, block, summary, script);
+  return written(table(document), JSON.stringify(document));
+}
+
+function written(text: string, json: string): Record<string, string> {
   if (input.document === undefined) return { stdout: text };
   if (input.document === 'stdout') return { stdout: text + chunks(json) };
   return { stdout: text, [input.document]: `${json}\n` };

@@ -9,7 +9,7 @@ import pytest
 from tests.support import builders
 from vtlab.analysis import checks
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, InFlight, Trial
+from vtlab.model.records import Block, Counts, InFlight, Trial
 from vtlab.model.run import CheckResult
 
 BLOCKING = builders.experiment()
@@ -186,6 +186,17 @@ def test_errors_beyond_those_that_are_allowed_fail_the_variant() -> None:
     assert "over the whole trial" in reason
     results = checks.results([builders.block(), with_trial(1, failed={"status-500": 300})], BLOCKING)
     assert not all(result.passed for result in results), "the table shows it, too"
+
+
+@pytest.mark.parametrize(
+    ("counts", "words"), [("checks", "of the script's checks failed"), ("requests", "of the script's requests failed")]
+)
+def test_checks_and_requests_of_a_users_script_fail_its_variant(counts: str, words: str) -> None:
+    few, many = Counts(passed=999, failed=1), Counts(passed=998, failed=2)
+    assert failures(with_trial(1, **{counts: few})) == []
+    (failure,) = failures(with_trial(1, **{counts: many}))
+    assert failure == ("virtual", f"0.20 % {words}, at most 0.10 % allowed", "trial 2")
+    assert failures(with_trial(1, **{counts: Counts(passed=0, failed=0)})) == []
 
 
 def test_an_experiment_says_how_many_errors_are_allowed() -> None:

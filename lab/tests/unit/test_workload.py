@@ -213,3 +213,14 @@ def test_a_script_that_is_none_is_refused(tmp_path: Path, name: str, message: st
     path.write_text(json.dumps({**REST, "name": "shop", "workload": {"k6": name}}), encoding="utf-8")
     with pytest.raises(BadInput, match=message):
         experiment.load(str(path), tmp_path)
+
+
+def test_a_resumed_run_is_told_another_script_and_other_data(tmp_path: Path) -> None:
+    workload = experiment.load(str(shop(tmp_path)), tmp_path).workload
+    assert workload_files.versions(workload) == {"data": "2 rows of id, user"}
+    (tmp_path / "load.js").write_text("export default () => {}", encoding="utf-8")
+    script = Workload.model_validate({"k6": str(tmp_path / "load.js")})
+    before = workload_files.versions(script)
+    assert workload_files.versions(script) == before
+    (tmp_path / "load.js").write_text("export default () => 1", encoding="utf-8")
+    assert workload_files.versions(script) != before

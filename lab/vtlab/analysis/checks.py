@@ -28,7 +28,7 @@ from typing import Any, Generic, Literal, TypeVar
 from vtlab.analysis.laws import cpu_capacity, demand_per_ok, response_alone
 from vtlab.model import units
 from vtlab.model.experiment import ClosedLoad, Experiment
-from vtlab.model.records import Block, Failure, Instance, Trial
+from vtlab.model.records import Block, Counts, Failure, Instance, Trial
 from vtlab.model.run import CheckResult
 from vtlab.model.units import percent
 
@@ -43,9 +43,9 @@ ADDED_BY_CHANCE = 3.0
 #: Share of the machine's cores that must be idle.
 LEAST_IDLE = 0.05
 #: Seconds that a ready thread of k6 waited for a core, on average over its time slices. 60 to 75 µs is usual, on an
-#: idle machine too; 0.7 ms when k6 is squeezed into a tenth of a core (docs/method.md). Its delay over its own CPU
-#: time does not show it: a k6 with little to do wakes thousands of times a second, each for microseconds, and waits as
-#: long as it runs.
+#: idle machine too; 0.7 ms when k6 is squeezed into a tenth of a core (docs/explanation/method-details.md). Its delay
+#: over its own CPU time does not show it: a k6 with little to do wakes thousands of times a second, each for
+#: microseconds, and waits as long as it runs.
 MOST_WAIT = 0.0005
 #: Share of k6's quota periods in which it was throttled.
 MOST_THROTTLED = 0.05
@@ -441,6 +441,11 @@ def _under_load(block: Block, experiment: Experiment) -> list[Trial]:
     return [*block.trials, *(each[-1] for each in cycles if each)]
 
 
+def _of_scripts(block: Block, experiment: Experiment) -> list[Trial]:
+    """Those of a user's script."""
+    return [trial for trial in _under_load(block, experiment) if trial.checks or trial.requests]
+
+
 def _moment(trial: Trial) -> str:
     return f"trial {trial.position}" if trial.phase == "measure" else "the last warm-up cycle"
 
@@ -466,6 +471,22 @@ def _answered(trial: Trial, experiment: Experiment) -> Value:
     most = experiment.max_errors
     share, when = shares[0] if shares[0][0] > most else max(shares)
     reason = f"{percent(share, 2)} of the answers were errors {when}, at most {percent(most, 2)} allowed"
+    return Value(share, percent(share, 2), reason, trial.variant, _moment(trial), limit=most)
+
+
+def _script_checks(trial: Trial, experiment: Experiment) -> Value:
+    """Of a user's own script; nothing failed where there is none."""
+    return _of_script(trial.checks, "the script's checks", trial, experiment)
+
+
+def _script_requests(trial: Trial, experiment: Experiment) -> Value:
+    return _of_script(trial.requests, "the script's requests", trial, experiment)
+
+
+def _of_script(counts: Counts | None, what: str, trial: Trial, experiment: Experiment) -> Value:
+    most = experiment.max_errors
+    share = counts.share_failed if counts else 0.0
+    reason = f"{percent(share, 2)} of {what} failed, at most {percent(most, 2)} allowed"
     return Value(share, percent(share, 2), reason, trial.variant, _moment(trial), limit=most)
 
 
@@ -903,6 +924,8 @@ CHECKS: tuple[Check[Any], ...] = (
     ),
     _block_check("same instance", "service", "no restart, no OOM kill", _lasted),
     Check("errors", "service", "<= max_errors of the answers", _under_load, _answered),
+    Check("script's checks", "service", "<= max_errors of them failed", _of_scripts, _script_checks),
+    Check("script's requests", "service", "<= max_errors of them failed", _of_scripts, _script_requests),
     Check("answers", "service", ">= 1 in every window", _trials, _some_answer, 1, operator.lt),
     Check(
         "steady state",
@@ -933,7 +956,7 @@ _KINDS: dict[Kind, str] = {
 
 
 def page() -> str:
-    """``docs/validity-checks.md``."""
+    """``docs/reference/validity-checks.md``."""
     rows = [f"| {check.name} | {check.rule} | {_KINDS[check.kind]} |" for check in CHECKS]
     return "\n".join([_INTRODUCTION, "| check | limit | beyond it |", "|---|---|---|", *rows, ""])
 
@@ -944,5 +967,6 @@ Generated from `lab/vtlab/analysis/checks.py` by `make generate`: do not edit th
 
 A block counts if the load generator, the machine and the lab were as they should be. What the service does is a result:
 a variant fails in a block, and the block counts. Figures that were not measured (steal, the wait for a core and the JIT
-compiler's CPU: in a cluster, or in older results) are not judged. [method.md](method.md) has the reasons.
+compiler's CPU: in a cluster, or in older results) are not judged.
+[The method in detail](../explanation/method-details.md#the-validity-checks) has the reasons.
 """

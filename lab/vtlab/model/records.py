@@ -59,6 +59,49 @@ class InFlight(Record):
     end: int
 
 
+class Counts(Record):
+    """Of a user's script: its checks, or the requests that it sent."""
+
+    passed: int
+    failed: int
+
+    @property
+    def share_failed(self) -> float:
+        """0 where there were none."""
+        total = self.passed + self.failed
+        return self.failed / total if total else 0.0
+
+
+class Answer(Record):
+    """What one request of the pre-flight was answered with."""
+
+    request: str
+    #: 0: there was no answer.
+    status: int
+    #: Why it has failed, if it has: ``status-404``, ``body``, ``login``, ``timeout``, ``connection``, ``other``.
+    reason: str | None
+    #: Of a JSON body: types in place of values.
+    shape: Any
+
+
+class Findings(Record):
+    """What came of one variant in the pre-flight."""
+
+    answers: list[Answer]
+    #: Of a script: requests by origin, as it asks for them, and by the origin that answered.
+    asked: dict[str, int]
+    answered: dict[str, int]
+    error: str | None
+    checks: Counts
+    requests: Counts
+
+
+class Preflight(Record):
+    """What ``k6/block.ts`` writes for a pre-flight, by variant."""
+
+    preflight: dict[str, Findings]
+
+
 class Trial(Record):
     """One variant under load, as k6 and Prometheus saw it: a trial, a warm-up cycle, a single-user phase, or a phase of
     light load (``light``), which serves the CPU demand and may be idle (``rate`` 0)."""
@@ -91,6 +134,9 @@ class Trial(Record):
     #: Arrivals of an open load that were sent late by 20 ms and more, over the whole trial.
     late_arrivals: int = 0
     in_flight: InFlight
+    #: Of a user's script, of iterations that began in the window.
+    checks: Counts | None = None
+    requests: Counts | None = None
     #: The metrics of the catalogue over exactly this window; None where nothing was scraped.
     server: dict[ServerFigure, float | None] = {}
     #: Pinnings of virtual threads in this window by the place that had them wait, ``class:line``; most first.
@@ -118,6 +164,8 @@ class K6Document(Record):
     single: list[Trial]
     light: list[Trial] = []
     trials: list[Trial]
+    #: Of a user's script: by variant, metric and condition, whether its threshold holds over the windows of the trials.
+    thresholds: dict[str, dict[str, dict[str, bool]]] = {}
 
     @property
     def phases(self) -> list[Trial]:
@@ -188,6 +236,8 @@ class Block(Record):
     #: Of a run's first block, after its trials.
     light: list[Trial] = []
     trials: list[Trial] = []
+    #: Of a user's script, as in k6's document.
+    thresholds: dict[str, dict[str, dict[str, bool]]] = {}
     instances: list[Instance] = []
     #: What broke of the lab's own parts or the machine ("k6 ended with exit code 1"): any fault rejects the block.
     faults: list[str] = []

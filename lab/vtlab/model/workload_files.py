@@ -6,6 +6,7 @@ An experiment holds their paths and names only, so that no password comes into a
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -114,6 +115,18 @@ def read_data(path: Path) -> Data:
                 f"{path}: line {number} has {len(row)} values for {len(columns)} columns", "correct that line"
             )
     return Data(columns, [row for _, row in lines[1:]])
+
+
+def versions(workload: Workload) -> dict[str, str]:
+    """What tells a script from another, and the data from others without a trace of their values: a run that is resumed
+    must have the same."""
+    kept = {}
+    if workload.k6:
+        kept["k6 script"] = hashlib.sha256(Path(workload.k6).read_bytes()).hexdigest()[:12]
+    if workload.data:
+        data = read_data(Path(workload.data))
+        kept["data"] = f"{len(data.rows):,} rows of {', '.join(data.columns)}"
+    return kept
 
 
 def private(workload: Workload, environment: Mapping[str, str]) -> dict[str, Any]:

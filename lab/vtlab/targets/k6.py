@@ -8,12 +8,13 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
 from vtlab.errors import BlockFault
 from vtlab.model import workload_files
-from vtlab.model.records import K6Document
+from vtlab.model.records import Findings, K6Document, Preflight
 from vtlab.model.workload import Workload
 from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
 
@@ -58,6 +59,8 @@ class Call:
     document: Path
     #: What k6 alone is to read (``write_private``); None where there is nothing.
     private: Path | None = None
+    #: Of a user's script: the origin in it that stands for the variant.
+    origin: str | None = None
 
 
 def phase_variables(
@@ -106,11 +109,29 @@ def write_private(workload: Workload, folder: Path) -> Path | None:
     ``folder`` that only this user may read; None where there is nothing. k6 gets its path, never what is in it."""
     if not (workload.data or workload.login or workload.uses_environment):
         return None
+    return _written(folder, workload_files.private(workload, os.environ))
+
+
+def write_environment(names: Sequence[str], folder: Path) -> Path | None:
+    """The same for the variables that a user's script reads; None where none of them is set."""
+    values = {name: os.environ[name] for name in names if name in os.environ}
+    return _written(folder, {"environment": values}) if values else None
+
+
+def _written(folder: Path, content: Mapping[str, Any]) -> Path:
     path = folder / "private.json"
     path.unlink(missing_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-        json.dump(workload_files.private(workload, os.environ), file)
+        json.dump(content, file)
     return path
+
+
+def read_preflight(path: Path, log: str) -> dict[str, Findings]:
+    """What a pre-flight left, by variant; BlockFault, with the last lines of k6's ``log``, where it left nothing."""
+    try:
+        return Preflight.model_validate_json(path.read_bytes()).preflight
+    except (FileNotFoundError, ValidationError):
+        raise BlockFault(f"the pre-flight of k6 left no document: {log or 'it said nothing'}") from None
 
 
 def command(k6: Path, call: Call, push: bool = True) -> list[str]:
@@ -123,6 +144,7 @@ def command(k6: Path, call: Call, push: bool = True) -> list[str]:
         "BLOCK": str(call.block),
         "DOCUMENT": str(call.document),
         **({"PRIVATE": str(call.private)} if call.private else {}),
+        **({"ORIGIN": call.origin} if call.origin else {}),
     }
     given = [word for name, value in values.items() for word in ("-e", f"{name}={value}")]
     return [str(k6), "run", *OPTIONS, *(PUSH_OPTIONS if push else ()), *given, str(call.script)]

@@ -35,6 +35,10 @@ export interface Input {
   namespace: string | undefined;
   /** A file with what only k6 is to read: rows, the login, variables of vtlab's environment. */
   private: string | undefined;
+  /** Of a user's script: the origin in it that stands for the variant. */
+  origin: string | undefined;
+  /** Each request, or task of a script, once for each variant, and nothing else. */
+  isPreflight: boolean;
   document: string | undefined;
 }
 
@@ -97,6 +101,8 @@ export function parseInput(env: Env, read: (path: string) => string): Input {
     block,
     namespace: env.NAMESPACE || undefined,
     private: env.PRIVATE ? ofCaller(env.PRIVATE, env) : undefined,
+    origin: env.ORIGIN || undefined,
+    isPreflight: env.PREFLIGHT === 'true',
     document: env.DOCUMENT || undefined,
   };
 }

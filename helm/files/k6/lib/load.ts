@@ -4,6 +4,7 @@ import { type Due, dealt, evenly, inFlightAt, inSequence } from './arrivals.ts';
 import { now, sleepUntil } from './clock.ts';
 import * as metrics from './metrics.ts';
 import type { Phase, Plan } from './plan.ts';
+import type { Findings } from './preflight.ts';
 import { exponential, random } from './random.ts';
 
 /** A user that got no connection waits this long, so that a target that is gone does not cost the generator its CPU. */
@@ -31,6 +32,8 @@ export interface Users {
   take(phase: Phase, user: number): User;
   /** Before everything else. */
   login(phase: Phase, user: number): void;
+  /** What there is to do, once, before a run. */
+  preflight(variant: string, base: string): Findings | Promise<Findings>;
 }
 
 /** What all users share: the workload, how long to wait for an answer, and what is drawn. */

@@ -1,11 +1,13 @@
 // One user of a workload of requests.
 import { SharedArray } from 'k6/data';
+import exec from 'k6/execution';
 import http from 'k6/http';
-import { at, parsed, unmet } from './answers.ts';
+import { at, parsed, shape, unmet } from './answers.ts';
 import type { Experiment, Request } from './experiment.ts';
 import type { User, Users } from './load.ts';
 import { drawn, rowOf } from './mix.ts';
 import type { Phase } from './plan.ts';
+import type { Answer, Findings } from './preflight.ts';
 import { random } from './random.ts';
 import { body, type Lookup, type Template, target, template } from './template.ts';
 
@@ -72,8 +74,9 @@ export function requestUsers(
   const isRowKept = columns.some((name) => JSON.stringify(login).includes(`{${name}}`));
   /** By variant what this user captured; null where it could not log in. */
   const captured: Record<string, Record<string, string> | null> = {};
+  let loginStatus = 0;
 
-  return { take, login: logIn };
+  return { take, login: logIn, preflight };
 
   function take(phase: Phase, user: number): User {
     const draw = drawn(weights, random(seed, 'requests', user));
@@ -106,13 +109,14 @@ export function requestUsers(
   }
 
   /** Once for each variant; the user keeps what it captured. */
-  function logIn({ variant, base }: Phase, user: number): void {
+  function logIn({ variant, base }: Pick<Phase, 'variant' | 'base'>, user: number): void {
     if (!login || !preparedLogin) return;
     const row = rows[user % rows.length];
     const lookup: Lookup = (name) => row?.[columns.indexOf(name)] ?? values[name] ?? '';
     captured[variant] = null;
     try {
       const answer = send(preparedLogin, base, timeout, lookup);
+      loginStatus = answer.status;
       if (answer.status !== login.status) return;
       const document = parsed(answer.body);
       const entries = Object.entries(login.capture).map(([name, steps]) => [name, at(document, steps)]);
@@ -121,6 +125,41 @@ export function requestUsers(
       }
     } catch {
       // Counted where the user has something to send.
+    }
+  }
+
+  /** The login, and each request once, with the first row. */
+  function preflight(variant: string, base: string): Findings {
+    exec.vu.metrics.tags.variant = variant;
+    logIn({ variant, base }, 0);
+    if (login && !captured[variant]) {
+      const answer = {
+        request: `login: ${login.method} ${login.path}`,
+        status: loginStatus,
+        reason: 'login',
+        shape: null,
+      };
+      return { answers: [answer], asked: {}, answered: {}, error: null };
+    }
+    const row = rows[0];
+    const lookup: Lookup = (name) => row?.[columns.indexOf(name)] ?? captured[variant]?.[name] ?? values[name] ?? '';
+    return {
+      answers: workload.requests.map((request) => once(request, base, lookup)),
+      asked: {},
+      answered: {},
+      error: null,
+    };
+  }
+
+  function once(request: Request, base: string, lookup: Lookup): Answer {
+    const answered = { request: `${request.method} ${request.path}`, status: 0, reason: null, shape: null };
+    try {
+      const { status, body: text } = send(prepare(request, true), base, timeout, lookup);
+      const isWrong = status !== request.status;
+      const reason = isWrong ? `status-${status}` : unmet(text, request.expected) ? 'body' : null;
+      return { ...answered, status, reason, shape: parsed(text) === undefined ? null : shape(parsed(text)) };
+    } catch (error) {
+      return { ...answered, reason: reasonOf(String(error)) };
     }
   }
 

@@ -8,8 +8,8 @@ import math
 import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from vtlab import results, services
@@ -29,7 +29,7 @@ from vtlab.services.process import READY_WITHIN, Launch, VariantProcess, spawn
 from vtlab.targets import k6, verification
 from vtlab.targets.annotation import annotate, fill_gaps, fill_series_gaps
 from vtlab.targets.k6 import phase_variables
-from vtlab.targets.local import dumps, short_pins
+from vtlab.targets.local import dumps, short_pins, workload
 from vtlab.targets.local.prometheus_server import PrometheusServer
 from vtlab.targets.prometheus import Prometheus
 
@@ -62,10 +62,15 @@ class LocalTarget:
     run_id: str
     #: What an earlier vtlab had left running, ended by now.
     orphans: list[str]
+    #: Tells the user something.
+    say: Callable[[str], None]
     #: The variants of the block that was started last.
     _running: list[VariantProcess] = field(default_factory=list)
     #: variant -> its ports in the block before: Prometheus scrapes these at once, and new ones only after seconds.
     _ports: dict[str, Sequence[int]] = field(default_factory=dict)
+    #: Whether the workload's pre-flight is over, and the origin in a script that stands for the variant.
+    _is_checked: bool = False
+    _origin: str | None = None
 
     def start(self, experiment: Experiment, block: int, attempt: int) -> LocalBlock:
         """Fresh processes of all variants, ready, limits verified, scraped at least once; what they need runs beside
@@ -105,7 +110,11 @@ class LocalTarget:
                         instances.append(self._verified(client, variant))
                     except VariantFailed as failure:
                         failures.append(_at_start(failure.variant, failure.reason))
-            return LocalBlock(self, experiment, block, attempt, list(self._running), instances, failures)
+            started = LocalBlock(self, experiment, block, attempt, list(self._running), instances, failures)
+            if experiment.workload_ and not self._is_checked:
+                self._origin = started.preflight(self.say)
+                self._is_checked = True
+            return started
 
     def _await_ready(self) -> list[Failure]:
         """Waits until every variant is ready or has failed to start; how those failed. BlockFault for one that found no
@@ -184,11 +193,13 @@ def local_target(
     k6_prefix: Sequence[str] = (),
     prometheus_port: int | None = None,
     run_id: str | None = None,
+    say: Callable[[str], None] = print,
 ) -> Iterator[LocalTarget]:
     """This machine, for the run in ``folder``. At its end nothing that it started is left.
 
     Folders below the run's: ``logs`` (stays), ``prometheus`` (stays where it was given a port, so that one can look at
-    it), ``database``, ``dumps`` and ``k6`` (removed at the end). ``run_id`` is the folder's name if not given.
+    it), ``database``, ``dumps`` and ``k6`` (removed at the end). ``run_id`` is the folder's name if not given,
+    ``say`` tells the user what a pre-flight shows.
     PrerequisiteMissing for the first tool that this machine lacks.
     """
     folder, root, repository = folder.absolute(), root.absolute(), repository.absolute()
@@ -221,6 +232,7 @@ def local_target(
             cpu_limited=not no_cpu_limit,
             run_id=run_id or folder.name,
             orphans=orphans,
+            say=say,
         )
     finally:
         with processes.uninterrupted():
@@ -341,27 +353,9 @@ class LocalBlock:
         """``run_id``: another than the run's, for what is not to count among its samples."""
         target = self._target
         with _disk(target.root), Prometheus(target.prometheus.url) as client:
-            name = f"{self.number}-{self.attempt}-{len(self._samplers) + 1}"
-            work = target.folder / "k6"
-            work.mkdir(parents=True, exist_ok=True)
-            call = k6.Call(
-                script=target.repository / "k6" / "block.ts",
-                experiment=target.folder / results.PLAN,
-                targets={v.variant: v.url for v in self.variants if v.variant not in self._retired},
-                variables=variables,
-                run_id=run_id or target.run_id,
-                block=self.number,
-                document=work / f"{name}.json",
-                private=k6.write_private(self.experiment.workload, work),
-            )
+            call = self._call(f"{self.number}-{self.attempt}-{len(self._samplers) + 1}", variables, run_id)
             call.document.unlink(missing_ok=True)
-            generator = target.ledger.start(
-                [*target.k6_prefix, *k6.command(target.k6.path, call)],
-                role="k6",
-                log=target.folder / "logs" / f"{name}-k6.log",
-                environment=tools.clean_environment(**k6.environment(target.prometheus.remote_write, work)),
-                folder=work,
-            )
+            generator = self._start(call)
             usages = {variant.variant: variant.usage() for variant in self.variants}
             sampler = machine.Sampler(generator.pid, services=usages)
             self._samplers.append(sampler)
@@ -381,6 +375,60 @@ class LocalBlock:
                 usage = self._usage(trial.variant, trial.start, trial.end)
                 fill_gaps(trial, usage, variant.limits(), variant.launch.service.meters)
             return document
+
+    @functools.cached_property
+    def _workload(self) -> workload.Start:
+        target = self._target
+        self._work.mkdir(parents=True, exist_ok=True)
+        return workload.prepare(self.experiment, target.k6.path, target.repository / "k6", self._work)
+
+    @property
+    def _work(self) -> Path:
+        return self._target.folder / "k6"
+
+    def _call(self, name: str, variables: Mapping[str, str], run_id: str | None = None) -> k6.Call:
+        target = self._target
+        return k6.Call(
+            script=self._workload.script,
+            experiment=target.folder / results.PLAN,
+            targets={v.variant: v.url for v in self.variants if v.variant not in self._retired},
+            variables=variables,
+            run_id=run_id or target.run_id,
+            block=self.number,
+            document=self._work / f"{name}.json",
+            private=self._workload.private,
+            origin=target._origin,
+        )
+
+    def _start(self, call: k6.Call, push: bool = True) -> Process:
+        target = self._target
+        return target.ledger.start(
+            [*target.k6_prefix, *k6.command(target.k6.path, call, push)],
+            role="k6",
+            log=target.folder / "logs" / f"{call.document.stem}-k6.log",
+            environment=tools.clean_environment(**k6.environment(target.prometheus.remote_write, self._work)),
+            folder=self._work,
+        )
+
+    def preflight(self, say: Callable[[str], None]) -> str | None:
+        """Sends each request, or calls each task of a script, once for each variant, and says what is remarkable of
+        that. Returns the origin in a script that stands for the variant. BadInput where the workload does not fit."""
+        call = self._call(f"{self.number}-{self.attempt}-preflight", {})
+
+        def run(wanted: k6.Call, variables: Mapping[str, str], seconds: float) -> Process:
+            generator = self._start(replace(wanted, variables=variables), push=False)
+            try:
+                workload.wait(generator, seconds)
+            finally:
+                generator.stop(1)
+            return generator
+
+        if not call.targets:
+            return None
+        origin, remarks = workload.check(self.experiment, call, run)
+        for remark in [*self._workload.remarks, *remarks]:
+            say(f"{self.experiment.name}: {remark}")
+        return origin
 
     def _watch(self, generator: Process) -> None:
         """Returns when k6 has ended; VariantFailed as soon as a variant has, BlockFault for what else it needs."""

@@ -1,0 +1,84 @@
+"""A small service that answers what k6's own examples ask for, in this process; it keeps a log."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.cookies import SimpleCookie
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qsl, urlsplit
+
+PIZZA = {"pizza": {"name": "Quattro", "ingredients": ["tomato", "cheese"]}}
+
+
+class WebShop:
+    """One variant of the service."""
+
+    def __init__(self, name: str, failing: frozenset[str]) -> None:
+        self.name = name
+        #: Method, path with query, cookies of each request, in their order.
+        self.log: list[tuple[str, str, dict[str, str]]] = []
+        #: Paths that answer 500.
+        self.failing = failing
+        shop = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def answer(self) -> None:
+                length = int(self.headers.get("Content-Length") or 0)
+                self.rfile.read(length)
+                cookies = {key: morsel.value for key, morsel in SimpleCookie(self.headers.get("Cookie", "")).items()}
+                shop.log.append((self.command, self.path, cookies))
+                status, headers, body = shop.respond(self.path, cookies)
+                self.send_response(status)
+                for key, value in headers:
+                    self.send_header(key, value)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            do_GET = do_POST = do_PUT = do_DELETE = answer
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def respond(self, target: str, cookies: dict[str, str]) -> tuple[int, list[tuple[str, str]], bytes]:
+        """Status, headers and body."""
+        path, query = urlsplit(target).path, parse_qsl(urlsplit(target).query)
+        if path in self.failing:
+            return 500, [], b"no"
+        if path == "/cookies/set":
+            return (
+                302,
+                [*(("Set-Cookie", f"{key}={value}; Path=/") for key, value in query), ("Location", "/cookies")],
+                b"",
+            )
+        if path == "/redirect":
+            return 302, [("Location", "/landed")], b""
+        if path == "/pi.php":
+            return 200, [("Content-Type", "text/html")], b"3.14"
+        body = {"/cookies": {"cookies": cookies}, "/api/pizza": PIZZA}.get(path, {"variant": self.name})
+        return 200, [("Content-Type", "application/json")], json.dumps(body).encode()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@contextmanager
+def shops(failing: dict[str, list[str]] | None = None) -> Iterator[dict[str, WebShop]]:
+    """Both variants; ``failing``: paths that answer 500, by variant."""
+    both = {name: WebShop(name, frozenset((failing or {}).get(name, ()))) for name in ("platform", "virtual")}
+    try:
+        yield both
+    finally:
+        for shop in both.values():
+            shop.close()

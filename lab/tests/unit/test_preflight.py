@@ -1,0 +1,137 @@
+"""What a pre-flight shows: requests that fail, variants that differ, a script that asks others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from vtlab.analysis import preflight
+from vtlab.errors import BadInput
+from vtlab.model.records import Answer, Counts, Findings
+
+BASES = {"platform": "http://127.0.0.1:1", "virtual": "http://127.0.0.1:2"}
+NONE = Counts(passed=0, failed=0)
+
+
+def answer(reason: str | None = None, status: int = 200, shape: Any = None, request: str = "GET /a") -> Answer:
+    return Answer(request=request, status=status, reason=reason, shape=shape)
+
+
+def findings(**changes: Any) -> Findings:
+    values = {"answers": [], "asked": {}, "answered": {}, "error": None, "checks": NONE, "requests": NONE}
+    return Findings.model_validate(values | changes)
+
+
+def both(platform: Answer, virtual: Answer) -> dict[str, Findings]:
+    return {"platform": findings(answers=[platform]), "virtual": findings(answers=[virtual])}
+
+
+def own(name: str, count: int = 1) -> dict[str, int]:
+    return {BASES[name]: count}
+
+
+def test_answers_that_are_alike_need_no_words() -> None:
+    assert preflight.answers(both(answer(shape={"id": "number"}), answer(shape={"id": "number"}))) == []
+
+
+def test_a_variant_that_answers_differently_is_named() -> None:
+    assert preflight.answers(both(answer(), answer("status-500", 500))) == ["virtual answered 500 to GET /a"]
+    (remark,) = preflight.answers(both(answer(shape={"id": "number"}), answer(shape={"id": "null"})))
+    assert remark == 'the variants answer GET /a differently: {"id": "null"} or {"id": "number"}'
+
+
+@pytest.mark.parametrize(
+    ("failed", "message", "fix"),
+    [
+        (answer("status-404", 404), "GET /a: answered 404, by every variant", "correct the path"),
+        (answer("status-401", 401), "answered 401", "add a login, or a header"),
+        (answer("status-302", 302), "answered 302", "name the path that it redirects to"),
+        (answer("body"), "answered 200 without what expect.json asks for", "correct expect.json"),
+        (answer("login", 200), "answered 200 without what login captures", "correct the login"),
+        (answer("login", 0), "gave no answer", "correct the login"),
+        (answer("timeout", 0), "gave no answer", "see the service's log"),
+    ],
+)
+def test_a_request_that_every_variant_fails_is_refused_with_what_to_do(failed: Answer, message: str, fix: str) -> None:
+    with pytest.raises(BadInput, match=message) as caught:
+        preflight.answers(both(failed, failed))
+    assert fix in caught.value.fix
+
+
+@pytest.mark.parametrize(
+    ("asked", "wanted", "origin", "remarks"),
+    [
+        (["own"], None, "none", []),
+        (["own", "https://login.example"], None, "none", ["the script also asks https://login.example"]),
+        (
+            ["https://shop.example"],
+            None,
+            "https://shop.example",
+            ["the script has the fixed address https://shop.exam"],
+        ),
+        (
+            ["https://shop.example", "https://login.example"],
+            "https://shop.example",
+            "https://shop.example",
+            ["the script has the fixed address https://shop.example", "the script also asks https://login.example"],
+        ),
+        ([], None, "none", []),
+    ],
+)
+def test_the_origin_that_stands_for_the_variant(
+    asked: list[str], wanted: str | None, origin: str, remarks: list[str]
+) -> None:
+    seen = {name: findings(asked={base if o == "own" else o: 1 for o in asked}) for name, base in BASES.items()}
+    chosen, told = preflight.origin(seen, BASES, wanted)
+    assert chosen == origin
+    assert len(told) == len(remarks)
+    assert all(text.startswith(start) for text, start in zip(told, remarks, strict=True))
+
+
+def test_several_fixed_addresses_need_a_name() -> None:
+    seen = {name: findings(asked={"https://a.example": 1, "https://b.example": 1}) for name in BASES}
+    with pytest.raises(BadInput, match=r"asks https://a.example, https://b.example and never __ENV.BASE_URL"):
+        preflight.origin(seen, BASES, None)
+
+
+def test_a_script_that_asks_its_variant_and_no_other_needs_no_words() -> None:
+    seen = {name: findings(asked=own(name), answered=own(name)) for name in BASES}
+    assert preflight.script(seen, BASES) == []
+
+
+@pytest.mark.parametrize(
+    ("virtual", "message"),
+    [
+        ({"asked": own("platform"), "answered": own("platform")}, "the script's requests for virtual come to platform"),
+        (
+            {"asked": own("virtual"), "answered": own("virtual") | own("platform")},
+            "requests for virtual come to platform",
+        ),
+        (
+            {"asked": {"https://shop.example": 1}},
+            "no request of the script was answered by virtual: it asks https://shop",
+        ),
+    ],
+)
+def test_a_script_that_asks_another_is_refused(virtual: dict[str, Any], message: str) -> None:
+    seen = {"platform": findings(asked=own("platform"), answered=own("platform")), "virtual": findings(**virtual)}
+    with pytest.raises(BadInput, match=message):
+        preflight.script(seen, BASES)
+
+
+def test_what_a_script_throws_is_said_for_one_variant_and_refused_for_all() -> None:
+    good, bad = findings(asked=own("platform"), answered=own("platform")), findings(error="Error: no luck")
+    remarks = preflight.script({"platform": good, "virtual": bad}, BASES)
+    assert remarks == ["for virtual the script throws: Error: no luck"]
+    with pytest.raises(BadInput, match="the script throws: Error: no luck"):
+        preflight.script({"platform": bad, "virtual": bad}, BASES)
+
+
+def test_what_was_not_checked_and_checks_that_fail_are_said() -> None:
+    failing = {"asked": own("virtual"), "answered": own("virtual"), "checks": Counts(passed=2, failed=1)}
+    remarks = preflight.script({"platform": findings(), "virtual": findings(**failing)}, BASES)
+    assert remarks == [
+        "the script sends nothing by k6/http: whether it asks its own variant was not checked",
+        "1 of the script's 3 checks fail for virtual",
+    ]

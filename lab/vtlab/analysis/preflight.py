@@ -1,0 +1,112 @@
+"""What came of the pre-flight: whether every request is answered as expected, and whether a script asks its variant."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from vtlab.errors import BadInput
+from vtlab.model.records import Answer, Findings
+
+#: In place of an origin where none stands for the variant.
+NO_ORIGIN = "none"
+
+
+def answers(findings: Mapping[str, Findings]) -> list[str]:
+    """What differs between the variants, in sentences. BadInput where a request fails on all of them."""
+    remarks = []
+    variants = list(findings)
+    for position, first in enumerate(findings[variants[0]].answers):
+        of_all = {name: of.answers[position] for name, of in findings.items() if position < len(of.answers)}
+        failing = {name: answer for name, answer in of_all.items() if answer.reason}
+        if len(failing) == len(variants):
+            raise BadInput(f"{first.request}: {_reason(first)}, by every variant", _fix(first))
+        remarks += [f"{name} {_reason(answer)} to {answer.request}" for name, answer in failing.items()]
+        shapes = {json.dumps(answer.shape, sort_keys=True) for answer in of_all.values() if not answer.reason}
+        if len(shapes) > 1:
+            remarks.append(f"the variants answer {first.request} differently: {' or '.join(sorted(shapes))}")
+    return remarks
+
+
+def _reason(answer: Answer) -> str:
+    match answer.reason:
+        case "body":
+            return f"answered {answer.status} without what expect.json asks for"
+        case "login":
+            return f"answered {answer.status} without what login captures" if answer.status else "gave no answer"
+        case "timeout" | "connection" | "other":
+            return "gave no answer"
+        case _:
+            return f"answered {answer.status}"
+
+
+def _fix(answer: Answer) -> str:
+    if answer.reason in ("timeout", "connection", "other"):
+        return "see the service's log, in logs/ of the results"
+    if answer.reason == "body":
+        return "correct expect.json of the request"
+    if answer.reason == "login":
+        return "correct the login: its path, its body, expect.status or capture"
+    if answer.status in (301, 302, 303, 307, 308):
+        return "name the path that it redirects to, or that status in expect.status; without a login services redirect"
+    if answer.status in (401, 403):
+        return "add a login, or a header such as Authorization: Bearer {env.TOKEN}"
+    return "correct the path, the body, or expect.status of the request"
+
+
+def origin(findings: Mapping[str, Findings], bases: Mapping[str, str], wanted: str | None) -> tuple[str, list[str]]:
+    """The origin in a script that stands for the variant, or ``none``; with what is to be said of it.
+
+    ``findings`` are of a pre-flight in which every origin was taken for the variant's. ``wanted``: what the experiment
+    says. BadInput where several could be it.
+    """
+    others = sorted({name for variant, of in findings.items() for name in of.asked if name != bases[variant]})
+    asks_base = all(of.asked.get(bases[variant]) for variant, of in findings.items())
+    if wanted:
+        left = [name for name in others if name != wanted]
+        return wanted, [_rewritten(wanted), *_elsewhere(left)]
+    if asks_base or not others:
+        return NO_ORIGIN, _elsewhere(others)
+    if len(others) > 1:
+        raise BadInput(
+            f"the script asks {', '.join(others)} and never __ENV.BASE_URL: vtlab cannot tell which is the service",
+            "name it in workload.origin, or let the script read __ENV.BASE_URL",
+        )
+    return others[0], [_rewritten(others[0])]
+
+
+def _rewritten(name: str) -> str:
+    return f"the script has the fixed address {name}: each variant's takes its place"
+
+
+def _elsewhere(origins: Sequence[str]) -> list[str]:
+    return [f"the script also asks {', '.join(origins)}, for every variant alike"] if origins else []
+
+
+def script(findings: Mapping[str, Findings], bases: Mapping[str, str]) -> list[str]:
+    """What differs between the variants in one iteration of a script, in sentences.
+
+    BadInput where it ends with an error for all of them, and where its requests do not come to the variant, and to no
+    other.
+    """
+    errors = {name: of.error for name, of in findings.items() if of.error}
+    if len(errors) == len(findings):
+        raise BadInput(f"the script throws: {next(iter(errors.values()))}", "correct it: k6 run shows the same")
+    remarks = [f"for {name} the script throws: {error}" for name, error in errors.items()]
+    for name, of in findings.items():
+        wrong = [other for other, base in bases.items() if other != name and of.answered.get(base)]
+        if wrong:
+            raise BadInput(f"the script's requests for {name} come to {wrong[0]}", "let it read __ENV.BASE_URL only")
+        if name not in errors and of.asked and not of.answered.get(bases[name]):
+            raise BadInput(
+                f"no request of the script was answered by {name}: it asks {', '.join(sorted(of.asked))}",
+                "let it read __ENV.BASE_URL, or name the service's address in workload.origin",
+            )
+    unproven = [name for name, of in findings.items() if not of.asked and name not in errors]
+    if unproven:
+        remarks.append("the script sends nothing by k6/http: whether it asks its own variant was not checked")
+    for name, of in findings.items():
+        if of.checks.failed:
+            total = of.checks.passed + of.checks.failed
+            remarks.append(f"{of.checks.failed} of the script's {total} checks fail for {name}")
+    return remarks

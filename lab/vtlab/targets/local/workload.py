@@ -1,0 +1,83 @@
+"""What k6 is started with on this machine, and the pre-flight of a workload."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from vtlab.analysis import preflight
+from vtlab.errors import BadInput, BlockFault
+from vtlab.host.processes import Process
+from vtlab.model import units
+from vtlab.model.experiment import Experiment
+from vtlab.model.records import Findings
+from vtlab.targets import k6, script
+from vtlab.targets.k6 import Call
+
+#: Seconds for k6 to come up and end beside what the service takes.
+_BESIDE = 30.0
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a call of k6 needs of a workload."""
+
+    script: Path
+    #: A file that k6 alone reads.
+    private: Path | None
+    #: What cannot be kept of a user's script, in sentences.
+    remarks: list[str]
+
+
+def prepare(experiment: Experiment, tool: Path, lab: Path, folder: Path) -> Start:
+    """Writes what k6 needs of a workload into ``folder``. ``lab``: the folder of block.ts. BadInput where a script, or
+    a file that the workload names, is not what it should be."""
+    workload = experiment.workload
+    if workload.k6 is None:
+        return Start(lab / "block.ts", k6.write_private(workload, folder), [])
+    users = script.read(tool, Path(workload.k6), os.environ, folder)
+    private = k6.write_environment(users.variables, folder)
+    return Start(script.install(users, folder / "script", lab, experiment.variants, private), private, users.remarks)
+
+
+def check(
+    experiment: Experiment, call: Call, run: Callable[[Call, Mapping[str, str], float], Process]
+) -> tuple[str | None, list[str]]:
+    """The pre-flight: each request, or each task of a script, once for each variant of the call.
+
+    Returns the origin in a script that stands for the variant, and what is to be said before a run. BadInput where the
+    workload does not fit the service. ``run`` starts k6 and waits so many seconds for its end.
+    """
+
+    def findings(of: Call) -> dict[str, Findings]:
+        of.document.unlink(missing_ok=True)
+        variables = {"PREFLIGHT": "true", "ORDER": ",".join(of.targets)}
+        patience = _BESIDE + 2 * len(of.targets) * units.seconds(experiment.max_response)
+        process = run(of, variables, patience)
+        if process.returncode() not in k6.DONE:
+            log = script.message(process.last_lines())
+            raise BadInput(f"k6 cannot run the workload: {log}", "correct it, and see whether the service answers")
+        try:
+            return k6.read_preflight(of.document, process.last_lines())
+        finally:
+            of.document.unlink(missing_ok=True)
+
+    workload = experiment.workload
+    first = findings(call)
+    if workload.k6 is None:
+        return None, preflight.answers(first)
+    origin, remarks = preflight.origin(first, call.targets, workload.origin)
+    proven = findings(replace(call, origin=origin))
+    return origin, [*remarks, *preflight.script(proven, call.targets)]
+
+
+def wait(process: Process, seconds: float) -> None:
+    """Until the process ends; BlockFault where that takes longer."""
+    end = time.monotonic() + seconds
+    while process.exit_description() is None:
+        if time.monotonic() > end:
+            raise BlockFault(f"the pre-flight of k6 took more than {seconds:.0f} s")
+        time.sleep(0.05)

@@ -1,0 +1,185 @@
+"""The user's own k6 script: what it uses, and one copy of it for each variant.
+
+``k6/block.ts`` imports one instance of the script's modules for each variant, each with its own ``__ENV.BASE_URL``. For
+that its files are copied into a folder of the run, and beside them stands what k6 is started with. In the copies
+``k6/execution`` is the lab's own, whose counters are those of the user's iterations.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import tarfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from urllib.parse import urlparse
+
+from vtlab.errors import BadInput
+
+#: Modules whose iterations end by events, for which vtlab cannot wait, and a browser.
+_REFUSED = {
+    "k6/browser": "a browser's work would be measured with the service",
+    "k6/websockets": "its iterations end by events",
+    "k6/experimental/websockets": "its iterations end by events",
+}
+#: Modules whose requests do not go through k6/http.
+_APART = ("k6/ws", "k6/net/grpc", "k6/experimental/redis")
+_CODE = (".js", ".mjs", ".cjs", ".ts", ".json")
+_EXECUTION = re.compile(r"""(\bfrom\s*|\bimport\s*|\brequire\(\s*)(['"])k6/execution\2""")
+_VARIABLE = re.compile(r"""__ENV\s*(?:\.\s*([A-Za-z_]\w*)|\[\s*['"]([^'"]+)['"]\s*\])""")
+_UNPACKED = re.compile(r"\{([^{}]*)\}\s*=\s*__ENV\b")
+#: What vtlab sets itself.
+BASE_URL = "BASE_URL"
+
+
+@dataclass(frozen=True)
+class Script:
+    """A script as k6 reads it."""
+
+    path: Path
+    #: k6's own modules that it imports, itself or by others.
+    modules: list[str]
+    #: Its files by path, as k6 names them; ``main`` is the script's own.
+    files: Mapping[str, bytes]
+    main: str
+
+    @property
+    def variables(self) -> list[str]:
+        """The variables of the environment that it reads by name, but for those that vtlab sets."""
+        names: set[str] = set()
+        for path, content in self.files.items():
+            if not path.endswith(_CODE):
+                continue
+            text = content.decode("utf-8", "replace")
+            names |= {first or second for first, second in _VARIABLE.findall(text)}
+            for inside in _UNPACKED.findall(text):
+                names |= {re.split(r"[:=]", part)[0].strip() for part in inside.split(",")}
+        return sorted(names - {BASE_URL, ""})
+
+    @property
+    def remarks(self) -> list[str]:
+        """What cannot be kept as it is under ``k6 run``, in sentences."""
+        apart = [module for module in self.modules if module in _APART]
+        if not apart:
+            return []
+        return [f"requests by {', '.join(apart)} go where the script sends them: let it read __ENV.{BASE_URL}"]
+
+
+def read(k6: Path, path: Path, environment: Mapping[str, str], folder: Path) -> Script:
+    """The script with everything that it imports and opens. ``environment``: what it may read; ``folder``: for a
+    moment. BadInput where k6 cannot read it, and where it uses what vtlab cannot keep."""
+    # Without a BASE_URL scripts ask an address of their own.
+    values = {**_of_user(environment), BASE_URL: "http://localhost", "K6_AUTO_EXTENSION_RESOLUTION": "false"}
+    imports = json.loads(_called([str(k6), "deps", "--json", str(path)], path, values))["imports"]
+    modules = sorted(name for name in imports if name.startswith("k6"))
+    for module, why in _REFUSED.items():
+        if module in modules:
+            raise BadInput(f"{path} uses {module}: {why}", "load the service by HTTP, with k6/http")
+    archive = folder / "script.tar"
+    try:
+        _called([str(k6), "archive", "--quiet", "-O", str(archive), str(path)], path, values)
+        files, main = _unpacked(archive)
+    finally:
+        archive.unlink(missing_ok=True)
+    return Script(path, modules, files, main)
+
+
+def _of_user(environment: Mapping[str, str]) -> dict[str, str]:
+    """Without k6's own variables, which would change how much load there is."""
+    return {name: value for name, value in environment.items() if not name.startswith("K6_")}
+
+
+def _called(command: Sequence[str], script: Path, environment: Mapping[str, str]) -> str:
+    """What k6 prints; BadInput, with its message, where it fails."""
+    done = subprocess.run(command, capture_output=True, text=True, env=dict(environment), cwd=script.parent)
+    if done.returncode == 0:
+        return done.stdout
+    extensions = sorted(set(re.findall(r"k6/x/[\w./-]+", done.stderr)))
+    if extensions:
+        raise BadInput(
+            f"{script} uses {', '.join(extensions)}: an extension, which k6 as vtlab starts it does not have",
+            "load the service without it",
+        )
+    raise BadInput(f"k6 cannot read {script}: {message(done.stderr)}", "correct the script: k6 inspect shows the same")
+
+
+def message(log: str) -> str:
+    """What went wrong, from what k6 printed."""
+    messages = re.findall(r'level=error msg="((?:[^"\\]|\\.)*)"', log)
+    text = messages[-1] if messages else log.strip()
+    return " ".join(text.replace('\\"', '"').replace("\\n", " ").replace("\\t", " ").split())[-600:]
+
+
+def _unpacked(archive: Path) -> tuple[dict[str, bytes], str]:
+    """The local files in a k6 archive by path, and the path of the script itself, which the archive has as ``data``."""
+    with tarfile.open(archive) as tar:
+
+        def content(name: str) -> bytes:
+            file = tar.extractfile(name)
+            return file.read() if file else b""
+
+        metadata = json.loads(content("metadata.json"))
+        main = urlparse(metadata["filename"]).path
+        members = [member for member in tar.getmembers() if member.isfile()]
+        names = [member.name for member in members if member.name.startswith("file/")]
+        files = {name.removeprefix("file"): content(name) for name in names}
+        return {**files, main: content("data")}, main
+
+
+def install(script: Script, folder: Path, lab: Path, variants: Sequence[str], private: Path | None) -> Path:
+    """Writes a copy of the script for each variant into ``folder``. Returns what k6 is to be started with.
+
+    ``lab``: the folder of block.ts. ``private``: a file with the values of its variables (``variables``).
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    lines, names = [], []
+    for number, variant in enumerate(variants):
+        copy = folder / str(number)
+        for path, content in script.files.items():
+            target = copy / PurePosixPath(path).relative_to("/")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(_with_own_counters(path, content, lab))
+        (folder / f"environment-{number}.js").write_text(_environment(variant, private), encoding="utf-8")
+        main = copy / PurePosixPath(script.main).relative_to("/")
+        lines.append(f"import './environment-{number}.js';")
+        lines.append(f"import * as script{number} from {json.dumps(str(main))};")
+        names.append(f"{json.dumps(variant)}: script{number}")
+    lines.append(f"import {{ register }} from {json.dumps(str(lab / 'lib' / 'scripts.ts'))};")
+    values = f"JSON.parse(open({json.dumps(str(private))})).environment" if private else "{}"
+    lines.append(f"register({{ {', '.join(names)} }}, {values});")
+    (folder / "register.js").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    start = folder / "main.js"
+    start.write_text(_MAIN.format(block=json.dumps(str(lab / "block.ts"))), encoding="utf-8")
+    return start
+
+
+#: Modules are evaluated in the order of their imports: the scripts are there before block.ts is.
+_MAIN = """import './register.js';
+import * as block from {block};
+
+export const options = block.options;
+export const setup = block.setup;
+export const teardown = block.teardown;
+export const handleSummary = block.handleSummary;
+export default block.default;
+"""
+
+
+def _environment(variant: str, private: Path | None) -> str:
+    """Sets the environment of the instance that is imported next."""
+    lines = [f"const address = JSON.parse(__ENV.TARGETS)[{json.dumps(variant)}];"]
+    if private:
+        lines.append(f"Object.assign(__ENV, JSON.parse(open({json.dumps(str(private))})).environment);")
+    # A variant that has left the block is not asked any more.
+    lines.append(f"__ENV.{BASE_URL} = address ?? 'http://127.0.0.1:9';")
+    return "\n".join(lines) + "\n"
+
+
+def _with_own_counters(path: str, content: bytes, lab: Path) -> bytes:
+    if not path.endswith(_CODE) or b"k6/execution" not in content:
+        return content
+    module = str(lab / "lib" / "execution.ts")
+    text = content.decode("utf-8", "surrogateescape")
+    return _EXECUTION.sub(lambda match: f"{match[1]}{json.dumps(module)}", text).encode("utf-8", "surrogateescape")
