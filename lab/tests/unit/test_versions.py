@@ -55,7 +55,9 @@ def test_an_image_has_one_version_in_code_and_docs(name: str) -> None:
 @pytest.mark.parametrize("of", [r"(?s)<parent>.+</parent>", r"<hikaricp.version>.+</hikaricp.version>"])
 def test_the_agent_is_tested_with_the_versions_of_the_app(of: str) -> None:
     in_agent, in_app = (re.search(of, _text(f"{project}/pom.xml")) for project in ("agent", "app"))
-    assert in_agent and in_app and in_agent[0] == in_app[0]
+    assert in_agent
+    assert in_app
+    assert in_agent[0] == in_app[0]
 
 
 def test_the_go_module_of_prometheus_has_the_same_version() -> None:

@@ -2,7 +2,7 @@
 
 Every ``find_…`` returns where the program is and its version, or raises PrerequisiteMissing, which says what
 is missing, where it was looked for, and what to do. ``python -m vtlab.host.tools NAME`` prints
-one path or version (NAME: java-home, java-version, k6, prometheus).
+one path or version (NAME: java-home, jdk-home, java-version, k6, prometheus).
 """
 
 from __future__ import annotations
@@ -249,8 +249,10 @@ def main(arguments: Sequence[str]) -> int:
     repository = Path(__file__).resolve().parents[3]
     try:
         match list(arguments):
-            case ["java-home", *wanted] if len(wanted) < 2:
-                print(find_java(*wanted).home)
+            case ["java-home"]:
+                print(find_java().home)
+            case ["java-home", major]:
+                print(find_java(major).home)
             case ["jdk-home"]:
                 print(find_java(compiler=True).home)
             case ["k6"]:
@@ -263,7 +265,7 @@ def main(arguments: Sequence[str]) -> int:
                 print(find_promtool(repository).path)
             case _:
                 print(
-                    "usage: python -m vtlab.host.tools java-home [VERSION]|jdk-home|java-version|k6|prometheus|promtool",
+                    "usage: python -m vtlab.host.tools java-home [MAJOR]|jdk-home|java-version|k6|prometheus|promtool",
                     file=sys.stderr,
                 )
                 return 2

@@ -2,6 +2,7 @@ package vtlab.agent;
 
 import java.io.IOException;
 import java.lang.instrument.Instrumentation;
+import java.nio.channels.UnresolvedAddressException;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
@@ -18,26 +19,39 @@ public final class Agent {
 	}
 
 	public static void premain(String arguments, Instrumentation instrumentation) {
-		Optional<String> other = ServiceJvm.otherThanTheService();
-		other.ifPresentOrElse((what) -> Console.say("idle in this JVM: " + what), () -> start(arguments, instrumentation));
+		idleIfItFails(() -> {
+			Optional<String> other = ServiceJvm.otherThanTheService();
+			if (other.isPresent()) {
+				Console.say("idle in this JVM: " + other.get());
+			}
+			else {
+				start(arguments, instrumentation);
+			}
+		});
 	}
 
 	/**
 	 * Whoever attaches it has chosen the JVM. Attached once more it takes another threshold of pinnings.
 	 */
 	public static void agentmain(String arguments, Instrumentation instrumentation) {
-		start(arguments, instrumentation);
+		idleIfItFails(() -> start(arguments, instrumentation));
 	}
 
-	private static synchronized void start(String arguments, Instrumentation instrumentation) {
+	private static synchronized void start(String arguments, Instrumentation instrumentation) throws InterruptedException {
+		if (instrument != null) {
+			// Its port stays.
+			instrument.pinned(Options.parse(arguments, Map.of(Options.PORT_VARIABLE, "0")).pinned());
+			return;
+		}
+		Options options = Options.parse(arguments, System.getenv());
+		open(instrumentation);
+		instrument = serve(options);
+	}
+
+	/** What is thrown out of here would end the JVM. */
+	private static void idleIfItFails(Task task) {
 		try {
-			Options options = Options.parse(arguments, System.getenv());
-			if (instrument != null) {
-				instrument.pinned(options.pinned());
-				return;
-			}
-			open(instrumentation);
-			instrument = serve(options);
+			task.run();
 		}
 		catch (IllegalArgumentException ex) {
 			Console.say("idle: " + ex.getMessage());
@@ -53,9 +67,9 @@ public final class Agent {
 		try {
 			server = new PageServer(options, created::page);
 		}
-		catch (IOException ex) {
+		catch (IOException | UnresolvedAddressException ex) {
 			throw new IllegalArgumentException("it cannot listen on port " + options.port() + " of " + options.host() + " ("
-					+ ex.getMessage() + "): choose another one, with port=N or " + Options.PORT_VARIABLE);
+					+ ex + "): choose others, with port=N, host=ADDRESS or " + Options.PORT_VARIABLE);
 		}
 		// The server's threads take after the one that starts it.
 		Thread starter = OwnThreads.named("start", server::start);
@@ -70,6 +84,14 @@ public final class Agent {
 		Set<Module> agent = Set.of(Agent.class.getModule());
 		instrumentation.redefineModule(Object.class.getModule(), Set.of(), Map.of("jdk.internal.vm", agent),
 				Map.of("java.lang", agent), Set.of(), Map.of());
+	}
+
+	/** A step that can fail. */
+	@FunctionalInterface
+	private interface Task {
+
+		void run() throws InterruptedException;
+
 	}
 
 }

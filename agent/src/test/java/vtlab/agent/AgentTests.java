@@ -81,9 +81,9 @@ class AgentTests {
 	void canBeAttachedAndThenTakesAnotherThreshold(Path java) throws Exception {
 		List<String> arguments = List.of("-XX:+EnableDynamicAgentLoading", "-cp", TestJvm.CLASS_PATH,
 				"vtlab.agent.programs.VirtualThreads");
-		try (TestJvm jvm = TestJvm.run(java, arguments, "0")) {
+		try (TestJvm jvm = TestJvm.run(java, arguments)) {
 			await().until(() -> jvm.output().contains("ready"));
-			attach(java, jvm, "pinned=60000");
+			attach(java, jvm, "port=0,pinned=60000");
 			jvm.page();
 			for (int i = 0; i < 3; i++) {
 				jvm.send("pin");
@@ -143,6 +143,15 @@ class AgentTests {
 			assertThat(jvm.output()).isEqualTo("hello\n");
 			assertThat(jvm.errors()).contains("vtlab-agent: idle: it cannot listen on port " + taken.getLocalPort())
 				.contains(Options.PORT_VARIABLE);
+		}
+	}
+
+	@Test
+	void isIdleWhereItsHostIsUnknown() throws IOException {
+		List<String> arguments = List.of(agent("port=0,host=no.such.invalid"), "-cp", TestJvm.CLASS_PATH, PLAIN);
+		try (TestJvm jvm = TestJvm.run(JAVA, arguments)) {
+			assertThat(jvm.exitCode()).isZero();
+			assertThat(jvm.errors()).contains("vtlab-agent: idle: it cannot listen on port 0 of no.such.invalid");
 		}
 	}
 

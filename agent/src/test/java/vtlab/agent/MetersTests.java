@@ -124,6 +124,16 @@ class MetersTests {
 		}
 	}
 
+	/** As Spring Boot 3.2 has it. */
+	@ParameterizedTest
+	@MethodSource("vtlab.agent.TestJvm#javas")
+	void jettyThatHandsOverToVirtualThreads(Path java) throws IOException {
+		try (TestJvm jvm = TestJvm.start(java, "JettyService", "handing-over")) {
+			assertThat(jvm.metric("jetty_threads_current")).isNotNaN().isPositive();
+			assertThat(jvm.metric("jetty_threads_config_max")).isNaN();
+		}
+	}
+
 	@ParameterizedTest
 	@MethodSource("vtlab.agent.TestJvm#javas")
 	void hikari(Path java) throws IOException {

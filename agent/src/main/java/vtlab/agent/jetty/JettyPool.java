@@ -40,8 +40,10 @@ record JettyPool(Object pool) {
 		return Objects.toString(call("getName"), "virtual");
 	}
 
+	/** NaN where the threads hand requests to virtual threads, and so limit nothing. */
 	double max() {
-		return number("getMaxThreads");
+		boolean handsOver = !isVirtual() && call("getVirtualThreadsExecutor") != null;
+		return handsOver ? Double.NaN : number("getMaxThreads");
 	}
 
 	/** NaN where Jetty does not count: its virtual threads are not pooled. */

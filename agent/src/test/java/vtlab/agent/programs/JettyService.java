@@ -1,6 +1,7 @@
 package vtlab.agent.programs;
 
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Executors;
 
 import org.eclipse.jetty.server.Handler;
 import org.eclipse.jetty.server.Request;
@@ -9,9 +10,11 @@ import org.eclipse.jetty.server.Server;
 import org.eclipse.jetty.server.ServerConnector;
 import org.eclipse.jetty.util.Callback;
 import org.eclipse.jetty.util.thread.QueuedThreadPool;
+import org.eclipse.jetty.util.thread.ThreadPool;
 import org.eclipse.jetty.util.thread.VirtualThreadPool;
 
-/** A Jetty whose answers wait for a line of input; with the argument {@code virtual} on virtual threads. */
+/** A Jetty whose answers wait for a line of input; the argument says on which
+ * threads. */
 final class JettyService {
 
 	private JettyService() {
@@ -19,7 +22,7 @@ final class JettyService {
 
 	public static void main(String[] arguments) throws Exception {
 		CountDownLatch released = new CountDownLatch(1);
-		Server server = new Server((arguments.length > 0) ? new VirtualThreadPool(13) : new QueuedThreadPool(17));
+		Server server = new Server(pool((arguments.length > 0) ? arguments[0] : "platform"));
 		ServerConnector connector = new ServerConnector(server);
 		connector.setPort(0);
 		server.addConnector(connector);
@@ -33,6 +36,19 @@ final class JettyService {
 		});
 		server.start();
 		Program.serve(connector.getLocalPort(), (line) -> released.countDown());
+	}
+
+	private static ThreadPool pool(String kind) {
+		QueuedThreadPool queued = new QueuedThreadPool(17);
+		switch (kind) {
+			case "virtual":
+				return new VirtualThreadPool(13);
+			case "handing-over":
+				queued.setVirtualThreadsExecutor(Executors.newVirtualThreadPerTaskExecutor());
+				return queued;
+			default:
+				return queued;
+		}
 	}
 
 }

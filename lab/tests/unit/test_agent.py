@@ -1,0 +1,46 @@
+"""The agent's page as vtlab reads it, and errors where there is no agent."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+
+import pytest
+
+from vtlab.errors import LabError, PrerequisiteMissing
+from vtlab.host import agent, ports
+
+PAGE = """\
+# TYPE vtlab_agent_cpu_seconds_total counter
+vtlab_agent_cpu_seconds_total{{thread="vtlab-agent-sampler"}} {sampler}
+vtlab_agent_cpu_seconds_total{{thread="JFR Periodic Tasks"}} 0.5
+# TYPE process_cpu_time_ns_total counter
+process_cpu_time_ns_total {process}
+"""
+
+
+def test_its_cost_is_its_share_of_the_cpu_time() -> None:
+    before, after = PAGE.format(sampler=1.0, process=1.0e10), PAGE.format(sampler=1.25, process=3.5e10)
+    assert agent.cost(before, after) == pytest.approx(0.25 / 25)
+
+
+def test_without_cpu_time_there_is_no_cost() -> None:
+    assert math.isnan(agent.cost("", ""))
+
+
+def test_a_jar_that_is_not_built(tmp_path: Path) -> None:
+    with pytest.raises(PrerequisiteMissing, match="the agent is not built") as caught:
+        agent.find(tmp_path)
+    assert caught.value.fix == "make setup"
+
+
+def test_what_is_no_jvm_takes_no_agent() -> None:
+    with pytest.raises(LabError, match="did not take the agent: no answer to jcmd"):
+        agent.attach(os.getpid(), Path("vtlab-agent.jar"), 1)
+
+
+def test_a_port_without_an_agent() -> None:
+    (port,) = ports.free(1)
+    with pytest.raises(LabError, match=f"the agent does not answer on port {port}"):
+        agent.page(port)

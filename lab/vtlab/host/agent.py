@@ -1,0 +1,62 @@
+"""The agent (``agent/README.md``) in a JVM on this machine."""
+
+from __future__ import annotations
+
+import http.client
+import re
+from pathlib import Path
+
+from vtlab.errors import LabError, PrerequisiteMissing
+from vtlab.host import jcmd, ports
+from vtlab.host.tools import SETUP
+
+JAR = Path("agent", "target", "vtlab-agent.jar")
+PAGE = "/metrics"
+#: CPU time of the agent's threads, in seconds, and of the whole process, in nanoseconds.
+OWN_CPU, PROCESS_CPU = "vtlab_agent_cpu_seconds_total", "process_cpu_time_ns_total"
+
+
+def find(repository: Path) -> Path:
+    """The agent's jar, absolute; PrerequisiteMissing where it is not built."""
+    jar = (repository / JAR).absolute()
+    if not jar.is_file():
+        raise PrerequisiteMissing(f"the agent is not built: {jar} does not exist", SETUP)
+    return jar
+
+
+def attach(pid: int, jar: Path, port: int) -> None:
+    """Has a running JVM serve its page on a port of the loopback interface. A JVM that is started without the agent can
+    use an ahead-of-time cache that was made without it. Raises LabError where the JVM does not take the agent."""
+    answer = jcmd.order(pid, ["JVMTI.agent_load", str(jar), f'"port={port}"'])
+    if answer is None or "return code: 0" not in answer:
+        raise LabError(
+            f"the JVM of process {pid} did not take the agent: {' '.join((answer or 'no answer to jcmd').split())}",
+            "see what it says on stderr; it must be a JDK 21 or newer with jcmd, of the same user",
+        )
+    page(port)
+
+
+def page(port: int) -> str:
+    """What the agent on a port of the loopback interface serves; LabError where there is none."""
+    connection = http.client.HTTPConnection(ports.HOST, port, timeout=5)
+    try:
+        connection.request("GET", PAGE)
+        return connection.getresponse().read().decode()
+    except (OSError, http.client.HTTPException) as error:
+        raise LabError(
+            f"the agent does not answer on port {port}: {error}", "see what the service's JVM says on stderr"
+        ) from None
+    finally:
+        connection.close()
+
+
+def total(text: str, name: str) -> float:
+    """The sum of all samples of that name on a page; 0 where there is none."""
+    return sum(float(value) for value in re.findall(rf"^{name}(?:\{{.*\}})? (\S+)$", text, re.M))
+
+
+def cost(before: str, after: str) -> float:
+    """The share of a service's CPU time between two pages that its agent's threads took, Flight Recorder's included.
+    The cost of Flight Recorder's events in other threads is not in it. NaN where the service used no CPU time."""
+    process = (total(after, PROCESS_CPU) - total(before, PROCESS_CPU)) / 1e9
+    return (total(after, OWN_CPU) - total(before, OWN_CPU)) / process if process > 0 else float("nan")
