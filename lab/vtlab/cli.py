@@ -217,7 +217,7 @@ def normalise(name: Annotated[str, typer.Argument(metavar="FILE", help="An exper
 
 @app.command("doctor")
 def doctor_(
-    jar: Annotated[Path | None, typer.Argument(metavar="[JAR]", help="A service to look into; nothing is run.")] = None,
+    jar: Annotated[Path | None, typer.Argument(metavar="JAR", help="A service to look into; nothing is run.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Of a JAR: print JSON, and nothing else.")] = False,
     java: Annotated[
         str | None, typer.Option("--java", help="Of a JAR: the JDK that runs it, such as 21; the newest here if none.")
@@ -236,9 +236,9 @@ def doctor_(
         raise BadInput("--json and --java are for the look into a jar", "vtlab doctor app.jar --json")
     cluster = _cluster(target, context, namespace, release)
     if cluster:
-        prerequisites = kubernetes.findings(cluster, sample.service(session.REPOSITORY), _shipped())
+        prerequisites = kubernetes.prerequisites(cluster, sample.service(session.REPOSITORY), _shipped())
     else:
-        prerequisites = doctor.findings(root, session.REPOSITORY)
+        prerequisites = doctor.prerequisites(root, session.REPOSITORY)
     doctor.examine(prerequisites, console)
 
 

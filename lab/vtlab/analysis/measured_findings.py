@@ -141,7 +141,7 @@ def too_few_carriers(pair: Pair) -> Shown | None:
     if "carriers" not in (bottleneck.resource, *bottleneck.together):
         return None
     carriers = _carriers(pair.virtual)
-    bound = "" if bottleneck.bound is None else f" allow {_count(bottleneck.bound)} requests a second"
+    bound = "" if bottleneck.bound is None else f": at most {_count(bottleneck.bound)} requests a second"
     return Shown(f"{'the carriers' if carriers is None else _carriers_words(carriers)}{bound}", "carriers")
 
 
