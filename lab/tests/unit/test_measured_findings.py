@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -12,7 +12,7 @@ from tests.support import builders
 from vtlab.analysis import measured_findings
 from vtlab.model.finding import Finding
 from vtlab.model.inspection import Inspection, Library
-from vtlab.model.records import Block, Bottleneck, Diagnosis, Place, Trial
+from vtlab.model.records import Block, Bottleneck, Diagnosis, InFlight, Place, Trial
 from vtlab.model.run import Run
 
 Figures = Mapping[str, float | None]
@@ -40,6 +40,7 @@ class Case:
     inspection: Inspection | None = None
     #: Fields of the result of virtual threads.
     result: Mapping[str, Any] = field(default_factory=dict)
+    java: str = "25.0.3"
     #: Of ``builders.run``.
     run: Mapping[str, Any] = field(default_factory=dict)
 
@@ -60,7 +61,9 @@ class Case:
             )
             for variant, threads in self.dumps.items()
         }
-        return block.model_copy(update={"trials": list(map(self._trial, block.trials)), "diagnosis": diagnosis})
+        instances = [i.model_copy(update={"java": self.java}) for i in block.instances]
+        trials = list(map(self._trial, block.trials))
+        return block.model_copy(update={"trials": trials, "diagnosis": diagnosis, "instances": instances})
 
     def _trial(self, trial: Trial) -> Trial:
         figures = {"virtual": self.virtual, "platform": self.platform}[trial.variant]
@@ -88,6 +91,10 @@ def failing(how: str, **kinds: Any) -> dict[str, Any]:
     return {"failing": {1: how}, **kinds}
 
 
+def in_flight(requests: int) -> dict[str, Any]:
+    return {"in_flight": InFlight(start=requests, end=requests)}
+
+
 def limited_by(resource: str, *together: str) -> dict[str, Any]:
     return {"bottleneck": Bottleneck(resource=resource, utilisation=0.98, bound=19.2, together=list(together))}
 
@@ -100,24 +107,34 @@ class Cases:
     outside: list[Case]
 
 
+IN_FLIGHT = in_flight(1000)
+#: Pinned threads keep as much of the only carrier as is worth a finding.
+KEPT = Case({"pinned_seconds": 0.05, "capacity_carriers": 1.0})
+
 CASES: dict[str, Cases] = {
     "pinned-threads": Cases(
         [
             (
-                Case(
-                    {"pinned_seconds": 0.05, "capacity_carriers": 1.0},
-                    trial={"pinned": {"Legacy:17": 90.0, "Driver:3": 30.0}},
-                ),
+                replace(KEPT, java="21.0.8", trial={"pinned": {"Legacy:17": 90.0, "Driver:3": 30.0}}),
                 "0.05 of 1 carrier kept",
                 "Legacy:17, Driver:3",
             ),
-            (Case({"pinned_seconds": 1.5, "capacity_carriers": 2.0}), "1.5 of 2 carriers kept", "unknown"),
+            (
+                Case({"pinned_seconds": 1.5, "capacity_carriers": 2.0}, java="23.0.2"),
+                "1.5 of 2 carriers kept",
+                "unknown",
+            ),
         ],
         [
-            Case({"pinned_seconds": 0.049, "capacity_carriers": 1.0}),
-            Case({"pinned_seconds": None, "capacity_carriers": 1.0}),
-            Case(platform={"pinned_seconds": 1.0, "capacity_carriers": 1.0}),
+            replace(KEPT, java="24"),
+            Case({"pinned_seconds": 0.049, "capacity_carriers": 1.0}, java="21.0.8"),
+            Case({"pinned_seconds": None, "capacity_carriers": 1.0}, java="21.0.8"),
+            Case(platform={"pinned_seconds": 1.0, "capacity_carriers": 1.0}, java="21.0.8"),
         ],
+    ),
+    "pinned-threads-natively": Cases(
+        [(replace(KEPT, java="24"), "0.05 of 1 carrier kept", "unknown")],
+        [replace(KEPT, java="23.0.2"), Case({"pinned_seconds": 0.049, "capacity_carriers": 1.0})],
     ),
     "too-few-carriers": Cases(
         [
@@ -133,16 +150,16 @@ CASES: dict[str, Cases] = {
     "starved-carriers": Cases(
         [
             (
-                Case({"virtual_queued": 250.0, "in_flight": 1000.0, "cpu_cores": 0.4, "cpu_limit": 1.0}),
-                "250 threads wait for a carrier, 25 % of those in flight, while the CPU is used to 40 %",
+                Case({"virtual_queued": 250.0, "cpu_cores": 0.4, "cpu_limit": 1.0}, trial=IN_FLIGHT),
+                "250 threads wait for a carrier, with 1,000 requests in flight, while the CPU is used to 40 %",
                 "carriers",
             )
         ],
         [
-            Case({"virtual_queued": 249.0, "in_flight": 1000.0, "cpu_cores": 0.4, "cpu_limit": 1.0}),
-            Case({"virtual_queued": 250.0, "in_flight": 1000.0, "cpu_cores": 0.9, "cpu_limit": 1.0}),
-            Case({"virtual_queued": 0.9, "in_flight": 1.0, "cpu_cores": 0.4, "cpu_limit": 1.0}),
-            Case({"virtual_queued": None, "in_flight": 1000.0}),
+            Case({"virtual_queued": 249.0, "cpu_cores": 0.4, "cpu_limit": 1.0}, trial=IN_FLIGHT),
+            Case({"virtual_queued": 250.0, "cpu_cores": 0.9, "cpu_limit": 1.0}, trial=IN_FLIGHT),
+            Case({"virtual_queued": 0.9, "cpu_cores": 0.4, "cpu_limit": 1.0}, trial=in_flight(1)),
+            Case({"virtual_queued": None, "cpu_cores": 0.4}, trial=IN_FLIGHT),
         ],
     ),
     "db-pool-time-outs": Cases(
@@ -185,7 +202,11 @@ CASES: dict[str, Cases] = {
                 "database",
             ),
             (
-                Case(dumps={"virtual": 812.0, "platform": 200.0}),
+                Case(
+                    {"client_pool_active": 0.0},
+                    {"client_pool_active": 0.0},
+                    dumps={"virtual": 812.0, "platform": 200.0},
+                ),
                 "812 calls at a time, 200 on platform threads (mean)",
                 "downstream",
             ),
@@ -201,18 +222,23 @@ CASES: dict[str, Cases] = {
         [
             (Case(run=failing("oom")), "out of heap memory (256m), in 1 of 2 blocks", "heap"),
             (
-                Case({"live_heap_share": 0.7, "in_flight": 900.0}, {"live_heap_share": 0.3, "in_flight": 200.0}),
-                "70 % of the heap is in use with 900 requests in flight, 30 % with 200 on platform threads",
+                Case({"live_heap_share": 0.7}, {"live_heap_share": 0.3}),
+                "70 % of the heap is in use with 1,000 requests in flight; 30 % is in use with 200 on platform threads",
+                "heap",
+            ),
+            (
+                Case({"live_heap_share": 0.7}, {"live_heap_share": 0.0}),
+                "there was no full collection with 200 on platform threads",
                 "heap",
             ),
         ],
         [
             Case(run=failing("oom", fails="platform")),
             Case(run=failing("start")),
-            Case({"live_heap_share": 0.69, "in_flight": 900.0}, {"live_heap_share": 0.3, "in_flight": 200.0}),
-            Case({"live_heap_share": 0.7, "in_flight": 900.0}, {"live_heap_share": 0.6, "in_flight": 200.0}),
-            Case({"live_heap_share": 0.7, "in_flight": 290.0}, {"live_heap_share": 0.3, "in_flight": 200.0}),
-            Case({"live_heap_share": 0.7, "in_flight": 900.0}),
+            Case({"live_heap_share": 0.69}, {"live_heap_share": 0.3}),
+            Case({"live_heap_share": 0.7}, {"live_heap_share": 0.6}),
+            Case({"live_heap_share": 0.7}, {"live_heap_share": 0.3}, trial=in_flight(290)),
+            Case({"live_heap_share": None}, {"live_heap_share": 0.3}),
         ],
     ),
     "allocation-per-request": Cases(
@@ -249,7 +275,7 @@ def test_a_run_without_anything_odd_has_no_finding() -> None:
 
 
 def test_the_findings_of_a_run_are_in_its_verdict_the_measured_ones_first() -> None:
-    case = Case({"pinned_seconds": 0.5, "capacity_carriers": 1.0}, inspection=inspection())
+    case = Case({"pinned_seconds": 0.5, "capacity_carriers": 1.0}, inspection=inspection(), java="21.0.8")
     shown = builders.analysed(case.built()).verdict.findings
     assert [(finding.id, finding.kind) for finding in shown] == [
         ("pinned-threads", "measured"),

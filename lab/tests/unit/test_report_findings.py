@@ -19,7 +19,7 @@ SOURCE = "https://github.com/brettwooldridge/HikariCP/issues/2398"
 def analysis() -> Analysis:
     pinned = {"pinned": {"Legacy:17": 90.0}}
     figures = {"pinned_seconds": 0.5, "capacity_carriers": 1.0}
-    return builders.analysed(Case(figures, trial=pinned, inspection=inspection()).built())
+    return builders.analysed(Case(figures, trial=pinned, inspection=inspection(), java="21.0.8").built())
 
 
 def test_a_table_tells_what_was_measured_from_what_was_published() -> None:
