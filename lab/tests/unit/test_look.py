@@ -59,6 +59,16 @@ def test_another_jdk_has_other_problems(shop: Path, monkeypatch: pytest.MonkeyPa
     assert json.loads(done.out)["findings"][0]["id"] == "mysql-driver-pins"
 
 
+def test_flags_of_the_jvm_are_looked_at_too(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tools, "find_java", lambda _: tools.Java(Path("/jdk/bin/java"), "21.0.2", "a vendor"))
+    flags = "-Xmx1g -Djdk.tracePinnedThreads=full"
+    document = json.loads(call("doctor", shop, "--jvm", flags, "--json").out)
+    assert document["findings"][-1]["place"] == "-Djdk.tracePinnedThreads=full"
+    unbalanced = call("doctor", shop, "--jvm", "-Da='b")
+    assert (unbalanced.code, unbalanced.out) == (2, "")
+    assert "--jvm -Da='b: No closing quotation" in unbalanced.err
+
+
 def test_without_a_jdk_a_look_shows_the_problems_of_all(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def none(wanted: str | None = None) -> tools.Java:
         raise PrerequisiteMissing("no JDK", "install one")
@@ -79,7 +89,7 @@ def test_a_jar_that_cannot_be_measured_ends_with_2(tmp_path: Path) -> None:
 
 
 def test_options_of_the_look_need_a_jar() -> None:
-    for option in (["--json"], ["--java", "21"]):
+    for option in (["--json"], ["--java", "21"], ["--jvm", "-Xmx1g"]):
         done = call("doctor", *option)
         assert (done.code, done.out) == (2, "")
         assert "are for the look into a jar" in done.err

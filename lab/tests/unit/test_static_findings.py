@@ -77,9 +77,9 @@ CASES: dict[str, Cases] = {
     "spring-kafka-pins": by_version(KAFKA, ["3.1.0", "4.0.0"], ["3.0.17"]).pinning(),
     "hikaricp-spins": by_version(HIKARI, ["5.1.0", "7.0.2"], ["7.1.0"], "25.0.3"),
     "nested-jar-hangs": Cases(
-        [with_boot("4.1.0"), with_boot("4.1.1"), with_boot("4.1.0", "25"), with_boot("4.1.0", packaging="war")],
+        [with_boot("4.1.0"), with_boot("4.1.2"), with_boot("4.1.0", "25"), with_boot("4.1.0", packaging="war")],
         [
-            *(with_boot(version) for version in ("4.0.9", "4.1.0-RC1", "4.1.2")),
+            *(with_boot(version) for version in ("4.0.9", "4.1.0-RC1", "4.1.3")),
             *(with_boot("4.1.0", java) for java in ("24.0.2", "26")),
             with_boot("4.1.0", packaging="extracted"),
         ],
