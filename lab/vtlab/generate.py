@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vtlab import claims, results
+from vtlab import claims, measured, results
 from vtlab.analysis import checks
 from vtlab.catalogue import findings, metrics, rules
 from vtlab.catalogue.dashboards import documents
 from vtlab.model import experiment, normalised, service
+from vtlab.reference import catalogue, commands, schemas, values
+from vtlab.reference import findings as finding_page
 from vtlab.services import sample
 from vtlab.targets import k6
 
@@ -70,9 +72,17 @@ TABLE: Sequence[File | Folder] = (
     File("lab/service.schema.json", service.schema),
     File("lab/verdict.schema.json", results.verdict_schema),
     File("lab/vtlab/catalogue/findings.schema.json", findings.schema),
-    File("docs/validity-checks.md", checks.page),
-    File("docs/findings.md", findings.page),
+    File("docs/reference/validity-checks.md", checks.page),
+    File("docs/reference/findings.md", finding_page.text),
+    File("docs/reference/cli.md", commands.text),
+    File("docs/reference/experiment.md", schemas.experiment_page),
+    File("docs/reference/service.md", schemas.service_page),
+    File("docs/reference/chart-values.md", lambda: values.text(REPOSITORY)),
+    File("docs/reference/metrics.md", catalogue.metrics_page),
+    File("docs/reference/alerts.md", catalogue.alerts_page),
+    File("docs/reference/glossary.md", catalogue.glossary_page),
     Folder("grafana-dashboards", "*.json", documents.files),
+    File(measured.PAGE, lambda: measured.text(measured.read(REPOSITORY))),
     File(claims.DOCUMENT, lambda: claims.document(REPOSITORY)),
     File("helm/files/jvm.json", _chart_flags),
     File("helm/files/k6.json", k6.chart_file),

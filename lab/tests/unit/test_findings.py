@@ -14,6 +14,7 @@ from tests.unit import test_measured_findings, test_static_findings
 from vtlab.analysis import measured_findings
 from vtlab.catalogue import findings
 from vtlab.catalogue.findings import Row
+from vtlab.reference import findings as reference
 
 #: What ``--with`` takes.
 THIRD_VARIANT = re.compile(r"java=\d+|pool=\d+|platform-\d+|env:[A-Z][A-Z_]*=\S+")
@@ -67,7 +68,7 @@ def test_a_wrong_row_is_refused(change: dict[str, Any], words: str) -> None:
 
 
 def test_the_page_has_every_row_with_its_conditions() -> None:
-    page = findings.page()
+    page = reference.text()
     assert [row.id for row in findings.rows() if f"\n`{row.id}`" not in page] == []
     assert "`com.zaxxer:HikariCP` before 7.1.0" in page
     assert "`com.github.ben-manes.caffeine:caffeine` in every version · JDK from 21 to before 24" in page
