@@ -320,11 +320,12 @@ def normalise(name: Annotated[str, typer.Argument(metavar="FILE", help="An exper
 
 @app.command("doctor")
 def doctor_(
-    jar: Annotated[Path | None, typer.Argument(metavar="[JAR]", help="A service to look into; nothing is run.")] = None,
+    jar: Annotated[Path | None, typer.Argument(metavar="JAR", help="A service to look into; nothing is run.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Of a JAR: print JSON, and nothing else.")] = False,
     java: Annotated[
         str | None, typer.Option("--java", help="Of a JAR: the JDK that runs it, such as 21; the newest here if none.")
     ] = None,
+    flags: Annotated[str, typer.Option("--jvm", help="Of a JAR: the flags that its JVM has in production.")] = "",
     root: Results = ROOT,
     target: To = "local",
     context: Context = None,
@@ -333,15 +334,15 @@ def doctor_(
 ) -> None:
     """Show each prerequisite, found or missing, with the command that fixes it; or look into a service's JAR."""
     if jar is not None:
-        look.examine(jar, java, console, as_json=as_json)
+        look.examine(jar, java, flags, console, as_json=as_json)
         return
-    if as_json or java:
-        raise BadInput("--json and --java are for the look into a jar", "vtlab doctor app.jar --json")
+    if as_json or java or flags:
+        raise BadInput("--json, --java and --jvm are for the look into a jar", "vtlab doctor app.jar --json")
     cluster = _cluster(target, context, namespace, release)
     if cluster:
-        prerequisites = kubernetes.findings(cluster, sample.service(session.REPOSITORY), _shipped())
+        prerequisites = kubernetes.prerequisites(cluster, sample.service(session.REPOSITORY), _shipped())
     else:
-        prerequisites = doctor.findings(root, session.REPOSITORY)
+        prerequisites = doctor.prerequisites(root, session.REPOSITORY)
     doctor.examine(prerequisites, console)
 
 

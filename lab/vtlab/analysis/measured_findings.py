@@ -13,7 +13,9 @@ from dataclasses import dataclass
 
 from vtlab.analysis import static_findings
 from vtlab.catalogue import findings
+from vtlab.catalogue.findings import Row
 from vtlab.catalogue.resources import REACHED
+from vtlab.model import maven
 from vtlab.model.experiment import Experiment
 from vtlab.model.finding import Finding
 from vtlab.model.inspection import Inspection
@@ -49,12 +51,25 @@ class Side:
 
     def calls(self, activity: Activity, pool: ServerFigure) -> float | None:
         """Calls at a time of a database or of a downstream, by the pool's meter, else by thread dumps."""
+        # 0 where the calls go by another client than the one that is metered.
         metered = self.mean(pool)
         dumps = [block.diagnosis[self.variant] for block in self.blocks if self.variant in block.diagnosis]
-        if metered is not None or not dumps:
+        if metered or not dumps:
             return metered
         counts = [math.fsum(p.threads for p in dump.places if p.activity == activity) for dump in dumps]
         return math.fsum(counts) / len(counts)
+
+    @property
+    def java(self) -> str | None:
+        """The version of its JVMs; None where none said it."""
+        return next((i.java for block in self.blocks for i in block.instances if i.variant == self.variant), None)
+
+    @property
+    def in_flight(self) -> float:
+        """Requests in flight as the clients count them at the edges of windows, mean: those that wait for a carrier
+        before their first step are among them."""
+        edges = [edge for t in self.trials for edge in (t.in_flight.start, t.in_flight.end)]
+        return math.fsum(edges) / len(edges) if edges else 0.0
 
     @property
     def memory_failures(self) -> list[str]:
@@ -97,20 +112,23 @@ def find(
     kinds = {v: experiment.properties_of(v).threads for v in experiment.variants if v in results}
     platform = next((side(v) for v, kind in kinds.items() if kind == "platform"), None)
     jar = inspection.jar if inspection else "app.jar"
-    shown = [
-        (identifier, variant, saw)
-        for variant, kind in kinds.items()
-        if kind == "virtual" and blocks
-        for identifier, detector in DETECTORS.items()
-        if (saw := detector(Pair(side(variant), platform, inspection))) is not None
+    virtuals = [side(v) for v, kind in kinds.items() if kind == "virtual"] if blocks else []
+    return [
+        _finding(row, virtual.variant, shown, jar)
+        for virtual in virtuals
+        for row, detector in ((findings.row(identifier), detector) for identifier, detector in DETECTORS.items())
+        if _is_of(row, virtual) and (shown := detector(Pair(virtual, platform, inspection))) is not None
     ]
-    return [_finding(identifier, variant, saw, jar) for identifier, variant, saw in shown]
 
 
-def _finding(identifier: str, variant: str, shown: Shown, jar: str) -> Finding:
-    row = findings.row(identifier)
+def _is_of(row: Row, virtual: Side) -> bool:
+    """Whether a row concerns the JDK of a variant."""
+    return row.jdk is None or (virtual.java is not None and virtual.java in maven.parse(row.jdk))
+
+
+def _finding(row: Row, variant: str, shown: Shown, jar: str) -> Finding:
     return Finding(
-        id=identifier,
+        id=row.id,
         kind="measured",
         title=row.title,
         variant=variant,
@@ -141,7 +159,7 @@ def too_few_carriers(pair: Pair) -> Shown | None:
     if "carriers" not in (bottleneck.resource, *bottleneck.together):
         return None
     carriers = _carriers(pair.virtual)
-    bound = "" if bottleneck.bound is None else f" allow {_count(bottleneck.bound)} requests a second"
+    bound = "" if bottleneck.bound is None else f": at most {_count(bottleneck.bound)} requests a second"
     return Shown(f"{'the carriers' if carriers is None else _carriers_words(carriers)}{bound}", "carriers")
 
 
@@ -149,14 +167,14 @@ def starved_carriers(pair: Pair) -> Shown | None:
     """Virtual threads spend a quarter of a request's time or more ready and without a carrier, while the CPU has time
     to spare. A CPU near its limit makes threads wait, too: that is no finding."""
     virtual = pair.virtual
-    queued, in_flight = virtual.mean("virtual_queued"), virtual.mean("in_flight")
+    queued, in_flight = virtual.mean("virtual_queued"), virtual.in_flight
     cpu, limit = virtual.mean("cpu_cores"), virtual.mean("cpu_limit") or virtual.mean("processors")
-    if queued is None or not in_flight or cpu is None or not limit:
+    if queued is None or cpu is None or not limit:
         return None
     if cpu >= REACHED * limit or queued < 1 or queued < LEAST_WAIT * in_flight:
         return None
     return Shown(
-        f"{_count(queued)} threads wait for a carrier, {_share(queued / in_flight)} of those in flight,"
+        f"{_count(queued)} threads wait for a carrier, with {_count(in_flight)} requests in flight,"
         f" while the CPU is used to {_share(cpu / limit)}",
         "carriers",
     )
@@ -221,18 +239,17 @@ def memory_of_requests(pair: Pair) -> Shown | None:
     if virtual.memory_failures and not (platform and platform.memory_failures):
         failed = len(virtual.memory_failures)
         return Shown(f"{virtual.memory_failures[0]}, in {failed} of {len(virtual.blocks)} blocks", "heap")
-    if platform is None:
+    live = virtual.mean("live_heap_share")
+    if platform is None or live is None or live < SHORT_OF_HEAP or virtual.in_flight < MORE_CALLS * platform.in_flight:
         return None
-    shares = [side.mean("live_heap_share") for side in (virtual, platform)]
-    flights = [side.mean("in_flight") for side in (virtual, platform)]
-    if None in shares or None in flights:
+    # 0 where there was no full collection, which tells it.
+    before = platform.mean("live_heap_share") or 0.0
+    if live < MORE * before:
         return None
-    (live, live_before), (flight, before) = map(_known, (shares, flights))
-    if live < SHORT_OF_HEAP or live < MORE * live_before or flight < MORE_CALLS * before:
-        return None
+    beside = f"{_share(before)} is in use" if before else "there was no full collection"
     return Shown(
-        f"{_share(live)} of the heap is in use with {_count(flight)} requests in flight,"
-        f" {_share(live_before)} with {_count(before)} on platform threads",
+        f"{_share(live)} of the heap is in use with {_count(virtual.in_flight)} requests in flight;"
+        f" {beside} with {_count(platform.in_flight)} on platform threads",
         "heap",
     )
 
@@ -252,6 +269,7 @@ def allocation_per_request(pair: Pair) -> Shown | None:
 #: By the id of the row that says what it means.
 DETECTORS: Mapping[str, Callable[[Pair], Shown | None]] = {
     "pinned-threads": pinned_threads,
+    "pinned-threads-natively": pinned_threads,
     "too-few-carriers": too_few_carriers,
     "starved-carriers": starved_carriers,
     "db-pool-time-outs": db_pool_time_outs,
@@ -268,10 +286,6 @@ def _carriers(side: Side) -> float | None:
 
 def _carriers_words(carriers: float) -> str:
     return f"{_count(carriers)} carrier{'' if carriers == 1 else 's'}"
-
-
-def _known(values: Sequence[float | None]) -> list[float]:
-    return [value for value in values if value is not None]
 
 
 def _count(value: float) -> str:

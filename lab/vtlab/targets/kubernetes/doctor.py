@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 
-from vtlab.doctor import Finding, asked
+from vtlab.doctor import Prerequisite, asked
 from vtlab.errors import BadInput, LabError, PrerequisiteMissing
 from vtlab.model.experiment import Experiment
 from vtlab.model.service import Service
@@ -15,13 +15,13 @@ from vtlab.targets.kubernetes.cluster import MONITORING_RIGHTS, RIGHTS, Cluster,
 _ROLE = "bind the Role {role} of the chart: helm upgrade --set-json 'rbac.subjects=…' (docs/how-to/kubernetes.md)"
 
 
-def findings(ref: ReleaseRef, service: Service, experiments: Sequence[Experiment]) -> list[Finding]:
+def prerequisites(ref: ReleaseRef, service: Service, experiments: Sequence[Experiment]) -> list[Prerequisite]:
     """Every prerequisite, in the order in which a run needs them; without a cluster nothing but that."""
     try:
         cluster = Cluster(ref)
-        checks = [Finding("cluster", f"{cluster.version()} at {cluster.server}")]
+        checks = [Prerequisite("cluster", f"{cluster.version()} at {cluster.server}")]
     except LabError as error:
-        return [Finding("cluster", error.message, error.fix)]
+        return [Prerequisite("cluster", error.message, error.fix)]
     with contextlib.closing(cluster):
         missing = _missing(cluster, RIGHTS, ref.namespace)
         checks.append(_rights("rights", ref.namespace, missing, f"{ref.name}-runner"))
@@ -30,20 +30,20 @@ def findings(ref: ReleaseRef, service: Service, experiments: Sequence[Experiment
             checks.append(asked("the lab", lambda: _deployments(cluster)))
         if "list batch/cronjobs" in missing:
             unknown = "cannot be told without the right to list batch/cronjobs, which name where k6 pushes to"
-            checks.append(Finding("Prometheus", unknown, _ROLE.format(role=f"{ref.name}-runner")))
+            checks.append(Prerequisite("Prometheus", unknown, _ROLE.format(role=f"{ref.name}-runner")))
             return checks
         if "get apps/deployments" not in missing:
             checks.append(_experiments(cluster, service, experiments))
         remote_write = release.remote_write(cluster)
         if not remote_write:
             checks.append(
-                Finding("Prometheus", "no CronJob names where k6 pushes to", "helm upgrade, monitoring.enabled")
+                Prerequisite("Prometheus", "no CronJob names where k6 pushes to", "helm upgrade, monitoring.enabled")
             )
             return checks
         try:
             name, namespace, port = forward.service(remote_write)
         except LabError as error:
-            return [*checks, Finding("Prometheus", error.message, error.fix)]
+            return [*checks, Prerequisite("Prometheus", error.message, error.fix)]
         missing = _missing(cluster, MONITORING_RIGHTS, namespace)
         role = f"{ref.name}-runner-{ref.namespace}"
         checks.append(_rights(f"Prometheus ({name}:{port})", namespace, missing, role))
@@ -54,10 +54,10 @@ def _missing(cluster: Cluster, rights: tuple[Right, ...], namespace: str) -> lis
     return [str(right) for right in rights if not cluster.allowed(right, namespace)]
 
 
-def _rights(name: str, namespace: str, missing: list[str], role: str) -> Finding:
+def _rights(name: str, namespace: str, missing: list[str], role: str) -> Prerequisite:
     if not missing:
-        return Finding(name, f"every right that a run needs in namespace {namespace}")
-    return Finding(name, f"missing in namespace {namespace}: {', '.join(missing)}", _ROLE.format(role=role))
+        return Prerequisite(name, f"every right that a run needs in namespace {namespace}")
+    return Prerequisite(name, f"missing in namespace {namespace}: {', '.join(missing)}", _ROLE.format(role=role))
 
 
 def _deployments(cluster: Cluster) -> str:
@@ -74,7 +74,7 @@ def _deployments(cluster: Cluster) -> str:
     return ", ".join(ready)
 
 
-def _experiments(cluster: Cluster, service: Service, experiments: Sequence[Experiment]) -> Finding:
+def _experiments(cluster: Cluster, service: Service, experiments: Sequence[Experiment]) -> Prerequisite:
     """Which of the experiments the release is set up for."""
     names = []
     for experiment in experiments:
@@ -83,4 +83,4 @@ def _experiments(cluster: Cluster, service: Service, experiments: Sequence[Exper
             names.append(experiment.name)
     others = len(names) < len(experiments)
     text = f"the release is set up for {', '.join(names) or 'none'}"
-    return Finding("experiments", text + ("; for any other vtlab run says what to set" if others else ""))
+    return Prerequisite("experiments", text + ("; for any other vtlab run says what to set" if others else ""))

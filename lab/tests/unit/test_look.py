@@ -1,0 +1,95 @@
+"""``vtlab doctor app.jar``: what it prints, its exit codes, and that the doctor without a jar is the other one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support import golden_files, jars
+from tests.support.cli_call import call
+from vtlab.errors import PrerequisiteMissing
+from vtlab.host import tools
+
+pytestmark = pytest.mark.usefixtures("invented_tools")
+
+LIBRARIES = {"com.zaxxer:HikariCP": "6.3.0", "com.mysql:mysql-connector-j": "8.4.0"}
+SETTINGS = {"application.properties": "server.tomcat.threads.max=50\nspring.datasource.password=secret\n"}
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    return jars.service(tmp_path / "shop.jar", LIBRARIES, files=SETTINGS)
+
+
+def test_findings_are_no_failure_and_are_those_of_the_newest_jdk(shop: Path) -> None:
+    done = call("doctor", shop)
+    assert (done.code, done.err) == (0, "")
+    golden_files.check("doctor-jar.txt", done.out)
+    assert "secret" not in done.out
+    assert "mysql" not in done.out
+
+
+def test_a_jar_without_known_problems_says_so(tmp_path: Path) -> None:
+    done = call("doctor", jars.service(tmp_path / "shop.jar"))
+    assert done.code == 0
+    assert done.out.endswith("No published problem that vtlab knows is in these versions and settings.\n")
+
+
+def test_json_is_the_whole_answer(shop: Path) -> None:
+    done = call("doctor", shop, "--json")
+    document = json.loads(done.out)
+    assert (done.code, document["jdk"]) == (0, "25.0.1")
+    assert [finding["id"] for finding in document["findings"]] == ["hikaricp-spins", "threads-max-ignored"]
+    assert document["inspection"]["boot"] == "3.5.0"
+    assert {"group": "com.zaxxer", "artifact": "HikariCP", "version": "6.3.0"} in document["inspection"]["libraries"]
+
+
+def test_another_jdk_has_other_problems(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str | None] = []
+
+    def java(wanted: str | None = None) -> tools.Java:
+        asked.append(wanted)
+        return tools.Java(Path("/jdk/bin/java"), "21.0.8", "a vendor")
+
+    monkeypatch.setattr(tools, "find_java", java)
+    done = call("doctor", shop, "--java", "21", "--json")
+    assert asked == ["21"]
+    assert json.loads(done.out)["findings"][0]["id"] == "mysql-driver-pins"
+
+
+def test_flags_of_the_jvm_are_looked_at_too(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tools, "find_java", lambda _: tools.Java(Path("/jdk/bin/java"), "21.0.2", "a vendor"))
+    flags = "-Xmx1g -Djdk.tracePinnedThreads=full"
+    document = json.loads(call("doctor", shop, "--jvm", flags, "--json").out)
+    assert document["findings"][-1]["place"] == "-Djdk.tracePinnedThreads=full"
+    unbalanced = call("doctor", shop, "--jvm", "-Da='b")
+    assert (unbalanced.code, unbalanced.out) == (2, "")
+    assert "--jvm -Da='b: No closing quotation" in unbalanced.err
+
+
+def test_without_a_jdk_a_look_shows_the_problems_of_all(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(wanted: str | None = None) -> tools.Java:
+        raise PrerequisiteMissing("no JDK", "install one")
+
+    monkeypatch.setattr(tools, "find_java", none)
+    done = call("doctor", shop)
+    assert done.code == 0
+    assert "JDK: none was found here, so problems of any JDK are shown" in done.out
+    assert "com.mysql:mysql-connector-j 8.4.0" in done.out
+    assert call("doctor", shop, "--java", "21").code == 3
+
+
+def test_a_jar_that_cannot_be_measured_ends_with_2(tmp_path: Path) -> None:
+    done = call("doctor", jars.service(tmp_path / "old.jar", boot="2.7.18"))
+    assert (done.code, done.out) == (2, "")
+    assert "has Spring Boot 2.7.18, which cannot use virtual threads" in done.err
+    assert "fix: build it with Spring Boot 3.2 or newer" in done.err
+
+
+def test_options_of_the_look_need_a_jar() -> None:
+    for option in (["--json"], ["--java", "21"], ["--jvm", "-Xmx1g"]):
+        done = call("doctor", *option)
+        assert (done.code, done.out) == (2, "")
+        assert "are for the look into a jar" in done.err

@@ -1,0 +1,294 @@
+"""What a run shows: each measured row in built records, and in records that miss it by a little."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from tests.support import builders
+from vtlab.analysis import measured_findings
+from vtlab.model.finding import Finding
+from vtlab.model.inspection import Inspection, Library
+from vtlab.model.records import Block, Bottleneck, Diagnosis, InFlight, Place, Trial
+from vtlab.model.run import Run
+
+Figures = Mapping[str, float | None]
+
+
+def inspection(hikari: str = "7.0.2") -> Inspection:
+    libraries = [Library(group="com.zaxxer", artifact="HikariCP", version=hikari)]
+    return Inspection(
+        jar="shop.jar", packaging="extracted", boot="4.0.3", java=21, server="tomcat", libraries=libraries
+    )
+
+
+@dataclass(frozen=True)
+class Case:
+    """A run of ``blocking``: what is otherwise in the trials of each variant."""
+
+    virtual: Figures = field(default_factory=dict)
+    platform: Figures = field(default_factory=dict)
+    #: Errors in each trial of virtual threads.
+    errors: int = 0
+    #: Fields of the trials of virtual threads.
+    trial: Mapping[str, Any] = field(default_factory=dict)
+    #: Threads that call a downstream, by variant, as thread dumps show.
+    dumps: Mapping[str, float] = field(default_factory=dict)
+    inspection: Inspection | None = None
+    #: Fields of the result of virtual threads.
+    result: Mapping[str, Any] = field(default_factory=dict)
+    java: str = "25.0.3"
+    #: Of ``builders.run``.
+    run: Mapping[str, Any] = field(default_factory=dict)
+
+    def built(self) -> Run:
+        run = builders.run(blocks=2, with_series=False, inspection=self.inspection, **self.run)
+        run.blocks[:] = [self._changed(block) for block in run.blocks]
+        return run
+
+    def _changed(self, block: Block) -> Block:
+        diagnosis = {
+            variant: Diagnosis(
+                dumps=10,
+                threads=threads + 2,
+                places=[
+                    Place(activity="downstream", place="java.net.http.HttpClient at Shop:42", threads=threads),
+                    Place(activity="computation", place="Shop:7", threads=2),
+                ],
+            )
+            for variant, threads in self.dumps.items()
+        }
+        instances = [i.model_copy(update={"java": self.java}) for i in block.instances]
+        trials = list(map(self._trial, block.trials))
+        return block.model_copy(update={"trials": trials, "diagnosis": diagnosis, "instances": instances})
+
+    def _trial(self, trial: Trial) -> Trial:
+        figures = {"virtual": self.virtual, "platform": self.platform}[trial.variant]
+        update: dict[str, Any] = {"server": {**trial.server, **figures}}
+        if trial.variant == "virtual":
+            update |= self.trial
+            update |= {"failed": {"status-500": self.errors}} if self.errors else {}
+        return trial.model_copy(update=update)
+
+
+def found(case: Case) -> dict[str, Finding]:
+    """The measured findings of a case, by id."""
+    analysis = builders.analysed(case.built())
+    results = dict(analysis.verdict.variants)
+    results["virtual"] = results["virtual"].model_copy(update=dict(case.result))
+    shown = measured_findings.find(analysis.run.experiment, analysis.accepted, results, case.inspection)
+    return {finding.id: finding for finding in shown}
+
+
+POOL_IS_FULL = {"db_pool_pending": 400.0, "utilization_db-pool": 1.0}
+SAME_RATE = {"ratio": 1.0}
+
+
+def failing(how: str, **kinds: Any) -> dict[str, Any]:
+    return {"failing": {1: how}, **kinds}
+
+
+def in_flight(requests: int) -> dict[str, Any]:
+    return {"in_flight": InFlight(start=requests, end=requests)}
+
+
+def limited_by(resource: str, *together: str) -> dict[str, Any]:
+    return {"bottleneck": Bottleneck(resource=resource, utilisation=0.98, bound=19.2, together=list(together))}
+
+
+@dataclass(frozen=True)
+class Cases:
+    """Records that show a row, with what it says of them; and records that do not."""
+
+    inside: list[tuple[Case, str, str]]
+    outside: list[Case]
+
+
+IN_FLIGHT = in_flight(1000)
+#: Pinned threads keep as much of the only carrier as is worth a finding.
+KEPT = Case({"pinned_seconds": 0.05, "capacity_carriers": 1.0})
+
+CASES: dict[str, Cases] = {
+    "pinned-threads": Cases(
+        [
+            (
+                replace(KEPT, java="21.0.8", trial={"pinned": {"Legacy:17": 90.0, "Driver:3": 30.0}}),
+                "0.05 of 1 carrier kept",
+                "Legacy:17, Driver:3",
+            ),
+            (
+                Case({"pinned_seconds": 1.5, "capacity_carriers": 2.0}, java="23.0.2"),
+                "1.5 of 2 carriers kept",
+                "unknown",
+            ),
+        ],
+        [
+            replace(KEPT, java="24"),
+            Case({"pinned_seconds": 0.049, "capacity_carriers": 1.0}, java="21.0.8"),
+            Case({"pinned_seconds": None, "capacity_carriers": 1.0}, java="21.0.8"),
+            Case(platform={"pinned_seconds": 1.0, "capacity_carriers": 1.0}, java="21.0.8"),
+        ],
+    ),
+    "pinned-threads-natively": Cases(
+        [(replace(KEPT, java="24"), "0.05 of 1 carrier kept", "unknown")],
+        [replace(KEPT, java="23.0.2"), Case({"pinned_seconds": 0.049, "capacity_carriers": 1.0})],
+    ),
+    "too-few-carriers": Cases(
+        [
+            (
+                Case({"capacity_carriers": 1.0}, result=limited_by("carriers")),
+                "1 carrier: at most 19.2 requests a second",
+                "carriers",
+            ),
+            (Case({"capacity_carriers": 4.0}, result=limited_by("cpu", "carriers")), "4 carriers: at most", "carriers"),
+        ],
+        [Case({"capacity_carriers": 1.0}, result=limited_by("cpu")), Case(platform={"pinned_seconds": 1.0})],
+    ),
+    "starved-carriers": Cases(
+        [
+            (
+                Case({"virtual_queued": 250.0, "cpu_cores": 0.4, "cpu_limit": 1.0}, trial=IN_FLIGHT),
+                "250 threads wait for a carrier, with 1,000 requests in flight, while the CPU is used to 40 %",
+                "carriers",
+            )
+        ],
+        [
+            Case({"virtual_queued": 249.0, "cpu_cores": 0.4, "cpu_limit": 1.0}, trial=IN_FLIGHT),
+            Case({"virtual_queued": 250.0, "cpu_cores": 0.9, "cpu_limit": 1.0}, trial=IN_FLIGHT),
+            Case({"virtual_queued": 0.9, "cpu_cores": 0.4, "cpu_limit": 1.0}, trial=in_flight(1)),
+            Case({"virtual_queued": None, "cpu_cores": 0.4}, trial=IN_FLIGHT),
+        ],
+    ),
+    "db-pool-time-outs": Cases(
+        [(Case(POOL_IS_FULL, errors=4), "% of the answers are errors (0 % on platform threads)", "db-pool")],
+        [
+            Case(POOL_IS_FULL),
+            Case({**POOL_IS_FULL, "utilization_db-pool": 0.89}, errors=4),
+            Case({**POOL_IS_FULL, "db_pool_pending": 0.9}, errors=4),
+            Case(errors=4),
+        ],
+    ),
+    "cpu-without-throughput": Cases(
+        [
+            (
+                Case({**POOL_IS_FULL, "cpu_cores": 0.75}, {"cpu_cores": 0.6}, inspection=inspection(), run=SAME_RATE),
+                "0.6 cores for 200",
+                "HikariCP 7.0.2, ConcurrentBag.requite",
+            )
+        ],
+        [
+            Case({**POOL_IS_FULL, "cpu_cores": 0.74}, {"cpu_cores": 0.6}, inspection=inspection(), run=SAME_RATE),
+            Case({**POOL_IS_FULL, "cpu_cores": 0.75}, {"cpu_cores": 0.6}, inspection=inspection()),
+            Case({**POOL_IS_FULL, "cpu_cores": 0.75}, {"cpu_cores": 0.6}, run=SAME_RATE),
+            Case({"cpu_cores": 0.75}, {"cpu_cores": 0.6}, inspection=inspection(), run=SAME_RATE),
+            Case(
+                {**POOL_IS_FULL, "cpu_cores": 0.75}, {"cpu_cores": 0.6}, inspection=inspection("7.1.0"), run=SAME_RATE
+            ),
+        ],
+    ),
+    "lost-back-pressure": Cases(
+        [
+            (
+                Case({"client_pool_active": 300.0}, {"client_pool_active": 200.0}),
+                "300 calls at a time, 200 on platform threads (mean)",
+                "downstream",
+            ),
+            (
+                Case({"db_pool_active": 20.0}, {"db_pool_active": 10.0}),
+                "20 calls at a time, 10 on platform threads (mean)",
+                "database",
+            ),
+            (
+                Case(
+                    {"client_pool_active": 0.0},
+                    {"client_pool_active": 0.0},
+                    dumps={"virtual": 812.0, "platform": 200.0},
+                ),
+                "812 calls at a time, 200 on platform threads (mean)",
+                "downstream",
+            ),
+        ],
+        [
+            Case({"client_pool_active": 299.0}, {"client_pool_active": 200.0}),
+            Case({"db_pool_active": 13.9}, {"db_pool_active": 4.0}),
+            Case({"client_pool_active": 300.0}),
+            Case(dumps={"virtual": 812.0}),
+        ],
+    ),
+    "memory-of-requests": Cases(
+        [
+            (Case(run=failing("oom")), "out of heap memory (256m), in 1 of 2 blocks", "heap"),
+            (
+                Case({"live_heap_share": 0.7}, {"live_heap_share": 0.3}),
+                "70 % of the heap is in use with 1,000 requests in flight; 30 % is in use with 200 on platform threads",
+                "heap",
+            ),
+            (
+                Case({"live_heap_share": 0.7}, {"live_heap_share": 0.0}),
+                "there was no full collection with 200 on platform threads",
+                "heap",
+            ),
+        ],
+        [
+            Case(run=failing("oom", fails="platform")),
+            Case(run=failing("start")),
+            Case({"live_heap_share": 0.69}, {"live_heap_share": 0.3}),
+            Case({"live_heap_share": 0.7}, {"live_heap_share": 0.6}),
+            Case({"live_heap_share": 0.7}, {"live_heap_share": 0.3}, trial=in_flight(290)),
+            Case({"live_heap_share": None}, {"live_heap_share": 0.3}),
+        ],
+    ),
+    "allocation-per-request": Cases(
+        [
+            (
+                Case({"allocated_per_request": 51200.0}, {"allocated_per_request": 40960.0}),
+                "50 KiB a request, 40 KiB on platform threads",
+                "heap",
+            )
+        ],
+        [
+            Case({"allocated_per_request": 51100.0}, {"allocated_per_request": 40960.0}),
+            Case({"allocated_per_request": 51200.0}),
+            Case({"allocated_per_request": 51200.0}, {"allocated_per_request": 40960.0}, run={"ratio": 0.9}),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("identifier", CASES)
+def test_a_row_is_shown_where_the_records_have_it_and_not_where_they_just_miss_it(identifier: str) -> None:
+    cases = CASES[identifier]
+    for case, amount, place in cases.inside:
+        finding = found(case).get(identifier)
+        assert finding is not None, case
+        assert amount in finding.amount
+        assert (finding.place, finding.variant) == (place, "virtual")
+    assert [case for case in cases.outside if identifier in found(case)] == []
+
+
+def test_a_run_without_anything_odd_has_no_finding() -> None:
+    for run in (builders.run(blocks=2), builders.run(builders.cpu(), blocks=2)):
+        assert builders.analysed(run).verdict.findings == []
+
+
+def test_the_findings_of_a_run_are_in_its_verdict_the_measured_ones_first() -> None:
+    case = Case({"pinned_seconds": 0.5, "capacity_carriers": 1.0}, inspection=inspection(), java="21.0.8")
+    shown = builders.analysed(case.built()).verdict.findings
+    assert [(finding.id, finding.kind) for finding in shown] == [
+        ("pinned-threads", "measured"),
+        ("hikaricp-spins", "static"),
+    ]
+    assert shown[0].command == "vtlab try shop.jar --with java=25"
+
+
+def test_published_problems_of_a_run_are_those_of_its_own_jdk() -> None:
+    libraries = [Library(group="com.mysql", artifact="mysql-connector-j", version="8.4.0")]
+    run = builders.run(blocks=2, inspection=inspection().model_copy(update={"libraries": libraries}))
+    assert builders.analysed(run).verdict.findings == []
+    for block in run.blocks:
+        block.instances[:] = [i.model_copy(update={"java": "21.0.8"}) for i in block.instances]
+    (finding,) = builders.analysed(run).verdict.findings
+    assert (finding.id, finding.amount) == ("mysql-driver-pins", "on JDK 21.0.8")

@@ -1,0 +1,57 @@
+"""Findings in each form of a report."""
+
+from __future__ import annotations
+
+import io
+import json
+
+from rich.console import Console
+
+from tests.support import builders
+from tests.unit.test_measured_findings import Case, inspection
+from vtlab import results
+from vtlab.model.run import Analysis
+from vtlab.report import findings, html, markdown, terminal
+
+SOURCE = "https://github.com/brettwooldridge/HikariCP/issues/2398"
+
+
+def analysis() -> Analysis:
+    pinned = {"pinned": {"Legacy:17": 90.0}}
+    figures = {"pinned_seconds": 0.5, "capacity_carriers": 1.0}
+    return builders.analysed(Case(figures, trial=pinned, inspection=inspection(), java="21.0.8").built())
+
+
+def test_a_table_tells_what_was_measured_from_what_was_published() -> None:
+    measured, published = findings.table(analysis()).rows
+    assert measured[:3] == [
+        "Virtual threads keep their carriers while they wait",
+        "measured, virtual",
+        "Legacy:17: 0.5 of 1 carrier kept, 0.5 ms a request",
+    ]
+    assert published[1:3] == ["published", "com.zaxxer:HikariCP 7.0.2"]
+    assert published[4:] == ["vtlab try shop.jar --with pool=50", SOURCE]
+
+
+def test_each_form_of_a_report_has_them() -> None:
+    shown = analysis()
+    console = Console(file=io.StringIO(), width=1000)
+    console.print(terminal.render([shown]))
+    assert isinstance(console.file, io.StringIO)
+    text = console.file.getvalue()
+    assert "finding: virtual: Virtual threads keep their carriers while they wait (Legacy:17: 0.5 of 1" in text
+    assert "finding: HikariCP before 7.1 spins" in text
+    page = html.render([shown])
+    assert "<h3>Findings</h3>" in page
+    assert f">{SOURCE}</td>" in page, "as text: a report fetches nothing"
+    assert f'href="{SOURCE}' not in page
+    assert "<details><summary>Findings</summary>" in markdown.render([shown])
+    document = json.loads(results.verdict_text(shown.verdict))
+    assert [finding["id"] for finding in document["findings"]] == ["pinned-threads", "hikaricp-spins"]
+
+
+def test_a_run_without_findings_has_no_section() -> None:
+    nothing = builders.analysed(builders.run(blocks=2))
+    assert findings.table(nothing).rows == []
+    assert "<h3>Findings</h3>" not in html.render([nothing])
+    assert "Findings" not in markdown.render([nothing])
