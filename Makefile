@@ -14,7 +14,7 @@ PYTHON_CODE := . ../e2e
 STALLED := $(if $(STALLS),$(PYTHON) lab/tests/support/stalling.py)
 
 .PHONY: help compare jmh up down unit unit-python unit-java unit-k6 unit-chart unit-types test contract truth truth-all \
-  e2e e2e-all generate check-generated measured vtlab setup setup-test prose site lock clean
+  e2e e2e-all generate check-generated measured vtlab wheel setup setup-test prose site lock clean
 
 help: ## Show what there is to make
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -87,6 +87,9 @@ measured: vtlab ## The figures of RESULTS="results/DIR ..." for docs/measured.md
 vtlab: ## vtlab alone, for runs on Kubernetes
 	@$(SETUP) vtlab
 
+wheel: ## dist/vtlab-….whl: vtlab with its data, for an environment outside the checkout
+	@$(SETUP) wheel
+
 setup: ## What a comparison on this machine needs: virtual environment, app, MariaDB, k6, Prometheus
 	@$(SETUP) run
 
@@ -105,4 +108,4 @@ lock: ## Write the Python lock files anew (newest versions)
 
 clean: ## Remove everything that make built; results stay
 	@! [ -s .tools/up ] || { echo "make: what make up brought up would be forgotten: make down first" >&2; exit 3; }
-	rm -rf .venv .tools agent/target app/target k6/node_modules
+	rm -rf .venv .tools agent/target app/target k6/node_modules dist lab/build

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from vtlab import data
 from vtlab.errors import LabError, PrerequisiteMissing
 from vtlab.host import cgroup, processes, tools
 from vtlab.services import companions, sample
@@ -36,7 +37,8 @@ def prerequisites(root: Path, repository: Path) -> list[Prerequisite]:
         asked("JDK", lambda: _tool(tools.find_java())),
         asked("k6", lambda: _tool(tools.find_k6(repository))),
         asked("Prometheus", lambda: _tool(tools.find_prometheus(repository))),
-        asked("the app", lambda: _tool(sample.find(repository))),
+        # An installed vtlab measures other services.
+        replace(asked("the app", lambda: _tool(sample.find(repository))), optional=not data.IS_CHECKOUT),
         limits(cgroup.Host()),
         _cores(),
         _room(root),

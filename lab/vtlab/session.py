@@ -17,14 +17,14 @@ from pathlib import Path
 
 from rich.console import Console
 
-from vtlab import __version__, results, runner, services
+from vtlab import __version__, data, results, runner, services
 from vtlab.analysis import asserts, statistics, verdict
 from vtlab.errors import BadInput, BlockFault, Interrupted, InvalidRun, LabError, PrerequisiteMissing
 from vtlab.host import machine, processes, tools
 from vtlab.model import publication, workload_files
 from vtlab.model.curve import Curve
 from vtlab.model.experiment import Experiment, load
-from vtlab.model.records import Facts, Manifest
+from vtlab.model.records import NO_COMMIT, Facts, Manifest
 from vtlab.model.run import Analysis, Run
 from vtlab.planning import plan
 from vtlab.progress import Progress
@@ -39,7 +39,7 @@ from vtlab.targets.local.prometheus_server import PrometheusServer, serving
 from vtlab.targets.local.target import KEPT, local_target
 from vtlab.targets.prometheus_api import PrometheusApi
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+REPOSITORY = data.ROOT
 EXPERIMENTS = REPOSITORY / "k6" / "experiments"
 #: A seed is a whole number from 0 to below this.
 SEEDS = 2**31
@@ -413,10 +413,13 @@ def _command() -> str:
 
 
 def _commit() -> str:
+    # Around an installed package there may be another repository.
+    if not data.IS_CHECKOUT:
+        return NO_COMMIT
     git = ["git", "-C", str(REPOSITORY)]
     try:
         commit = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
         dirty = subprocess.run([*git, "status", "--porcelain"], capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError):
-        return "unknown"
+        return NO_COMMIT
     return commit + ("-dirty" if dirty.strip() else "")

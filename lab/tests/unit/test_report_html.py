@@ -12,6 +12,7 @@ import pytest
 from tests.support import builders, golden_files
 from tests.unit.test_verdict import calls
 from vtlab.analysis import verdict
+from vtlab.model.records import NO_COMMIT
 from vtlab.model.run import Analysis, Run
 from vtlab.report import html, markdown, write
 
@@ -223,3 +224,9 @@ def test_long_series_are_thinned_but_keep_their_peaks() -> None:
     text = html.render(verdict.analyse_all([replace(run, series={key: series})]))
     assert "platform: highest 0.930" in text
     assert len(text) < 200_000
+
+
+def test_a_run_of_an_installed_vtlab_is_repeated_without_a_checkout() -> None:
+    installed = builders.analysed(builders.run(blocks=2, commit=NO_COMMIT))
+    assert html.repeat(installed) == "vtlab run blocking --blocks 2 --seed 7"
+    assert html.repeat(builders.analysed(builders.run(blocks=2))).startswith("git checkout 0123")

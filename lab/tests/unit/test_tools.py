@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from vtlab import data
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host import tools
+from vtlab.services import sample
 
 
 def fake(path: Path, says: str) -> Path:
@@ -55,6 +57,19 @@ def test_without_a_new_enough_k6_it_says_what_it_saw(tmp_path: Path) -> None:
     assert str(tmp_path / ".tools" / "bin") in error.value.message
     assert error.value.fix == "make setup"
     assert error.value.exit_code == 3
+
+
+def test_an_installed_vtlab_looks_on_path_and_names_no_command_of_a_checkout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(data, "IS_CHECKOUT", False)
+    with pytest.raises(PrerequisiteMissing, match="looked on PATH") as error:
+        tools.find_k6(tmp_path)
+    assert error.value.fix == "install k6 1.8 or newer, and put it on PATH"
+    for find in (lambda: tools.find_java("21", []), lambda: sample.find(tmp_path), lambda: tools.find_java(None, [])):
+        with pytest.raises(PrerequisiteMissing) as error:
+            find()
+        assert "make setup" not in error.value.fix
 
 
 def test_prometheus_2_is_too_old_for_left_open_windows(tmp_path: Path) -> None:

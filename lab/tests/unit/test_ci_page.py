@@ -1,0 +1,107 @@
+"""docs/how-to/ci.md: its YAML is YAML, and the CLI takes each command of vtlab in it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import typer
+import yaml
+from kubernetes.config.kube_config import KubeConfigLoader
+
+from tests.support.versions import REPOSITORY
+from vtlab import cli
+from vtlab.analysis import asserts
+
+PAGE = (REPOSITORY / "docs" / "how-to" / "ci.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.M | re.S)
+
+
+DOCUMENTS = [document for block in blocks("yaml") for document in yaml.safe_load_all(block)]
+
+
+def of_kind(kind: str) -> Any:
+    (document,) = [document for document in DOCUMENTS if document.get("kind") == kind]
+    return document
+
+
+def commands(value: Any) -> Iterator[list[str]]:
+    """The words of every command of vtlab: in a line of a script, or as the list of a container's command."""
+    if isinstance(value, dict):
+        for inner in value.values():
+            yield from commands(inner)
+    elif isinstance(value, list):
+        if value and value[0] == "vtlab":
+            yield list(map(str, value))
+            return
+        for inner in value:
+            yield from commands(inner)
+    elif isinstance(value, str):
+        for line in value.replace("\\\n", " ").splitlines():
+            if re.match(r"\S*\bvtlab ", line) and "${{" not in line:
+                yield shlex.split(line)
+
+
+COMMANDS = list(commands([*DOCUMENTS, *blocks("sh")]))
+
+
+def test_the_page_has_each_command_of_a_pipeline() -> None:
+    assert [words[1] for words in COMMANDS] == ["run", "run", "run", "compare", "run", "run"]
+    assert {words[0] for words in COMMANDS} == {"vtlab", "vtlab/.venv/bin/vtlab"}
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_the_command_line_takes_it(words: list[str]) -> None:
+    group: Any = typer.main.get_command(cli.app)
+    command = group.commands[words[1]]
+    context = command.make_context(words[1], words[2:])
+    for text in context.params.get("demand") or []:
+        asserts.parse(text)
+
+
+def test_the_github_workflow_builds_measures_and_keeps_what_failed() -> None:
+    (workflow,) = [document for document in DOCUMENTS if "jobs" in document]
+    # YAML 1.1 reads the key on as true.
+    assert workflow[True] == "pull_request"
+    steps = workflow["jobs"]["compare"]["steps"]
+    assert all(("uses" in step) != ("run" in step) for step in steps)
+    shown = [step for step in steps if step.get("if") == "always()"]
+    assert "report.md" in shown[0]["run"]
+    assert shown[1]["uses"].startswith("actions/upload-artifact@")
+
+
+def test_the_gitlab_jobs_show_the_test_results() -> None:
+    (pipeline,) = [document for document in DOCUMENTS if ".lab" in document]
+    assert pipeline[".lab"]["artifacts"]["reports"] == {"junit": "results/*/junit.xml"}
+    jobs = [job for name, job in pipeline.items() if not name.startswith(".")]
+    assert all(job["extends"] == ".lab" and job["script"] for job in jobs)
+
+
+def test_the_analysis_mounts_what_its_job_reads() -> None:
+    spec = of_kind("AnalysisTemplate")["spec"]["metrics"][0]["provider"]["job"]["spec"]
+    pod = spec["template"]["spec"]
+    (container,) = pod["containers"]
+    assert spec["backoffLimit"] == 0
+    assert pod["restartPolicy"] == "Never"
+    assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}
+    (kubeconfig,) = [volume["configMap"]["name"] for volume in pod["volumes"] if "configMap" in volume]
+    config_map = of_kind("ConfigMap")
+    assert config_map["metadata"]["name"] == kubeconfig
+    folders = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
+    environment = {variable["name"]: variable["value"] for variable in container["env"]}
+    assert environment["KUBECONFIG"] == f"{folders['kubeconfig']}/{next(iter(config_map['data']))}"
+    assert folders["results"] in container["command"]
+
+
+def test_the_kubeconfig_is_one_of_the_account_of_the_pod() -> None:
+    config = yaml.safe_load(of_kind("ConfigMap")["data"]["config"])
+    loader = KubeConfigLoader(config)
+    assert loader.current_context["name"] == "here"
+    assert json.dumps(config).count("/var/run/secrets/kubernetes.io/serviceaccount/") == 2

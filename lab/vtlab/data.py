@@ -1,0 +1,41 @@
+"""Where the files are that vtlab reads and that are no part of its package: k6's script, the experiments, the
+publications, the rules, the chart.
+
+In a checkout they stand where their authors change them. A wheel has a copy of them inside the package, at the same
+paths (``setup.py``). Nothing else asks which of the two it is, but for what only one of them has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+
+#: Inside the package.
+FOLDER = "shipped"
+#: What a wheel ships, below the repository. (The chart has the rules and the dashboards, too.)
+PATTERNS = (
+    "LICENSE",
+    "app/jvm.options",
+    "k6/block.ts",
+    "k6/lib/*.ts",
+    "k6/experiments/*.json",
+    "k6/plans/*.json",
+    "lab/publications/*.json",
+    "grafana-dashboards/*.json",
+    "helm/**/*",
+)
+_CHECKOUT = Path(__file__).resolve().parents[2]
+#: Whether this is the package of a checkout, and not of an installed wheel.
+IS_CHECKOUT = (_CHECKOUT / "k6" / "block.ts").is_file()
+#: The repository, or the copy of it.
+ROOT = _CHECKOUT if IS_CHECKOUT else Path(str(resources.files("vtlab"))) / FOLDER
+
+
+def files(repository: Path) -> Iterator[Path]:
+    """What of a checkout a wheel ships, relative to it. ValueError for a pattern without a file."""
+    for pattern in PATTERNS:
+        matching = sorted(path.relative_to(repository) for path in repository.glob(pattern) if path.is_file())
+        if not matching:
+            raise ValueError(f"{repository} has no {pattern}")
+        yield from matching
