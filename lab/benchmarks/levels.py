@@ -61,7 +61,7 @@ def main() -> int:
         spent = float(np.mean(least <= value / comparisons))
         looks = "".join(_look(index, value / comparisons) for index in range(len(sequential.LOOKS)))
         print(f"{comparisons:11d}{value:8.2f}{100 * spent:8.3f} {looks}")
-    print(f"sequential.FACTORS has {'these factors' if sequential.FACTORS == calibrated else 'others'}.")
+    print(f"sequential.FACTORS has {'these factors' if calibrated == sequential.FACTORS else 'others'}.")
     return 0
 
 

@@ -32,7 +32,6 @@ from vtlab.planning import plan
 from vtlab.report import bottlenecks, figures, sections
 from vtlab.targets.local import benchmark
 
-
 #: Blocks of an experiment whose figures are held against a law.
 AGAINST_LAW = 2
 #: The wanted half-width of a ratio's interval where they are held against the other variant.

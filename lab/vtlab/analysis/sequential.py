@@ -37,8 +37,8 @@ NOMINAL = (0.01, 0.01, 0.01, 0.0075, 0.0075, 0.005)
 #: By how much the levels may be larger, as looks share blocks, for up to so many comparisons in a call. Of more none
 #: may. ``python -m benchmarks.levels`` in lab/ prints them.
 FACTORS = {1: 1.32, 2: 1.23, 3: 1.19, 4: 1.17, 5: 1.16, 6: 1.15, 8: 1.13, 10: 1.12, 15: 1.10, 20: 1.09}
-#: A run ends where its verdict will be settled with a probability below this. Not before so many blocks: the interval of
-#: fewer says next to nothing.
+#: A run ends where its verdict will be settled with a probability below this. Not before so many blocks: the interval
+#: of fewer says next to nothing.
 FUTILE, FUTILE_FROM = 0.05, 4
 #: Half-width of the ratio's interval that a run asks for where none is named: from ratio / 1.25 to ratio x 1.25.
 PRECISION = 0.25
@@ -89,11 +89,11 @@ def chance(of: SequentialRule, blocks: int, mean: Array | float, sd: Array | flo
     """Probability that the interval of the last look settles the verdict and is narrow enough, after 2 <= ``blocks``
     < the last look, with this mean and standard deviation (> 0) of the log ratios. Arrays are taken element by element.
 
-    Predictive probability [3], with no knowledge of mean and deviation but the blocks. The true deviation s' is averaged
-    over: (n-1)·s²/s'² has a chi-square distribution with n-1 degrees of freedom. With m blocks in the end, their mean is
-    normal about the mean of the n, with the variance s'²·(1/n - 1/m). Their variance is taken as its expected value,
-    ((n-1)·s² + (m-n)·s'²) / (m-1). A look before the last may settle the verdict where the last does not. That is left
-    out: its interval is wider.
+    Predictive probability [3], with no knowledge of mean and deviation but the blocks. The true deviation s' is
+    averaged over: (n-1)·s²/s'² has a chi-square distribution with n-1 degrees of freedom. With m blocks in the end,
+    their mean is normal about the mean of the n, with the variance s'²·(1/n - 1/m). Their variance is taken as its
+    expected value, ((n-1)·s² + (m-n)·s'²) / (m-1). A look before the last may settle the verdict where the last does
+    not. That is left out: its interval is wider.
     """
     n, m = blocks, of.looks[-1]
     mean, sd = np.asarray(mean, dtype=np.float64)[..., None], np.asarray(sd, dtype=np.float64)[..., None]

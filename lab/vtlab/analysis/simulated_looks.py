@@ -31,7 +31,6 @@ class Ends:
     #: ``statistics.position`` of the interval of the last look.
     position: NDArray[np.int8]
     covers: NDArray[np.bool_]
-    is_settled: NDArray[np.bool_]
     is_futile: NDArray[np.bool_]
     #: Half-width of the interval: 0.1 is 10 %.
     width: Array
@@ -62,7 +61,11 @@ def ends(of: Array, over: Array, ratio: float, rule: SequentialRule) -> Ends:
     runs = len(logs)
     left = np.arange(runs)
     result = Ends(
-        *(np.zeros(runs, dtype=kind) for kind in (np.int64, np.int8, np.bool_, np.bool_, np.bool_, np.float64))
+        blocks=np.zeros(runs, dtype=np.int64),
+        position=np.zeros(runs, dtype=np.int8),
+        covers=np.zeros(runs, dtype=np.bool_),
+        is_futile=np.zeros(runs, dtype=np.bool_),
+        width=np.zeros(runs),
     )
     for look in rule.looks:
         confidence = 1 - sequential.level(rule, look)
@@ -79,7 +82,6 @@ def ends(of: Array, over: Array, ratio: float, rule: SequentialRule) -> Ends:
         result.blocks[now] = look
         result.position[now] = position[ended]
         result.covers[now] = ((t.low <= math.log(ratio)) & (math.log(ratio) <= t.high))[ended]
-        result.is_settled[now] = settled[ended]
         result.is_futile[now] = futile[ended]
         result.width[now] = np.expm1(half[ended])
         left = left[~ended]
@@ -124,7 +126,8 @@ def tables(runs: int, sd: float = simulation.SD) -> Iterator[str]:
     yield from ["", "Gaussian, by the SD of a block.", f"   SD {_HEAD}"]
     for other in SDS:
         for ratio in RATIOS:
-            yield f"{100 * other:5.1f} {ratio:6.2f}{_row(simulate(ratio, KINDS['Gaussian'].with_sd(other), runs, rule))}"
+            result = simulate(ratio, KINDS["Gaussian"].with_sd(other), runs, rule)
+            yield f"{100 * other:5.1f} {ratio:6.2f}{_row(result)}"
     yield from _of_calls(runs, sd)
 
 

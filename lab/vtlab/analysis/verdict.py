@@ -130,55 +130,43 @@ def split_by_comparison(analysis: Analysis) -> list[Analysis]:
 
 
 def _judge(run: Run) -> _Judged:
-    accepted, rejected = select_blocks(run)
-    reached = decision(run)
+    standing = _standing(run)
+    reached = standing.decision
+    accepted, rejected = _selected(run, standing)
     comparisons = _comparisons(run.experiment, accepted, 1 - reached.level if reached else statistics.CONFIDENCE)
-    return _Judged(accepted, rejected, comparisons, reached, blocks_left(run) == 0)
+    return _Judged(accepted, rejected, comparisons, reached, _blocks_left(run, standing) == 0)
 
 
-def select_blocks(run: Run) -> tuple[list[Block], list[Rejection]]:
-    """The blocks that count: the first of those without a reason against them, one per block number.
+@dataclass(frozen=True)
+class _Standing:
+    """How far a run is."""
 
-    Any further block is set aside with that reason, so that measuring on cannot change a verdict.
-    """
-    reached = decision(run)
-    most = reached.blocks if reached else run.manifest.blocks
-    first = _sound_blocks(run)
-    accepted: list[Block] = []
-    rejected: list[Rejection] = []
-    for index, block in enumerate(run.blocks):
-        reasons = checks.reasons(block, run.experiment)
-        if not reasons and index not in first:
-            reasons = ["an earlier attempt at this block counts already"]
-        elif not reasons and len(accepted) == most:
-            reasons = [f"the run has its {most} blocks already"]
-        if reasons:
-            rejected.append(Rejection(block=block.block, attempt=block.attempt, reasons=reasons))
-        else:
-            accepted.append(block)
-    return accepted, rejected
+    #: Against each of its blocks.
+    reasons: list[list[str]]
+    #: Where its blocks without a reason against them are, the first of each number.
+    sound: list[int]
+    decision: Decision | None
 
 
-def _sound_blocks(run: Run) -> list[int]:
-    """Where the run's blocks without a reason against them are, the first of each number."""
+def _standing(run: Run) -> _Standing:
+    reasons = [checks.reasons(block, run.experiment) for block in run.blocks]
     first: dict[int, int] = {}
     for index, block in enumerate(run.blocks):
-        if block.block not in first and not checks.reasons(block, run.experiment):
-            first[block.block] = index
-    return list(first.values())
+        if not reasons[index]:
+            first.setdefault(block.block, index)
+    sound = list(first.values())
+    return _Standing(reasons, sound, _decision(run, sound))
 
 
-def decision(run: Run) -> Decision | None:
-    """The look at which a run ended, or where it stands; None where its number of blocks was fixed."""
+def _decision(run: Run, sound: Sequence[int]) -> Decision | None:
     rule = run.manifest.rule
     if rule is None:
         return None
-    sound = _sound_blocks(run)
     blocks = [run.blocks[index] for index in sound]
     # A rejected attempt takes time, too.
     spent = [0.0, *itertools.accumulate(block.seconds or 0.0 for block in run.blocks)]
-    ends = [spent[index + 1] for index in sound]
-    seconds = [end - begin for begin, end in itertools.pairwise([0.0, *ends])]
+    ends = [0.0, *(spent[index + 1] for index in sound)]
+    seconds = [end - begin for begin, end in itertools.pairwise(ends)]
 
     def comparisons(look: int) -> list[Comparison]:
         return _primary_comparisons(run.experiment, blocks[:look], 1 - sequential.level(rule, look))
@@ -186,13 +174,45 @@ def decision(run: Run) -> Decision | None:
     return sequential.decision(rule, seconds, comparisons, lambda look: failing_ends(run.experiment, blocks[:look]))
 
 
+def decision(run: Run) -> Decision | None:
+    """The look at which a run ended, or where it stands; None where its number of blocks was fixed."""
+    return _standing(run).decision
+
+
+def select_blocks(run: Run) -> tuple[list[Block], list[Rejection]]:
+    """The blocks that count: the first of those without a reason against them, one per block number.
+
+    Any further block is set aside with that reason, so that measuring on cannot change a verdict.
+    """
+    return _selected(run, _standing(run))
+
+
+def _selected(run: Run, standing: _Standing) -> tuple[list[Block], list[Rejection]]:
+    most = standing.decision.blocks if standing.decision else run.manifest.blocks
+    counting = set(standing.sound[:most])
+    rejected: list[Rejection] = []
+    for index, (block, reasons) in enumerate(zip(run.blocks, standing.reasons, strict=True)):
+        if index in counting:
+            continue
+        if not reasons and index in standing.sound:
+            reasons = [f"the run has its {most} blocks already"]
+        elif not reasons:
+            reasons = ["an earlier attempt at this block counts already"]
+        rejected.append(Rejection(block=block.block, attempt=block.attempt, reasons=reasons))
+    return [run.blocks[index] for index in sorted(counting)], rejected
+
+
 def blocks_left(run: Run) -> int:
     """How many blocks the run still needs, in all or up to its next look; 0 where it has ended."""
-    reached = decision(run)
-    if reached:
-        following = sequential.next_look(run.manifest.rule, reached.blocks) if run.manifest.rule else None
+    return _blocks_left(run, _standing(run))
+
+
+def _blocks_left(run: Run, standing: _Standing) -> int:
+    rule, reached = run.manifest.rule, standing.decision
+    if rule and reached:
+        following = sequential.next_look(rule, reached.blocks)
         return 0 if reached.ended or following is None else following - reached.blocks
-    accepted = [run.blocks[index] for index in _sound_blocks(run)]
+    accepted = [run.blocks[index] for index in standing.sound]
     return 0 if failing_ends(run.experiment, accepted) else max(0, run.manifest.blocks - len(accepted))
 
 

@@ -286,7 +286,8 @@ class Comparison(Record):
     fails: list[str] = []
     #: The variant ``over`` could not keep up with open load (or ``of``): latency there is unbounded.
     overloaded: list[str] = []
-    #: Blocks of a new run, fixed before its start, that would probably settle an inconclusive verdict; None where it is settled or unknowable.
+    #: Blocks of a new run, fixed before its start, that would probably settle an inconclusive verdict; None where it is
+    #: settled or unknowable.
     blocks_needed: int | None = None
     #: Log ratio of each accepted block, in block order.
     log_ratios: list[float] = []
