@@ -46,8 +46,8 @@ PRECISION = 0.25
 WITHOUT_INTERVAL = 6
 
 _SETTLED = ("faster", "slower", "equivalent")
-#: Values of the true standard deviation over which ``chance`` averages.
-_NODES = 32
+#: Over so many values of the true standard deviation, and of the scatter of further blocks, ``chance`` averages.
+_TRUE_SDS, _SCATTERS = 16, 4
 
 
 def rule(comparisons: int, precision: float = PRECISION, within: float | None = None) -> SequentialRule:
@@ -89,25 +89,32 @@ def chance(of: SequentialRule, blocks: int, mean: Array | float, sd: Array | flo
     """Probability that the interval of the last look settles the verdict and is narrow enough, after 2 <= ``blocks``
     < the last look, with this mean and standard deviation (> 0) of the log ratios. Arrays are taken element by element.
 
-    Predictive probability [3], with no knowledge of mean and deviation but the blocks. The true deviation s' is
-    averaged over: (n-1)·s²/s'² has a chi-square distribution with n-1 degrees of freedom. With m blocks in the end,
-    their mean is normal about the mean of the n, with the variance s'²·(1/n - 1/m). Their variance is taken as its
-    expected value, ((n-1)·s² + (m-n)·s'²) / (m-1). A look before the last may settle the verdict where the last does
-    not. That is left out: its interval is wider.
+    Predictive probability [3], with no knowledge of mean and deviation but the blocks. With m blocks in the end, and s'
+    the true deviation:
+    - (n-1)·s²/s'² has a chi-square distribution with n-1 degrees of freedom;
+    - the mean of all is normal about the mean of the n, with the variance s'²·(1/n - 1/m);
+    - their variance is ((n-1)·s² + s'²·q) / (m-1), q of a chi-square distribution with m-n degrees of freedom.
+    The result is an average over quantiles of s' and q. It takes q and the mean to be independent, and leaves out that
+    a look before the last may settle the verdict where the last does not.
     """
     n, m = blocks, of.looks[-1]
-    mean, sd = np.asarray(mean, dtype=np.float64)[..., None], np.asarray(sd, dtype=np.float64)[..., None]
-    upper_tails = (np.arange(_NODES) + 0.5) / _NODES
-    true_sd = sd * np.sqrt((n - 1) / special.chdtri(n - 1, upper_tails))
-    last_sd = np.sqrt(((n - 1) * sd**2 + (m - n) * true_sd**2) / (m - 1))
+    mean, sd = (np.asarray(x, dtype=np.float64)[..., None, None] for x in (mean, sd))
+    true_sd = sd * np.sqrt((n - 1) / _chi_squares(n - 1, _TRUE_SDS)[:, None])
+    last_sd = np.sqrt(((n - 1) * sd**2 + true_sd**2 * _chi_squares(m - n, _SCATTERS)) / (m - 1))
     half = float(special.stdtrit(m - 1, 1 - of.levels[-1] / 2)) * last_sd / math.sqrt(m)
     error = true_sd * math.sqrt(1 / n - 1 / m)
     edge = math.log1p(statistics.MARGIN)
     beyond = special.ndtr((mean - edge - half) / error) + special.ndtr((-mean - edge - half) / error)
     inside = special.ndtr((edge - half - mean) / error) - special.ndtr((half - edge - mean) / error)
     settled = np.where(half <= math.log1p(of.precision), beyond + np.maximum(inside, 0.0), 0.0)
-    average: Array = np.mean(settled, axis=-1)
+    average: Array = np.mean(settled, axis=(-2, -1))
     return average
+
+
+def _chi_squares(freedom: int, count: int) -> Array:
+    """So many quantiles of a chi-square distribution, of equal weight."""
+    quantiles: Array = special.chdtri(freedom, (np.arange(count) + 0.5) / count)
+    return quantiles
 
 
 def decision(
