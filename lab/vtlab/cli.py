@@ -128,7 +128,7 @@ def simulate(
 ) -> None:
     """Show how often verdicts are right, wrong or missing: simulated runs, judged by the rules of a report."""
     if runs < 1:
-        raise BadInput(f"--runs {runs}: at least one run is needed", "20000 take about a minute")
+        raise BadInput(f"--runs {runs}: at least one run is needed", "20000 take about half a minute")
     if not 0 < sd <= 1:
         raise BadInput(f"--sd {sd:g}: not above 0 and at most 1", "0.02 is 2 %")
     for line in itertools.chain(simulation.tables(runs, sd), simulated_looks.tables(runs, sd)):
