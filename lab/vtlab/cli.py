@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import sys
@@ -19,7 +20,7 @@ from rich.table import Table
 from vtlab import compare as comparing
 from vtlab import doctor, jmh, look, own_service, reproductions, session
 from vtlab import history as all_runs
-from vtlab.analysis import simulation
+from vtlab.analysis import sequential, simulated_looks, simulation
 from vtlab.errors import BadInput, Interrupted, LabError
 from vtlab.model import experiment, normalised, units
 from vtlab.model.experiment import ClosedLoad, Experiment
@@ -33,7 +34,8 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_mar
 console = Console(soft_wrap=True)
 
 Results = Annotated[Path, typer.Option("--results", help="Where the results directories go.")]
-Blocks = Annotated[int, typer.Option("--blocks", help=f"Blocks to measure; below {plan.FULL_RUN} is a quick look.")]
+BLOCKS = f"A fixed number of blocks; below {plan.FULL_RUN} is a quick look."
+Blocks = Annotated[int, typer.Option("--blocks", help=BLOCKS)]
 Seed = Annotated[int | None, typer.Option("--seed", help="Draws the order of the variants in each block.")]
 NoLimit = Annotated[bool, typer.Option("--no-cpu-limit", help="Measure without a CPU limit where none can be set.")]
 To = Annotated[str, typer.Option("--target", help="local (this machine) or kubernetes.")]
@@ -49,7 +51,16 @@ def run(
         list[str], typer.Argument(metavar="EXPERIMENT...", help="Names (vtlab list) or .json files.")
     ],
     cpu: Annotated[str, typer.Option("--cpu", help="CPU limits in cores, such as 0.5,1; each makes a run.")] = "",
-    blocks: Blocks = plan.FULL_RUN,
+    blocks: Annotated[
+        int | None, typer.Option("--blocks", help=f"{BLOCKS} If none: until the verdict is settled, 2 to 12.")
+    ] = None,
+    precision: Annotated[
+        str | None, typer.Option("--precision", help="Wanted half-width of the ratio's interval; 25% if none.")
+    ] = None,
+    within: Annotated[
+        str | None,
+        typer.Option("--within", help="Time for each run, such as 8m; what is not settled then is inconclusive."),
+    ] = None,
     seed: Seed = None,
     root: Results = ROOT,
     no_cpu_limit: NoLimit = False,
@@ -88,6 +99,8 @@ def run(
     label = "+".join(dict.fromkeys(r.experiment.name for r in planned))
     options = replace(
         _options(blocks, seed, root, no_cpu_limit),
+        precision=_precision(precision, blocks),
+        within=_within(within, blocks),
         cluster=cluster,
         asserts=demand or [],
         prometheus_port=prometheus_port,
@@ -187,10 +200,10 @@ def simulate(
 ) -> None:
     """Show how often verdicts are right, wrong or missing: simulated runs, judged by the rules of a report."""
     if runs < 1:
-        raise BadInput(f"--runs {runs}: at least one run is needed", "20000 take about a quarter of a minute")
+        raise BadInput(f"--runs {runs}: at least one run is needed", "20000 take about half a minute")
     if not 0 < sd <= 1:
         raise BadInput(f"--sd {sd:g}: not above 0 and at most 1", "0.02 is 2 %")
-    for line in simulation.tables(runs, sd):
+    for line in itertools.chain(simulation.tables(runs, sd), simulated_looks.tables(runs, sd)):
         print(line, flush=True)
 
 
@@ -215,7 +228,9 @@ def reproduce(
         folder = again.resolve()
     else:
         numbers = reproductions.numbered(names or [])
-        options = _options(1 if quick else 3, seed, root, no_cpu_limit=False)
+        options = replace(
+            _options(1 if quick else None, seed, root, no_cpu_limit=False), precision=reproductions.PRECISION
+        )
         folder, failed = reproductions.run(numbers, options, quick=quick, as_published=published, console=shown)
     reproduced = reproductions.read(folder)
     reproductions.write(folder, reproduced)
@@ -379,8 +394,43 @@ def _refuse_no_port(port: int) -> None:
         raise BadInput(f"port {port}: there is no such port", "choose one from 1024 to 65535")
 
 
-def _options(blocks: int, seed: int | None, root: Path, no_cpu_limit: bool) -> session.Options:
-    if blocks < 1:
+def _precision(text: str | None, blocks: int | None) -> float:
+    """The share that ``25%`` or ``25 %`` names. BadInput for anything else, and beside a fixed number of blocks."""
+    if text is None:
+        return sequential.PRECISION
+    _refuse_beside_blocks("--precision", blocks)
+    try:
+        value = units.share(text)
+    except ValueError as error:
+        raise BadInput(f"--precision {text}: {error}", "write a share, such as --precision 10%") from None
+    if not 0.01 <= value <= 1:
+        raise BadInput(
+            f"--precision {text}: not from 1 % to 100 %", "25% tells 3 times from 4 times, 10% tells 3 from 3.3"
+        )
+    return value
+
+
+def _within(text: str | None, blocks: int | None) -> float | None:
+    """The seconds that ``8m`` names. BadInput for anything else, and beside a fixed number of blocks."""
+    if text is None:
+        return None
+    _refuse_beside_blocks("--within", blocks)
+    try:
+        seconds = units.seconds(text)
+    except ValueError as error:
+        raise BadInput(f"--within: {error}", "write a time, such as --within 8m") from None
+    if not seconds:
+        raise BadInput(f"--within {text}: no time at all", "write a time, such as --within 8m")
+    return seconds
+
+
+def _refuse_beside_blocks(option: str, blocks: int | None) -> None:
+    if blocks is not None:
+        raise BadInput(f"{option} with --blocks {blocks}: a fixed number ends a run alone", "leave out one of them")
+
+
+def _options(blocks: int | None, seed: int | None, root: Path, no_cpu_limit: bool) -> session.Options:
+    if blocks is not None and blocks < 1:
         raise BadInput(f"--blocks {blocks}: at least one block is needed", f"a full run has {plan.FULL_RUN}")
     return session.Options(blocks, seed, root.resolve(), no_cpu_limit)
 

@@ -112,6 +112,7 @@ def experiment_of(asked: Asked) -> Experiment:
 def _searched(experiment: Experiment, folder: Path, options: session.Options, console: Console) -> Curve:
     """The curve of a pair of JVMs that the blocks do not use. BlockFault where what is around the pair breaks."""
     results.create_unmeasured(folder, experiment)
+
     def say(text: str) -> None:
         console.print(f"{datetime.now():%H:%M:%S}  {experiment.name}: search: {text}", highlight=False)
 

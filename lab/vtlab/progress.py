@@ -25,6 +25,8 @@ class Progress:
         self._is_least = is_least
         self._status: Status | None = console.status("starting") if console.is_terminal else None
         self._total = len(self._left)
+        #: Estimated length of the last block that counted.
+        self._last: float | None = None
 
     def __enter__(self) -> Progress:
         if self._status:
@@ -58,7 +60,7 @@ class Progress:
         reasons: Sequence[str],
         failures: Sequence[Failure],
         accepted: int,
-        planned: int,
+        planned: str,
     ) -> None:
         """Shows what a block measured and how variants failed in it, or why it does not count."""
         spent = time.monotonic() - self._began
@@ -69,6 +71,7 @@ class Progress:
             return
         if self._left:
             expected = self._left.pop(0)
+            self._last = expected or spent
             self._scale = spent / expected if expected else 1.0
             if expected is None:
                 # The next blocks are most likely of the same run.
@@ -76,8 +79,12 @@ class Progress:
         self.say(f"{name}: block {accepted} of {planned}: {_measured(block, failures)}{self._end()}")
 
     def give_up(self, blocks: int) -> None:
-        """That many of the next blocks will not be measured: their run is invalid."""
+        """That many of the next blocks will not be measured: their run has ended."""
         del self._left[:blocks]
+
+    def go_on(self, blocks: int) -> None:
+        """That many more come next, of the run whose block was the last."""
+        self._left[:0] = [self._last] * blocks
 
     def _seconds(self) -> float | None:
         """The estimated time to the end."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
@@ -31,6 +31,11 @@ from vtlab.model.run import Analysis
 from vtlab.planning import plan
 from vtlab.report import bottlenecks, figures, sections
 from vtlab.targets.local import benchmark
+
+#: Blocks of an experiment whose figures are held against a law.
+AGAINST_LAW = 2
+#: The wanted half-width of a ratio's interval where they are held against the other variant.
+PRECISION = 0.10
 
 
 @dataclass(frozen=True)
@@ -111,6 +116,8 @@ def run(
     in one of them: the others were measured all the same."""
     experiments = session.resolve(experiment_names(session.EXPERIMENTS))
     planned = plan.runs(chosen(experiments, numbers, as_published), [])
+    if not quick:
+        planned = [_with_two_blocks_by_law(run) for run in planned]
     folder = session.create_runs(planned, options, "-".join(["reproduce", *dict.fromkeys(numbers)]))
     failed: LabError | None = None
     if not numbers or "001" in numbers:
@@ -128,6 +135,11 @@ def run(
     except InvalidRun as error:
         failed = error
     return folder, failed
+
+
+def _with_two_blocks_by_law(run: plan.PlannedRun) -> plan.PlannedRun:
+    """The run, with a fixed number of blocks where a law is what its figures are held against."""
+    return replace(run, blocks=AGAINST_LAW) if publication.load()[run.name].against_law else run
 
 
 def read(folder: Path) -> Reproductions:
@@ -172,7 +184,11 @@ def _row(analysis: Analysis, published: Publication, variant: str) -> Row:
     logs = [math.log(x) for x in blocks if x > 0]
     over = None
     if logs and len(logs) == len(blocks):
-        over = statistics.estimate(logs, verdict.counting_floor("throughput", counted, variant))
+        # A run may end at any look: the interval of a throughput holds at all of them, too.
+        reached = analysis.verdict.decision
+        confidence = 1 - reached.level if reached else statistics.CONFIDENCE
+        floor = verdict.counting_floor("throughput", counted, variant)
+        over = statistics.estimate(logs, floor, confidence=confidence)
     return Row(
         number=published.number,
         title=published.title,

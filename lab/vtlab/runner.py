@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -22,6 +23,7 @@ from vtlab.model.run import BlockSeries, Run
 from vtlab.planning import load, plan
 from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
 from vtlab.progress import Progress
+from vtlab.report import words
 
 
 class StartedBlock(Protocol):
@@ -84,26 +86,22 @@ def measure(
     judged = [(block, checks.reasons(block, experiment)) for block in run.blocks]
     accepted = [block for block, reasons in judged if not reasons]
     rejected = [(block, reasons) for block, reasons in judged if reasons]
-    while len(accepted) < manifest.blocks:
-        if verdict.failing_ends(experiment, accepted):
-            progress.say(f"{name}: no further blocks: a variant failed in each of the first {verdict.ENDING}")
-            progress.give_up(manifest.blocks - len(accepted))
-            return
+    planned = f"at most {manifest.blocks}" if manifest.rule else str(manifest.blocks)
+    while left := verdict.blocks_left(run):
         if len(rejected) > manifest.max_rejected:
             raise InvalidRun(
-                f"{name}: {len(rejected)} blocks were rejected, {len(accepted)} of {manifest.blocks} count; the last: "
+                f"{name}: {len(rejected)} blocks were rejected, {len(accepted)} of {planned} count; the last: "
                 + "; ".join(rejected[-1][1][:3]),
                 f"see the reasons in the report (vtlab report {folder}); is something else running there?",
             )
         number = len(accepted) + 1
         tries = 1 + sum(block.block == number for block, _ in rejected)
-        attempt = Attempt(
-            experiment, manifest.seed, progress, f"{name}: block {number} of {manifest.blocks}", number, tries
-        )
+        attempt = Attempt(experiment, manifest.seed, progress, f"{name}: block {number} of {planned}", number, tries)
         order = plan.order(experiment.variants, manifest.seed, number, experiment.windows.trials)
         # Of a variant that failed before it was alone there is nothing yet.
         alone = {phase.variant for block in accepted for phase in block.single}
         lit = {phase.variant for block in accepted for phase in block.light}
+        began = time.monotonic()
         block, samples = attempt.measure(
             target,
             order,
@@ -111,11 +109,13 @@ def measure(
             beside=[variant for variant in experiment.variants if variant not in lit],
             before=accepted,
         )
+        block.seconds = round(time.monotonic() - began, 3)
         # Ctrl-C must not cost a block that is measured.
         with processes.uninterrupted():
             results.append_block(folder, block)
             if samples:
                 results.append_series(folder, block, samples)
+        run = replace(run, blocks=[*run.blocks, block])
         reasons = checks.reasons(block, experiment)
         if reasons:
             rejected.append((block, reasons))
@@ -124,13 +124,22 @@ def measure(
         else:
             accepted.append(block)
         failures = [] if reasons else checks.failures(block, experiment)
-        progress.block_done(name, block, reasons, failures, len(accepted), manifest.blocks)
+        progress.block_done(name, block, reasons, failures, len(accepted), planned)
+        if not reasons:
+            _say_where_it_stands(run, progress, name, left - 1)
 
 
-def blocks_left(run: Run) -> int:
-    """How many blocks the run still needs."""
-    accepted = [block for block in run.blocks if not checks.reasons(block, run.experiment)]
-    return 0 if verdict.is_complete(run, accepted) else max(0, run.manifest.blocks - len(accepted))
+def _say_where_it_stands(run: Run, progress: Progress, name: str, planned: int) -> None:
+    """That a run ends here, or goes on to its next look; ``planned``: blocks that were still expected."""
+    left, reached = verdict.blocks_left(run), verdict.decision(run)
+    if left > planned:
+        progress.go_on(left - planned)
+    elif left < planned:
+        progress.give_up(planned - left)
+    if reached and (reached.ended or left > planned):
+        progress.say(f"{name}: {words.look(reached)}")
+    elif not left and planned:
+        progress.say(f"{name}: no further blocks: a variant failed in each of the first {verdict.ENDING}")
 
 
 def seconds_beside(run: Run) -> float:

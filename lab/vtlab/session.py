@@ -18,13 +18,13 @@ from pathlib import Path
 from rich.console import Console
 
 from vtlab import __version__, data, results, runner, services
-from vtlab.analysis import asserts, statistics, verdict
+from vtlab.analysis import asserts, sequential, statistics, verdict
 from vtlab.errors import BadInput, BlockFault, Interrupted, InvalidRun, LabError, PrerequisiteMissing
 from vtlab.host import machine, processes, tools
 from vtlab.model import publication, workload_files
 from vtlab.model.curve import Curve
 from vtlab.model.experiment import Experiment, load
-from vtlab.model.records import NO_COMMIT, Facts, Manifest
+from vtlab.model.records import NO_COMMIT, Facts, Manifest, SequentialRule
 from vtlab.model.run import Analysis, Run
 from vtlab.planning import plan
 from vtlab.progress import Progress
@@ -49,7 +49,8 @@ SEEDS = 2**31
 class Options:
     """What the user asked for, beyond the experiments."""
 
-    blocks: int
+    #: Fixed before the start; None: looks at growing numbers of blocks (``vtlab.analysis.sequential``).
+    blocks: int | None
     seed: int | None
     root: Path
     no_cpu_limit: bool
@@ -61,6 +62,9 @@ class Options:
     prometheus_port: int | None = None
     #: Rejected blocks after which a run is given up; None: ``plan.max_rejected``.
     max_rejected: int | None = None
+    #: Of runs with looks: the wanted half-width of the ratio's interval, and the seconds that each run may take.
+    precision: float = sequential.PRECISION
+    within: float | None = None
 
 
 def create_runs(
@@ -87,7 +91,10 @@ def create_runs(
     now = datetime.now(UTC)
     seed = options.seed if options.seed is not None else secrets.randbelow(SEEDS)
     folder = folder or options.root / f"{now:%Y%m%dT%H%M%SZ}-{label}"
+    rule = _rule(planned, options)
     for run, facts_of_run in zip(planned, facts_of_runs, strict=True):
+        fixed = run.blocks or options.blocks
+        blocks = fixed or rule.looks[-1]
         run_folder = folder if len(planned) == 1 else folder / run.name
         manifest = runner.manifest_of(
             run,
@@ -95,8 +102,9 @@ def create_runs(
             run_id=f"{now:%Y%m%dT%H%M%SZ}-{run.name}",
             publication=publication.of(run.experiment, publications),
             started=now.isoformat(timespec="seconds"),
-            blocks=options.blocks,
-            max_rejected=plan.max_rejected(options.blocks) if options.max_rejected is None else options.max_rejected,
+            blocks=blocks,
+            rule=None if fixed else rule,
+            max_rejected=plan.max_rejected(blocks) if options.max_rejected is None else options.max_rejected,
             seed=seed,
             command=_command(),
             asserts=list(options.asserts),
@@ -109,6 +117,12 @@ def create_runs(
         )
         results.create(run_folder, manifest)
     return folder
+
+
+def _rule(planned: Sequence[plan.PlannedRun], options: Options) -> SequentialRule:
+    """The rule of the runs whose number of blocks is not fixed: all their comparisons share its level."""
+    comparisons = sum(len(run.experiment.variants) - 1 for run in planned if not (run.blocks or options.blocks))
+    return sequential.rule(max(1, comparisons), options.precision, options.within)
 
 
 def refuse_other_systems() -> None:
@@ -206,8 +220,7 @@ def measure_and_report(folder: Path, root: Path, console: Console) -> list[Analy
         _refuse_migrated(run, run_folder)
         _refuse_other_parts(run)
     remaining = [seconds for run_folder in run_folders for seconds in _remaining_block_seconds(run_folder)]
-    # Before its first warm-up nobody knows how long the windows of an open load will be.
-    is_least = any(runner.seconds_longer(results.read(run_folder)) is None for run_folder in run_folders)
+    is_least = any(_may_take_longer(results.read(run_folder)) for run_folder in run_folders)
     invalid: InvalidRun | None = None
     try:
         with Progress(console, remaining, is_least) as progress:
@@ -243,7 +256,7 @@ def refuse_invalid(folder: Path, analyses: Sequence[Analysis]) -> None:
         if not verdict.valid and len(verdict.rejected) > manifest.max_rejected:
             raise InvalidRun(
                 f"{analysis.run.name}: {len(verdict.rejected)} blocks were rejected, {verdict.n} of "
-                f"{manifest.blocks} count",
+                f"{'at most ' if manifest.rule else ''}{manifest.blocks} count",
                 f"the reasons are in {folder / 'report.html'}",
             )
 
@@ -378,10 +391,16 @@ def resolve(names: Sequence[str]) -> list[Experiment]:
     return [load(name, EXPERIMENTS) for name in names]
 
 
+def _may_take_longer(run: Run) -> bool:
+    """Whether a run may need more blocks than up to its next look, or longer ones: before its first warm-up nobody
+    knows how long the windows of an open load will be."""
+    return (run.manifest.rule is not None and verdict.blocks_left(run) > 0) or runner.seconds_longer(run) is None
+
+
 def _remaining_block_seconds(run_folder: Path) -> list[float | None]:
-    """The estimated length of each block that the run lacks."""
+    """The estimated length of each block that the run lacks, in all or up to its next look."""
     run = results.read(run_folder)
-    seconds, left = block_seconds(run_folder / results.PLAN, run.experiment), runner.blocks_left(run)
+    seconds, left = block_seconds(run_folder / results.PLAN, run.experiment), verdict.blocks_left(run)
     if seconds is None or not left:
         return [seconds] * left
     seconds += runner.seconds_longer(run) or 0.0

@@ -18,7 +18,7 @@ from rich.console import Console
 
 from tests.support import builders
 from vtlab import results, runner
-from vtlab.analysis import checks
+from vtlab.analysis import checks, verdict
 from vtlab.errors import BlockFault, InvalidRun, VariantFailed
 from vtlab.host import processes
 from vtlab.model.experiment import Experiment
@@ -481,8 +481,8 @@ def test_a_variant_that_fails_in_the_first_three_blocks_ends_the_run(
     measured = results.read(tmp_path)
     assert [block.block for block in measured.blocks] == [1, 2, 3]
     assert "no further blocks: a variant failed in each of the first 3" in text.getvalue()
-    assert runner.blocks_left(measured) == 0
-    assert runner.blocks_left(replace(measured, blocks=measured.blocks[:2])) == 4
+    assert verdict.blocks_left(measured) == 0
+    assert verdict.blocks_left(replace(measured, blocks=measured.blocks[:2])) == 4
 
 
 def test_a_variant_that_has_not_been_alone_is_so_in_the_next_block(tmp_path: Path) -> None:

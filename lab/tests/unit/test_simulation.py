@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.support.cli_call import call
-from vtlab.analysis import simulation, statistics
+from vtlab.analysis import simulated_looks, simulation, statistics
 from vtlab.analysis.simulation import ANSWERS, EDGE, KINDS, SILENT, Noise, simulate, simulate_reports
 
 RUNS = 10_000
@@ -135,4 +135,4 @@ def test_the_tables_are_the_same_each_time() -> None:
 
 def test_the_command_prints_the_tables() -> None:
     done = call("simulate", "--runs", "5", "--sd", "0.04")
-    assert done.out.splitlines() == list(simulation.tables(5, 0.04))
+    assert done.out.splitlines() == [*simulation.tables(5, 0.04), *simulated_looks.tables(5, 0.04)]

@@ -156,7 +156,7 @@ def simulate(n: int, ratio: float, noise: Noise, runs: int, *, answers: float = 
     random = np.random.default_rng([seed, n, round(1000 * ratio), round(1000 * answers)])
     truth = math.log(ratio)
     positions, covered, alike, squares = dict.fromkeys((ABOVE, BELOW, INSIDE, ACROSS), 0), 0, 0, 0.0
-    for size in _chunks(runs):
+    for size in chunks(runs):
         judged = _judge(*counts(random, (size, n), ratio, noise, answers), ratio)
         covered += int(np.count_nonzero((judged.t.low <= truth) & (truth <= judged.t.high)))
         alike += int(np.count_nonzero(judged.alike))
@@ -164,7 +164,7 @@ def simulate(n: int, ratio: float, noise: Noise, runs: int, *, answers: float = 
         for place in positions:
             positions[place] += int(np.count_nonzero(judged.position == place))
     share = {place: number / runs for place, number in positions.items()}
-    holds = ABOVE if ratio > EDGE else BELOW if ratio < 1 / EDGE else INSIDE if 1 / EDGE < ratio < EDGE else ACROSS
+    holds = true_position(ratio)
     return Result(
         coverage=covered / runs,
         faster=share[ABOVE],
@@ -175,6 +175,13 @@ def simulate(n: int, ratio: float, noise: Noise, runs: int, *, answers: float = 
         alike=alike / runs,
         sd=math.sqrt(squares / (runs * n)),
     )
+
+
+def true_position(ratio: float) -> int:
+    """The position of an interval whose verdict holds for a true ratio; ``ACROSS`` on the edge of the margin."""
+    if ratio in (EDGE, 1 / EDGE):
+        return ACROSS
+    return ABOVE if ratio > EDGE else BELOW if ratio < 1 / EDGE else INSIDE
 
 
 @dataclass(frozen=True)
@@ -196,7 +203,7 @@ def simulate_reports(n: int, ratios: Sequence[float], noise: Noise, runs: int, *
     true = np.array(ratios)
     on_edge = true == EDGE
     faster = equivalent = alone = powerful = 0
-    for size in _chunks(runs):
+    for size in chunks(runs):
         per_trial = true[:, np.newaxis, np.newaxis]
         judged = _judge(*counts(random, (size, len(true), n), per_trial, noise), true[:, np.newaxis])
         settled = statistics.holm_adjusted(judged.t.p) <= statistics.LEVEL
@@ -210,7 +217,8 @@ def simulate_reports(n: int, ratios: Sequence[float], noise: Noise, runs: int, *
     return ReportResult(faster / runs, equivalent / runs, alone / runs, power)
 
 
-def _chunks(runs: int) -> Iterator[int]:
+def chunks(runs: int) -> Iterator[int]:
+    """Sizes of the parts in which so many runs are simulated."""
     for begin in range(0, runs, CHUNK):
         yield min(CHUNK, runs - begin)
 

@@ -18,9 +18,9 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from vtlab.analysis import checks, comparable, findings, laws, statistics
+from vtlab.analysis import checks, comparable, findings, laws, sequential, statistics
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, Comparison, Failure, Rejection, Trial, VariantResult, Verdict
+from vtlab.model.records import Block, Comparison, Decision, Failure, Rejection, Trial, VariantResult, Verdict
 from vtlab.model.run import Analysis, Run
 from vtlab.planning.plan import FULL_RUN
 
@@ -64,32 +64,45 @@ METRICS: dict[str, Metric] = {
 }
 
 
+@dataclass(frozen=True)
+class _Judged:
+    """A run with what counts of it, before the other runs of its report are looked at."""
+
+    accepted: list[Block]
+    rejected: list[Rejection]
+    #: The primary ones first.
+    comparisons: list[Comparison]
+    decision: Decision | None
+    is_complete: bool
+
+
 def analyse_all(runs: Sequence[Run]) -> list[Analysis]:
     """The runs of one report, in order.
 
-    Their primary p values, each of the claim that the ratio points to, are adjusted together (Holm): ``faster``,
-    ``slower`` and ``equivalent`` need, besides the interval, an adjusted p of at most the one-sided level, else the
-    verdict is ``inconclusive``. An overload is no test, so it is not touched. A run that lacks blocks, for any
-    reason, is ``inconclusive`` and does not count for the others. The number of blocks was fixed before the start.
+    Of runs with a fixed number of blocks the primary p values, each of the claim that the ratio points to, are adjusted
+    together (Holm): ``faster``, ``slower`` and ``equivalent`` need, besides the interval, an adjusted p of at most the
+    one-sided level, else the verdict is ``inconclusive``. An overload is no test, so it is not touched. A run that
+    lacks blocks, for any reason, is ``inconclusive`` and does not count for the others. Runs with looks need no
+    adjustment: their levels allow for the other comparisons of the call (``sequential``).
     """
     judged = [_judge(run) for run in runs]
-    complete = [is_complete(run, accepted) for run, (accepted, _, _) in zip(runs, judged, strict=True)]
     adjusted = statistics.holm(
         [
-            c.p_t if ok else None
-            for run, ok, (_, _, comparisons) in zip(runs, complete, judged, strict=True)
-            for c in _primaries(run.experiment, comparisons)
+            c.p_t if j.is_complete and j.decision is None else None
+            for run, j in zip(runs, judged, strict=True)
+            for c in _primaries(run.experiment, j.comparisons)
         ]
     )
     family = sum(p is not None for p in adjusted)
     given = iter(adjusted)
     analyses = []
-    for run, (accepted, rejected, comparisons), ok in zip(runs, judged, complete, strict=True):
-        primaries = [_adjusted(c, next(given), family) for c in _primaries(run.experiment, comparisons)]
-        if not ok:
+    for run, j in zip(runs, judged, strict=True):
+        level = statistics.LEVEL / (j.decision.comparisons if j.decision else 1)
+        primaries = [_adjusted(c, next(given), family, level) for c in _primaries(run.experiment, j.comparisons)]
+        if not j.is_complete:
             primaries = [c.model_copy(update={"verdict": "inconclusive", "fails": []}) for c in primaries]
-        others = [c for c in comparisons if c.metric != run.experiment.primary]
-        analyses.append(_analysis(run, accepted, rejected, [*primaries, *others]))
+        others = [c for c in j.comparisons if c.metric != run.experiment.primary]
+        analyses.append(_analysis(run, j, [*primaries, *others]))
     return analyses
 
 
@@ -117,9 +130,54 @@ def split_by_comparison(analysis: Analysis) -> list[Analysis]:
     return compared
 
 
-def _judge(run: Run) -> tuple[list[Block], list[Rejection], list[Comparison]]:
-    accepted, rejected = select_blocks(run)
-    return accepted, rejected, _comparisons(run.experiment, accepted)
+def _judge(run: Run) -> _Judged:
+    standing = _standing(run)
+    reached = standing.decision
+    accepted, rejected = _selected(run, standing)
+    comparisons = _comparisons(run.experiment, accepted, 1 - reached.level if reached else statistics.CONFIDENCE)
+    return _Judged(accepted, rejected, comparisons, reached, _blocks_left(run, standing) == 0)
+
+
+@dataclass(frozen=True)
+class _Standing:
+    """How far a run is."""
+
+    #: Against each of its blocks.
+    reasons: list[list[str]]
+    #: Where its blocks without a reason against them are, the first of each number.
+    sound: list[int]
+    decision: Decision | None
+
+
+def _standing(run: Run) -> _Standing:
+    reasons = [checks.reasons(block, run.experiment) for block in run.blocks]
+    first: dict[int, int] = {}
+    for index, block in enumerate(run.blocks):
+        if not reasons[index]:
+            first.setdefault(block.block, index)
+    sound = list(first.values())
+    return _Standing(reasons, sound, _decision(run, sound))
+
+
+def _decision(run: Run, sound: Sequence[int]) -> Decision | None:
+    rule = run.manifest.rule
+    if rule is None:
+        return None
+    blocks = [run.blocks[index] for index in sound]
+    # A rejected attempt takes time, too.
+    spent = [0.0, *itertools.accumulate(block.seconds or 0.0 for block in run.blocks)]
+    ends = [0.0, *(spent[index + 1] for index in sound)]
+    seconds = [end - begin for begin, end in itertools.pairwise(ends)]
+
+    def comparisons(look: int) -> list[Comparison]:
+        return _primary_comparisons(run.experiment, blocks[:look], 1 - sequential.level(rule, look))
+
+    return sequential.decision(rule, seconds, comparisons, lambda look: failing_ends(run.experiment, blocks[:look]))
+
+
+def decision(run: Run) -> Decision | None:
+    """The look at which a run ended, or where it stands; None where its number of blocks was fixed."""
+    return _standing(run).decision
 
 
 def select_blocks(run: Run) -> tuple[list[Block], list[Rejection]]:
@@ -127,24 +185,36 @@ def select_blocks(run: Run) -> tuple[list[Block], list[Rejection]]:
 
     Any further block is set aside with that reason, so that measuring on cannot change a verdict.
     """
-    accepted: list[Block] = []
+    return _selected(run, _standing(run))
+
+
+def _selected(run: Run, standing: _Standing) -> tuple[list[Block], list[Rejection]]:
+    most = standing.decision.blocks if standing.decision else run.manifest.blocks
+    counting = set(standing.sound[:most])
     rejected: list[Rejection] = []
-    for block in run.blocks:
-        reasons = checks.reasons(block, run.experiment)
-        if not reasons and any(b.block == block.block for b in accepted):
+    for index, (block, reasons) in enumerate(zip(run.blocks, standing.reasons, strict=True)):
+        if index in counting:
+            continue
+        if not reasons and index in standing.sound:
+            reasons = [f"the run has its {most} blocks already"]
+        elif not reasons:
             reasons = ["an earlier attempt at this block counts already"]
-        elif not reasons and len(accepted) == run.manifest.blocks:
-            reasons = [f"the run has its {run.manifest.blocks} blocks already"]
-        if reasons:
-            rejected.append(Rejection(block=block.block, attempt=block.attempt, reasons=reasons))
-        else:
-            accepted.append(block)
-    return accepted, rejected
+        rejected.append(Rejection(block=block.block, attempt=block.attempt, reasons=reasons))
+    return [run.blocks[index] for index in sorted(counting)], rejected
 
 
-def is_complete(run: Run, accepted: Sequence[Block]) -> bool:
-    """Whether the run has all its blocks, or failing ended it."""
-    return len(accepted) == run.manifest.blocks or failing_ends(run.experiment, accepted)
+def blocks_left(run: Run) -> int:
+    """How many blocks the run still needs, in all or up to its next look; 0 where it has ended."""
+    return _blocks_left(run, _standing(run))
+
+
+def _blocks_left(run: Run, standing: _Standing) -> int:
+    rule, reached = run.manifest.rule, standing.decision
+    if rule and reached:
+        following = sequential.next_look(rule, reached.blocks)
+        return 0 if reached.ended or following is None else following - reached.blocks
+    accepted = [run.blocks[index] for index in standing.sound]
+    return 0 if failing_ends(run.experiment, accepted) else max(0, run.manifest.blocks - len(accepted))
 
 
 def failing_ends(experiment: Experiment, accepted: Sequence[Block]) -> bool:
@@ -161,26 +231,35 @@ def fails(failed: int, blocks: int) -> bool:
     return failed >= 2 and 2 * failed > blocks
 
 
-def _comparisons(experiment: Experiment, accepted: Sequence[Block]) -> list[Comparison]:
+def _comparisons(experiment: Experiment, accepted: Sequence[Block], confidence: float) -> list[Comparison]:
+    over, *others = experiment.variants
+    comparisons = _primary_comparisons(experiment, accepted, confidence)
+    for of in others:
+        sound = _without_failing(experiment, accepted, of, over)
+        for name in METRICS:
+            if name == experiment.primary or not _latency_holds(name, sound, (of, over), experiment):
+                continue
+            if logs := _log_ratios(name, sound, of, over):
+                estimate = statistics.estimate(logs, counting_floor(name, sound, of, over), confidence=confidence)
+                comparisons.append(_comparison(name, of, over, logs, estimate, []))
+    return comparisons
+
+
+def _primary_comparisons(experiment: Experiment, accepted: Sequence[Block], confidence: float) -> list[Comparison]:
     over, *others = experiment.variants
     failed = [checks.failed(block, experiment) for block in accepted]
-    # Of each comparison the blocks in which neither of the two failed.
-    sound = {
-        of: [block for block, names in zip(accepted, failed, strict=True) if names.isdisjoint((of, over))]
-        for of in others
-    }
     comparisons = []
     for of in others:
         failing = {v: sum(v in names for names in failed) for v in (over, of)}
-        comparisons.append(_with_failing(_primary(experiment, sound[of], of, over), failing, len(accepted)))
-    for of in others:
-        for name in METRICS:
-            if name == experiment.primary or not _latency_holds(name, sound[of], (of, over), experiment):
-                continue
-            if logs := _log_ratios(name, sound[of], of, over):
-                estimate = statistics.estimate(logs, counting_floor(name, sound[of], of, over))
-                comparisons.append(_comparison(name, of, over, logs, estimate, []))
+        sound = _without_failing(experiment, accepted, of, over)
+        primary = _primary(experiment, sound, of, over, confidence)
+        comparisons.append(_with_failing(primary, failing, len(accepted)))
     return comparisons
+
+
+def _without_failing(experiment: Experiment, accepted: Sequence[Block], of: str, over: str) -> list[Block]:
+    """The blocks in which neither of the two failed."""
+    return [block for block in accepted if checks.failed(block, experiment).isdisjoint((of, over))]
 
 
 def _latency_holds(metric: str, blocks: Sequence[Block], of: Sequence[str], experiment: Experiment) -> bool:
@@ -282,7 +361,7 @@ def _comparison(
     )
 
 
-def _primary(experiment: Experiment, accepted: Sequence[Block], of: str, over: str) -> Comparison:
+def _primary(experiment: Experiment, accepted: Sequence[Block], of: str, over: str, confidence: float) -> Comparison:
     """The primary comparison, its verdict not yet adjusted.
 
     Overload, on a latency: where one variant was overloaded in every trial of at least two blocks and the other in
@@ -309,7 +388,7 @@ def _primary(experiment: Experiment, accepted: Sequence[Block], of: str, over: s
     logs = _log_ratios(metric, accepted, of, over)
     if not logs:
         return nothing
-    e = statistics.estimate(logs, counting_floor(metric, accepted, of, over))
+    e = statistics.estimate(logs, counting_floor(metric, accepted, of, over), confidence=confidence)
     outcome = statistics.outcome(e.low, e.high, better)
     possible = {of: "slower", over: "faster"}
     if overloaded and (len(overloaded) > 1 or outcome != possible[overloaded[0]]):
@@ -325,8 +404,9 @@ def _primary(experiment: Experiment, accepted: Sequence[Block], of: str, over: s
     )
 
 
-def _adjusted(primary: Comparison, p: float | None, family: int) -> Comparison:
-    verdict, level = primary.verdict, statistics.LEVEL
+def _adjusted(primary: Comparison, p: float | None, family: int, level: float) -> Comparison:
+    """``primary`` with its p by Holm, if it has one, among so many comparisons; ``level``: of a new run alone."""
+    verdict = primary.verdict
     if verdict in ("faster", "slower", "equivalent") and p is not None and p > level:
         # Settled but for the other experiments: then the strictest of Holm's levels must be met.
         verdict, level = "inconclusive", level / family
@@ -338,9 +418,9 @@ def _adjusted(primary: Comparison, p: float | None, family: int) -> Comparison:
     return primary.model_copy(update={"p_holm": p, "verdict": verdict, "blocks_needed": needed})
 
 
-def _analysis(run: Run, accepted: list[Block], rejected: list[Rejection], comparisons: list[Comparison]) -> Analysis:
-    experiment = run.experiment
-    n, is_valid = len(accepted), is_complete(run, accepted)
+def _analysis(run: Run, judged: _Judged, comparisons: list[Comparison]) -> Analysis:
+    experiment, accepted, rejected = run.experiment, judged.accepted, judged.rejected
+    n, is_valid = len(accepted), judged.is_complete
     variants = {v: _variant_result(experiment, accepted, v) for v in experiment.variants}
     verdict = Verdict(
         experiment=experiment.name,
@@ -350,7 +430,8 @@ def _analysis(run: Run, accepted: list[Block], rejected: list[Rejection], compar
         primary=experiment.primary,
         valid=is_valid,
         # A full run that failing ended is no quick look.
-        quick=(run.manifest.blocks if is_valid else n) < FULL_RUN,
+        quick=judged.decision is None and (run.manifest.blocks if is_valid else n) < FULL_RUN,
+        decision=judged.decision,
         limits=experiment.limits,
         comparisons=comparable.kept([_bounded_by_load(c, variants) for c in comparisons], variants, experiment),
         variants=variants,

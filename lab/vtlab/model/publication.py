@@ -48,6 +48,8 @@ class Publication(_Strict):
     #: By variant.
     figures: dict[str, PublishedFigure] = {}
     explanation: Annotated[str, Field(min_length=1)]
+    #: Said before any run: our figure is held against what a law expects, not against the other variant.
+    against_law: bool = False
     #: As published, where the experiment's own are smaller.
     sizes: Sizes | None = None
 

@@ -247,6 +247,8 @@ class Block(Record):
     failures: list[Failure] = []
     #: By variant.
     diagnosis: dict[str, Diagnosis] = {}
+    #: How long the attempt took, with the start of the JVMs; None where that was not recorded.
+    seconds: float | None = None
 
 
 class Facts(Record):
@@ -258,6 +260,21 @@ class Facts(Record):
     machine: dict[str, str]
     #: The look into the service's jar; None where it is no Spring Boot jar of this machine.
     inspection: Inspection | None = None
+
+
+class SequentialRule(Record):
+    """After which blocks a run is looked at, and what ends it (``vtlab.analysis.sequential``)."""
+
+    #: Numbers of blocks, growing; the last is the most.
+    looks: list[int]
+    #: Of each look, the two-sided level of its interval.
+    levels: list[float]
+    #: Comparisons of the call that share the level of 5 %.
+    comparisons: int
+    #: The wanted half-width of the ratio's interval: 0.25 is 25 %.
+    precision: float
+    #: Seconds that the run may take; None for any.
+    within: float | None = None
 
 
 class Manifest(Record):
@@ -276,7 +293,10 @@ class Manifest(Record):
     experiment: Experiment
     #: What the experiment reproduces.
     publication: Publication | None = None
+    #: With a rule the most.
     blocks: int
+    #: When the run ends; None: after its ``blocks``.
+    rule: SequentialRule | None = None
     seed: int
     #: Attempts in all blocks together that may be rejected before the run is invalid.
     max_rejected: int
@@ -326,7 +346,8 @@ class Comparison(Record):
     fails: list[str] = []
     #: The variant ``over`` could not keep up with open load (or ``of``): latency there is unbounded.
     overloaded: list[str] = []
-    #: Blocks that would probably settle an inconclusive verdict, in all; None where it is settled or unknowable.
+    #: Blocks of a new run, fixed before its start, that would probably settle an inconclusive verdict; None where it is
+    #: settled or unknowable.
     blocks_needed: int | None = None
     #: Log ratio of each accepted block, in block order.
     log_ratios: list[float] = []
@@ -420,6 +441,31 @@ class Rejection(Record):
     reasons: list[str]
 
 
+#: Why a run ended at a look: its verdict is settled; a variant failed in each of the first three blocks; settling it
+#: has become improbable; the next look does not fit into the time given; there is no further look.
+Ended = Literal["settled", "failing", "futile", "within", "last look"]
+
+
+class Decision(Record):
+    """How a run with looks ended."""
+
+    looks: list[int]
+    #: At the look at which the run ended, else so far.
+    blocks: int
+    #: Two-sided level of the intervals: with those of the other looks and comparisons it adds up to 5 %.
+    level: float
+    #: Comparisons of the call that share the level of 5 %.
+    comparisons: int
+    #: The half-width of the interval that was wanted.
+    precision: float
+    #: Seconds that the run was given.
+    within: float | None
+    #: None: blocks are missing.
+    ended: Ended | None
+    #: Of a run that ended as ``futile``: the probability that it would have been settled by the last look.
+    chance: float | None = None
+
+
 class Verdict(Record):
     """``verdict.json``."""
 
@@ -431,8 +477,10 @@ class Verdict(Record):
     primary: str
     #: All planned blocks were measured and passed the validity checks.
     valid: bool
-    #: Fewer than six blocks.
+    #: Fewer than six blocks, a number fixed before the start.
     quick: bool
+    #: Of a run with looks; None where the number of blocks was fixed.
+    decision: Decision | None = None
     limits: Limits
     comparisons: list[Comparison]
     variants: dict[str, VariantResult]

@@ -1,4 +1,4 @@
-"""Durations and memory sizes as they are written in experiments, in seconds, milliseconds and bytes."""
+"""Durations and memory sizes as they are written in experiments, in seconds, milliseconds and bytes; shares."""
 
 from __future__ import annotations
 
@@ -45,6 +45,14 @@ def cores(text: str) -> float:
     if not 0 < value < float("inf"):
         raise ValueError(f"a CPU limit of '{text}' is not above 0")
     return value
+
+
+def share(text: str) -> float:
+    """The share that ``25%`` or ``25 %`` writes, 0.25. ValueError for anything else."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?) ?%", text)
+    if not match:
+        raise ValueError(f"'{text}' is not a share: write it as 25%")
+    return float(match[1]) / 100
 
 
 def in_blocks(count: int, blocks: int) -> str:

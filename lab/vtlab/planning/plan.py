@@ -25,6 +25,8 @@ class PlannedRun:
 
     name: str
     experiment: Experiment
+    #: Fixed for this run alone; None: as the call has it.
+    blocks: int | None = None
 
 
 def runs(experiments: Sequence[Experiment], cpus: Sequence[float]) -> list[PlannedRun]:

@@ -11,7 +11,7 @@ from vtlab.analysis import checks as validity
 from vtlab.catalogue.resources import EXCEEDED
 from vtlab.jmh import Score
 from vtlab.model.experiment import ClosedLoad, Experiment
-from vtlab.model.records import Block, Bound, Comparison, Trial, VariantResult
+from vtlab.model.records import Block, Bound, Comparison, Decision, Trial, VariantResult
 from vtlab.model.run import Analysis, BlockSeries
 from vtlab.model.units import percent
 from vtlab.report import bottlenecks, charts, figures, words
@@ -142,7 +142,19 @@ def _tests(analysis: Analysis) -> str:
     if not tests:
         return ""
     text = f" Its p, one-sided, for {_claim(c, v.margin)}: {', '.join(tests)}."
+    if v.decision:
+        return f"{text} {_levels(v.decision)}"
     return text + (" Holm: corrected for the number of comparisons in this report." if c.p_holm is not None else "")
+
+
+def _levels(decision: Decision) -> str:
+    """Which p settles a verdict of a run with looks."""
+    looks = figures.listed([str(number) for number in decision.looks])
+    among = f" and {decision.comparisons} comparisons" if decision.comparisons > 1 else ""
+    return (
+        f"At {decision.blocks} blocks a p of at most {100 * decision.level / 2:.2g} % settles it: the looks at {looks}"
+        f" blocks{among} share 2.5 % to each side, and their intervals 95 %."
+    )
 
 
 def _value(name: str, result: VariantResult) -> str:

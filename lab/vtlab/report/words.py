@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import statistics as middle
 
+from vtlab.analysis import sequential
 from vtlab.analysis.comparable import keeps_up
 from vtlab.catalogue import resources
 from vtlab.model.experiment import MAX_ERRORS, ClosedLoad, Experiment
-from vtlab.model.records import Block, Comparison, VariantResult, Verdict
+from vtlab.model.records import Block, Comparison, Decision, VariantResult, Verdict
 from vtlab.model.run import Analysis
 from vtlab.model.units import in_blocks, percent
 from vtlab.model.variant import kind
@@ -222,11 +224,26 @@ def explanation(analysis: Analysis) -> list[str]:
     v, c = analysis.verdict, primary(analysis.verdict)
     sentences = [
         sentence(analysis),
+        _width(v, c),
         *(_failed_blocks(v, of) for of in (c.of, c.over)),
         _errors(v, (c.over, c.of), analysis.run.experiment),
         hint(analysis),
     ]
     return [text for text in sentences if text]
+
+
+def _width(v: Verdict, c: Comparison) -> str | None:
+    """That a settled verdict has a wider interval than was wanted, and why; None where it has not."""
+    d = v.decision
+    if d is None or not v.valid or c.verdict not in ("faster", "slower", "equivalent"):
+        return None
+    if c.low is None or c.high is None or sequential.is_precise(c.low, c.high, d.precision):
+        return None
+    why = {
+        "futile": f"up to {d.looks[-1]} blocks would hardly reach it",
+        "within": "the next look did not fit into the time (--within)",
+    }.get(d.ended or "", f"{v.n} blocks are the most of a run")
+    return f"The interval is wider than the precision of {percent(d.precision)} that was wanted: {why}."
 
 
 def _failed_blocks(v: Verdict, variant: str) -> str | None:
@@ -268,7 +285,7 @@ def sentence(analysis: Analysis) -> str | None:
     if c.low is None or c.high is None:
         text += f", {over}, which gives no interval"
     else:
-        text += f", {percent(v.confidence)} interval {figures.interval(c.low, c.high, _ratio)}, {over}"
+        text += f", {percent(v.confidence)} interval {figures.interval(c.low, c.high, _ratio)}, {over}{_at_look(v)}"
     if c.verdict is not None:
         text += f"; differences up to {percent(v.margin)} do not count"
     if c.overloaded:
@@ -277,6 +294,26 @@ def sentence(analysis: Analysis) -> str | None:
             " grows with the length of the window"
         )
     return text + "."
+
+
+def _at_look(v: Verdict) -> str:
+    """Which look of a run the interval is of: ``, at look 2 of 6``."""
+    d = v.decision
+    return f", at look {d.looks.index(d.blocks) + 1} of {len(d.looks)}" if d and d.blocks in d.looks else ""
+
+
+def look(decision: Decision) -> str:
+    """What a run's last look showed, and what follows, for the progress."""
+    blocks, most = decision.blocks, decision.looks[-1]
+    following = next((number for number in decision.looks if number > blocks), most)
+    return {
+        "settled": f"settled after {blocks} blocks",
+        "failing": f"no further blocks: a variant failed in each of the first {blocks}",
+        "futile": f"no further blocks: up to {most} blocks would hardly settle it",
+        "within": f"no further blocks: {following} would take longer than --within allows",
+        "last look": f"not settled after {blocks} blocks, the most of a run",
+        None: f"not settled after {blocks} blocks, the next look is after {following}",
+    }[decision.ended]
 
 
 def _noun(metric: str) -> str:
@@ -339,12 +376,19 @@ def validity(analysis: Analysis) -> str | None:
         return None
     attempts = len(verdict.rejected)
     rejected = f", {attempts} rejected" if attempts else ""
-    return f"Not valid: {counted(verdict.n, planned)}{rejected}. Do not decide by this run."
+    count = _unfinished(verdict.n, verdict.decision) if verdict.decision else counted(verdict.n, planned)
+    return f"Not valid: {count}{rejected}. Do not decide by this run."
 
 
 def counted(blocks: int, planned: int) -> str:
     """How many of a run's blocks count: ``5 of 6 planned blocks count``."""
     return f"{blocks} of {planned} planned " + ("block counts" if planned == 1 else "blocks count")
+
+
+def _unfinished(blocks: int, decision: Decision) -> str:
+    """How many blocks count of a run that has not ended: ``3 blocks count, the next look is after 4``."""
+    following = next(number for number in decision.looks if number > blocks)
+    return f"{blocks} block{' counts' if blocks == 1 else 's count'}, the next look is after {following}"
 
 
 def hint(analysis: Analysis) -> str | None:
@@ -362,6 +406,31 @@ def hint(analysis: Analysis) -> str | None:
         return "One block gives no interval: run at least two, better six."
     if c.overloaded:
         return f"Lower the rate until {c.overloaded[0]} keeps up in every block."
+    ending = _ending(v.decision)
+    return f"{ending} {_settling(analysis, c)}" if ending else _settling(analysis, c)
+
+
+def _ending(decision: Decision | None) -> str | None:
+    """Why a run ended without a verdict; None where its number of blocks was fixed."""
+    if decision is None:
+        return None
+    most = decision.looks[-1]
+    if decision.ended == "within":
+        given = f" of {duration(decision.within)}" if decision.within is not None else ""
+        return f"The run ended where the next look did not fit into the time{given} (--within)."
+    if decision.ended == "futile":
+        return f"The run ended early: up to {most} blocks would settle it with a probability below {_below(decision)}."
+    return f"Looks at up to {most} blocks did not settle it."
+
+
+def _below(decision: Decision) -> str:
+    """The probability that more blocks settle the verdict, rounded up to whole percent."""
+    return percent(max(0.01, math.ceil(100 * (decision.chance or 0.0)) / 100))
+
+
+def _settling(analysis: Analysis, c: Comparison) -> str:
+    """How many blocks would settle a verdict, and how long they take; or that they cannot."""
+    v = analysis.verdict
     if c.blocks_needed is not None:
         length = _block_length(analysis)
         takes = f", in about {duration(c.blocks_needed * length + _beside(analysis))}" if length else ""

@@ -1,0 +1,339 @@
+"""Looks at a run: their levels, when a run ends, and what its verdict says then."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks import levels
+from tests.support import builders
+from tests.unit.test_verdict import SCHEMA, by_hand, of_three, overloaded
+from vtlab import migration
+from vtlab.analysis import sequential, simulated_looks, statistics, verdict
+from vtlab.analysis.simulation import EDGE, Noise
+from vtlab.model.records import Decision, Manifest, SequentialRule
+from vtlab.model.run import Analysis, Run
+from vtlab.report import markdown, sections, words
+
+RUNS = 10_000
+RULE = sequential.rule(1)
+LOOKS = st.sampled_from(sequential.LOOKS)
+
+
+def error(share: float, runs: int = RUNS) -> float:
+    """Four binomial standard errors."""
+    return 4 * math.sqrt(share * (1 - share) / runs)
+
+
+def with_looks(run: Run, rule: SequentialRule = RULE, seconds: float | None = None) -> Run:
+    """``run`` with a rule in place of a fixed number of blocks, and the time that each block took."""
+    blocks = [block.model_copy(update={"seconds": seconds}) for block in run.blocks]
+    manifest = run.manifest.model_copy(update={"rule": rule, "blocks": rule.looks[-1]})
+    return replace(run, manifest=manifest, blocks=blocks)
+
+
+def of_logs(*logs: float, rule: SequentialRule = RULE, seconds: float | None = None) -> Analysis:
+    """The analysis of a run whose blocks have those log ratios."""
+    run = by_hand(*[(200.0, 200.0 * math.exp(x)) for x in logs])
+    return builders.analysed(with_looks(run, rule, seconds))
+
+
+def decided(analysis: Analysis) -> Decision:
+    assert analysis.verdict.decision is not None
+    return analysis.verdict.decision
+
+
+# --- levels ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("comparisons", [1, 2, 5, 20])
+def test_all_looks_together_spend_the_level(comparisons: int) -> None:
+    least = levels.smallest(400_000, seed=7)
+    share = sequential.ALPHA / comparisons
+    spent = float(np.mean(least <= sequential.factor(comparisons) / comparisons))
+    # The factors are calibrated with other random numbers, and rounded down by up to 1 %.
+    assert share - 0.01 * share - error(share, least.size) <= spent <= share + error(share, least.size)
+
+
+def test_the_nominal_levels_add_up_to_the_level() -> None:
+    assert math.fsum(sequential.NOMINAL) == pytest.approx(sequential.ALPHA)
+    assert len(sequential.NOMINAL) == len(sequential.LOOKS)
+    assert list(sequential.LOOKS) == sorted(set(sequential.LOOKS))
+
+
+@given(st.integers(1, 60))
+def test_more_comparisons_have_less_each(comparisons: int) -> None:
+    fewer, more = sequential.rule(comparisons), sequential.rule(comparisons + 1)
+    assert all(a > b for a, b in zip(fewer.levels, more.levels, strict=True))
+    # Whatever the looks share: independent ones spend no more than the sum of their levels.
+    assert math.fsum(sequential.rule(21 + comparisons).levels) * (21 + comparisons) <= sequential.ALPHA * (1 + 1e-12)
+
+
+@given(st.integers(0, 12))
+def test_the_level_between_two_looks_is_that_of_the_next(blocks: int) -> None:
+    following = sequential.next_look(RULE, blocks)
+    if blocks not in sequential.LOOKS and following:
+        assert sequential.level(RULE, blocks) == sequential.level(RULE, following)
+
+
+# --- futility ----------------------------------------------------------------
+
+
+@given(LOOKS.filter(lambda n: n < 12), st.floats(-2, 2), st.floats(0.0005, 0.5))
+def test_a_chance_is_a_probability_and_the_same_for_both_sides(n: int, mean: float, sd: float) -> None:
+    chance = float(sequential.chance(RULE, n, mean, sd))
+    assert -1e-12 <= chance <= 1 + 1e-12
+    assert float(sequential.chance(RULE, n, -mean, sd)) == pytest.approx(chance)
+
+
+@given(LOOKS.filter(lambda n: n < 12), st.floats(0.06, 1), st.floats(0.0005, 0.2))
+def test_the_chance_grows_with_the_distance_from_the_margin(n: int, mean: float, sd: float) -> None:
+    assert float(sequential.chance(RULE, n, mean + 0.1, sd)) >= float(sequential.chance(RULE, n, mean, sd)) - 1e-9
+
+
+@pytest.mark.parametrize(("n", "mean", "sd"), [(4, 0.0, 0.02), (4, 0.06, 0.03), (6, 0.0, 0.06), (6, 0.08, 0.05)])
+def test_the_chance_is_that_of_runs_which_go_on(n: int, mean: float, sd: float) -> None:
+    # Drawn: a true deviation from what n blocks say of it, a true mean, and then the other blocks.
+    random, runs, last = np.random.default_rng(5), 200_000, sequential.LOOKS[-1]
+    true_sd = sd * np.sqrt((n - 1) / random.chisquare(n - 1, runs))
+    true_mean = mean + random.standard_normal(runs) * true_sd / math.sqrt(n)
+    more = true_mean[:, None] + random.standard_normal((runs, last - n)) * true_sd[:, None]
+    total = (n * mean + more.sum(axis=1)) / last
+    squares = (n - 1) * sd**2 + n * mean**2 + np.square(more).sum(axis=1)
+    final = np.sqrt((squares - last * total**2) / (last - 1))
+    half = -statistics.special.stdtrit(last - 1, RULE.levels[-1] / 2) * final / math.sqrt(last)
+    edge = math.log1p(statistics.MARGIN)
+    settled = (np.abs(total) - half > edge) | (np.abs(total) + half < edge)
+    assert float(sequential.chance(RULE, n, mean, sd)) == pytest.approx(float(np.mean(settled)), abs=0.03)
+
+
+def test_a_precision_out_of_reach_has_no_chance() -> None:
+    precise = sequential.rule(1, precision=0.01)
+    assert float(sequential.chance(RULE, 4, math.log(3), 0.08)) > 0.9
+    assert float(sequential.chance(precise, 4, math.log(3), 0.08)) < sequential.FUTILE
+
+
+# --- simulated runs ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("sd", [0.01, 0.02, 0.06])
+@pytest.mark.parametrize("ratio", [1.0, EDGE, 1.2])
+def test_the_interval_of_a_run_that_ends_by_itself_covers_the_truth(ratio: float, sd: float) -> None:
+    result = simulated_looks.simulate(ratio, Noise().with_sd(sd), RUNS, RULE)
+    assert result.coverage >= statistics.CONFIDENCE - error(statistics.CONFIDENCE)
+    if ratio == EDGE:
+        assert result.faster <= statistics.LEVEL + error(statistics.LEVEL)
+        assert result.equivalent <= statistics.LEVEL + error(statistics.LEVEL)
+    else:
+        assert result.false <= statistics.LEVEL
+
+
+@pytest.mark.parametrize("comparisons", [2, 5])
+def test_the_comparisons_of_a_call_share_one_level(comparisons: int) -> None:
+    missed, faster, equivalent = simulated_looks.simulate_calls(comparisons, Noise().with_sd(0.02), RUNS)
+    assert missed <= sequential.ALPHA + error(sequential.ALPHA)
+    assert max(faster, equivalent) <= statistics.LEVEL + error(statistics.LEVEL)
+
+
+def test_clear_answers_take_fewer_blocks_than_close_ones() -> None:
+    clear, close = (simulated_looks.simulate(ratio, Noise().with_sd(0.01), 2000, RULE) for ratio in (5.0, 1.08))
+    assert clear.blocks < close.blocks
+    assert (clear.faster, close.faster) == (1, pytest.approx(1, abs=0.02))
+    assert clear.width <= sequential.PRECISION
+
+
+def test_simulated_runs_end_like_real_ones() -> None:
+    random = np.random.default_rng(3)
+    logs = random.normal(0.09, 0.04, (60, 12))
+    of, over = 1e9 * np.exp(logs)[..., None] * np.ones(2), 1e9 * np.ones((60, 12, 2))
+    simulated = simulated_looks.ends(of, over, 1.09, RULE)
+    for i in range(60):
+        run = by_hand(*[(200.0, 200.0 * math.exp(x)) for x in logs[i]])
+        for block in run.blocks:
+            for trial in block.trials:
+                trial.ok = 10**9
+        a = builders.analysed(with_looks(run))
+        assert a.verdict.n == simulated.blocks[i]
+        c = a.verdict.comparisons[0]
+        assert statistics.outcome(c.low, c.high, "higher") == c.verdict
+        assert (decided(a).ended == "futile") == simulated.is_futile[i]
+
+
+# --- runs --------------------------------------------------------------------
+
+
+def test_a_run_ends_at_the_first_look_that_settles_it() -> None:
+    # SD 0.01: half-widths of 34 % at 2 blocks, of 5 % at 3.
+    a = of_logs(1.60, 1.62, 1.61)
+    assert (a.verdict.n, a.verdict.valid, a.verdict.quick) == (3, True, False)
+    d, c = decided(a), a.verdict.comparisons[0]
+    assert (d.ended, d.blocks, d.level) == ("settled", 3, pytest.approx(0.0132))
+    half = 8.6316 * 0.01 / math.sqrt(3)
+    assert c.low is not None
+    assert c.low == pytest.approx(math.exp(1.61 - half), rel=1e-3), "t of 2 degrees of freedom at 0.66 %"
+    assert (c.verdict, c.p_holm) == ("faster", None)
+    assert words.sentence(a) == (
+        "Throughput of virtual is 5.00 times that of platform, 95 % interval 4.76 to 5.26, over 3 blocks, at look 2"
+        " of 6; differences up to 5 % do not count."
+    )
+    assert words.quick(a) is words.validity(a) is words.hint(a) is None
+    assert "At 3 blocks a p of at most 0.66 % settles it" in sections.by_metric(a).caption
+    jsonschema.validate(json.loads(a.verdict.model_dump_json()), SCHEMA)
+
+
+def test_a_verdict_with_a_wide_interval_is_measured_further() -> None:
+    wide = by_hand((200.0, 600.0), (200.0, 604.0))
+    assert verdict.blocks_left(with_looks(wide)) == 0
+    assert verdict.blocks_left(with_looks(wide, sequential.rule(1, precision=0.1))) == 1
+    a = builders.analysed(with_looks(wide, sequential.rule(1, precision=0.1)))
+    assert (a.verdict.valid, a.verdict.comparisons[0].verdict) == (False, "inconclusive")
+    assert words.validity(a) == "Not valid: 2 blocks count, the next look is after 3. Do not decide by this run."
+
+
+def test_blocks_after_the_end_do_not_change_a_verdict() -> None:
+    ended = of_logs(1.60, 1.62, 1.61)
+    a = of_logs(1.60, 1.62, 1.61, -1.0, 0.0)
+    assert a.verdict.comparisons == ended.verdict.comparisons
+    assert [r.reasons for r in a.verdict.rejected] == [["the run has its 3 blocks already"]] * 2
+
+
+def test_the_comparisons_of_a_call_need_more_than_one_alone() -> None:
+    logs = (0.105, 0.095, 0.1)
+    assert decided(of_logs(*logs)).ended == "settled"
+    among = of_logs(*logs, rule=sequential.rule(5))
+    assert decided(among).ended is None
+    # What is in the manifest decides, not what else is in the report.
+    run = with_looks(by_hand(*[(200.0, 200.0 * math.exp(x)) for x in logs]))
+    assert [a.verdict.decision for a in verdict.analyse_all([run] * 5)] == [decided(of_logs(*logs))] * 5
+
+
+def test_runs_with_looks_do_not_count_for_holm() -> None:
+    fixed = by_hand(*[(200.0, 200.0 * math.exp(x)) for x in (0.10, 0.14, 0.08, 0.12, 0.06, 0.10)])
+    alone, beside, _ = verdict.analyse_all([fixed, with_looks(fixed), fixed])
+    assert (alone.verdict.comparisons[0].p_holm or 0) == pytest.approx(2 * (alone.verdict.comparisons[0].p_t or 0))
+    assert beside.verdict.comparisons[0].p_holm is None
+
+
+def test_a_run_that_will_hardly_be_settled_ends_and_says_so() -> None:
+    a = of_logs(0.2, -0.2, 0.15, -0.17)
+    d = decided(a)
+    assert (d.ended, d.blocks) == ("futile", 4)
+    assert d.chance is not None
+    assert d.chance < sequential.FUTILE
+    assert a.verdict.comparisons[0].verdict == "inconclusive"
+    assert str(words.hint(a)).startswith(
+        "The run ended early: up to 12 blocks would settle it with a probability below"
+    )
+    assert words.headline(a).startswith("Virtual threads: no clear difference in throughput (")
+
+
+def test_not_even_futility_ends_a_run_before_four_blocks() -> None:
+    assert decided(of_logs(0.2, -0.2, 0.01)).ended is None
+
+
+def test_the_last_look_ends_a_run() -> None:
+    a = of_logs(*(0.085 + x for x in (0.05, -0.05) * 6))
+    assert (decided(a).ended, a.verdict.n) == ("last look", 12)
+    assert str(words.hint(a)).startswith("Looks at up to 12 blocks did not settle it. A new run of ")
+
+
+#: Four blocks that settle nothing, and leave a chance.
+OPEN = (0.16, 0.02, 0.14, 0.04)
+
+
+@pytest.mark.parametrize(("within", "ended", "blocks"), [(120, None, 4), (119, "within", 4), (10, "within", 2)])
+def test_a_run_ends_where_the_next_look_does_not_fit(within: float, ended: str | None, blocks: int) -> None:
+    # Four blocks took 80 s, the next look is two blocks later.
+    a = of_logs(*OPEN, rule=sequential.rule(1, within=within), seconds=20.0)
+    assert (decided(a).ended, decided(a).blocks) == (ended, blocks)
+    if within == 119:
+        assert str(words.hint(a)).startswith(
+            "The run ended where the next look did not fit into the time of 2 minutes (--within). "
+        )
+
+
+def test_rejected_attempts_take_time_too() -> None:
+    rule = sequential.rule(1, within=139.0)
+    run = with_looks(by_hand(*[(200.0, 200.0 * math.exp(x)) for x in OPEN]), rule, 20.0)
+    assert decided(builders.analysed(run)).ended is None
+    rejected = builders.spoiled(run.blocks[1], "steal")
+    again = replace(run, blocks=[run.blocks[0], rejected, *run.blocks[1:]])
+    assert decided(builders.analysed(again)).ended == "within"
+
+
+def test_a_settled_verdict_that_ends_with_a_wide_interval_says_why() -> None:
+    rule = sequential.rule(1, precision=0.01, within=40.0)
+    a = of_logs(1.60, 1.62, rule=rule, seconds=20.0)
+    assert (decided(a).ended, a.verdict.comparisons[0].verdict) == ("within", "faster")
+    assert (
+        "The interval is wider than the precision of 1 % that was wanted: the next look did not fit into the time"
+        " (--within)." in words.explanation(a)
+    )
+    assert words.hint(a) is None
+
+
+# --- failing and overload ----------------------------------------------------
+
+
+def test_a_variant_that_fails_in_three_blocks_of_three_ends_a_run() -> None:
+    a = builders.analysed(with_looks(builders.run(blocks=3, failing=dict.fromkeys((1, 2, 3), "oom"))))
+    assert (decided(a).ended, a.verdict.comparisons[0].verdict) == ("failing", "fails")
+    two = with_looks(builders.run(blocks=2, failing=dict.fromkeys((1, 2), "oom")))
+    assert verdict.blocks_left(two) == 1
+
+
+def test_blocks_in_which_a_variant_failed_count_for_the_looks() -> None:
+    # Without the failures the first look would settle it. With them nothing does, and the run has its six blocks.
+    assert verdict.blocks_left(with_looks(builders.run(blocks=2))) == 0
+    failing = builders.run(blocks=6, failing={2: "oom"})
+    stands = [with_looks(replace(failing, blocks=failing.blocks[:n])) for n in range(2, 7)]
+    assert [verdict.blocks_left(run) for run in stands] == [1, 1, 2, 1, 0]
+    a = builders.analysed(stands[-1])
+    assert (decided(a).ended, a.verdict.n, a.verdict.comparisons[0].verdict) == ("futile", 6, "inconclusive")
+
+
+def test_an_overload_in_every_trial_settles_a_run_and_one_of_both_ends_it() -> None:
+    run = builders.run(builders.arrivals(), blocks=4)
+    one = builders.analysed(with_looks(overloaded(run, {1, 2, 3, 4}, "platform")))
+    assert (decided(one).ended, one.verdict.n, one.verdict.comparisons[0].verdict) == ("settled", 2, "faster")
+    both = overloaded(overloaded(run, {1, 2, 3, 4}, "platform"), {1, 2, 3, 4}, "virtual")
+    neither = builders.analysed(with_looks(both))
+    assert (decided(neither).ended, neither.verdict.n) == ("futile", 4)
+    assert words.hint(neither) == "Lower the rate until one of the two keeps up."
+
+
+def test_every_comparison_of_a_run_is_settled_before_it_ends() -> None:
+    a = builders.analysed(with_looks(of_three(blocks=6), sequential.rule(2)))
+    primaries = [c for c in a.verdict.comparisons if c.metric == "throughput"]
+    assert [c.verdict for c in primaries] == ["faster", "faster"]
+    assert decided(a).ended == "settled"
+    assert a.verdict.n < 6
+
+
+# --- records -----------------------------------------------------------------
+
+
+def test_a_manifest_without_a_rule_has_a_fixed_number_of_blocks() -> None:
+    document: dict[str, Any] = json.loads(builders.run(blocks=2).manifest.model_dump_json())
+    del document["rule"]
+    assert Manifest.model_validate(migration.manifest(document)).rule is None
+
+
+def test_a_run_is_reported_by_the_levels_that_it_began_with() -> None:
+    strict = RULE.model_copy(update={"levels": [level / 1000 for level in RULE.levels]})
+    assert decided(of_logs(1.60, 1.62, 1.61, rule=strict)).ended is None
+
+
+def test_the_report_of_a_run_with_looks_says_which_look_decided() -> None:
+    a = of_logs(1.60, 1.62, 1.61)
+    text = markdown.render([a])
+    assert "at look 2 of 6" in text
+    assert "quick look" not in text.lower().replace("fewer than 6 blocks are a quick look", "")
