@@ -138,7 +138,14 @@ def try_(
     more: Annotated[
         list[str] | None, typer.Option("--with", metavar="VARIANT", help=f"One more variant: {further.KINDS}.")
     ] = None,
-    blocks: Blocks = plan.FULL_RUN,
+    precision: Annotated[str, typer.Option("--precision", help="Wanted half-width of the ratio's interval.")] = "10%",
+    within: Annotated[
+        str,
+        typer.Option("--within", help="Time for all of it; what is not settled then is said, with what was reached."),
+    ] = "8m",
+    blocks: Annotated[
+        int | None, typer.Option("--blocks", help=f"{BLOCKS} If none: until the verdict is settled, or the time over.")
+    ] = None,
     seed: Seed = None,
     root: Results = ROOT,
     no_cpu_limit: NoLimit = False,
@@ -160,7 +167,11 @@ def try_(
         environment_file=env_file,
         more=more or [],
     )
-    own_service.measure(asked, _options(blocks, seed, root, no_cpu_limit), console)
+    if blocks is None:
+        limited = {"precision": _precision(precision, None), "within": _within(within, None)}
+    else:
+        limited = {}
+    own_service.measure(asked, replace(_options(blocks, seed, root, no_cpu_limit), **limited), console)
 
 
 def _exported(variables: Sequence[str]) -> list[str]:

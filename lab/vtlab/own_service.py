@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -24,6 +24,8 @@ from vtlab.report import curve as curve_words
 from vtlab.services import agent, own
 from vtlab.targets.local.target import local_target
 
+#: Seconds that the blocks have at least, when a search was slow to begin.
+LEAST_WITHIN = 120.0
 #: Of the search, beside the manifest: its trials, one a line.
 TRIALS = "search.jsonl"
 
@@ -55,6 +57,7 @@ def measure(asked: Asked, options: session.Options, console: Console) -> None:
     """Looks at the jar, searches a load where none is asked for, measures blocks, reports. Errors as of ``session``."""
     session.refuse_other_systems()
     agent.find(session.REPOSITORY)
+    began = time.monotonic()
     experiment = experiment_of(asked)
     folder = options.root / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{experiment.name}"
     curve = None
@@ -64,6 +67,9 @@ def measure(asked: Asked, options: session.Options, console: Console) -> None:
         for line in curve_words.lines(curve, experiment.variants):
             console.print(line, highlight=False, soft_wrap=True)
         experiment = chosen.with_load(experiment, curve)
+        if options.within is not None:
+            # The time that the call has bounds the search, too.
+            options = replace(options, within=max(LEAST_WITHIN, options.within - (time.monotonic() - began)))
     planned = [PlannedRun(experiment.name, experiment)]
     session.create_runs(planned, options, experiment.name, folder=folder, curve=curve)
     session.measure_and_report(folder, options.root, console)

@@ -86,8 +86,8 @@ class Search:
         )
 
     def _measure(self, levels: Sequence[int]) -> tuple[Ended, str] | None:
-        """Measures as many of these levels as there is time for, by one call of k6. Why the search ends there; None where
-        it goes on."""
+        """Measures as many of these levels as there is time for, by one call of k6. Why the search ends there; None
+        where it goes on."""
         variants = self._experiment.variants
         window, rounds = self._planned(min(levels))
         left = self._began + self._within - self._clock() - _CALL

@@ -36,8 +36,8 @@ def sentences(curve: Curve, variants: Sequence[str]) -> list[str]:
     why = f": {curve.why}" if curve.why else ""
     return [
         parts(curve, variants),
-        f"The search ended after {curve.seconds:.0f} s: {_ENDED[curve.ended]}{why}. It had one pair of JVMs and one window"
-        " a level: no interval.",
+        f"The search ended after {curve.seconds:.0f} s: {_ENDED[curve.ended]}{why}. It had one pair of JVMs, and one"
+        " window a level: no interval.",
         f"The blocks have {curve.chosen:,} users, twice the knee, as vtlab chose.",
     ]
 
