@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from tests.support import builders
+from tests.support import builders, jars
 from vtlab import results, session
 from vtlab.analysis import verdict
 from vtlab.errors import AssertionFailed, BadInput, InvalidRun, LabError, PrerequisiteMissing
 from vtlab.host import ports, tools
 from vtlab.model import units
 from vtlab.model.experiment import load
+from vtlab.model.inspection import Inspection
 from vtlab.planning import load as pace
 from vtlab.planning import plan
 from vtlab.progress import minutes
@@ -60,6 +61,20 @@ def test_the_manifest_has_the_publication_that_the_experiment_reproduces(tmp_pat
     planned = plan.runs([load(name, session.EXPERIMENTS) for name in ("blocking-5s", "cpu")], [])
     runs = [results.read(folder) for folder in results.runs_in(session.create_runs(planned, options, "x"))]
     assert [r.manifest.publication.number if r.manifest.publication else None for r in runs] == ["000", None]
+
+
+def test_the_manifest_has_the_look_into_the_services_jar(tmp_path: Path, invented_tools: Path) -> None:
+    options = session.Options(blocks=1, seed=1, root=tmp_path / "results", no_cpu_limit=True)
+
+    def look(label: str) -> Inspection | None:
+        folder = session.create_runs(plan.runs([load("blocking", session.EXPERIMENTS)], []), options, label)
+        return results.read(folder).manifest.inspection
+
+    assert look("no-jar") is None, "what vtlab cannot tell something of is measured all the same"
+    jars.service(invented_tools, {"com.zaxxer:HikariCP": "7.0.2"}, packaging="extracted")
+    seen = look("jar")
+    assert seen is not None
+    assert (seen.boot, seen.library("com.zaxxer:HikariCP") is not None) == ("3.5.0", True)
 
 
 def test_a_limit_above_the_machine_is_refused_before_anything_is_made(tmp_path: Path) -> None:
