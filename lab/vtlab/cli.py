@@ -167,11 +167,10 @@ def try_(
         environment_file=env_file,
         more=more or [],
     )
+    options = _options(blocks, seed, root, no_cpu_limit)
     if blocks is None:
-        limited = {"precision": _precision(precision, None), "within": _within(within, None)}
-    else:
-        limited = {}
-    own_service.measure(asked, replace(_options(blocks, seed, root, no_cpu_limit), **limited), console)
+        options = replace(options, precision=_precision(precision, None), within=_within(within, None))
+    own_service.measure(asked, options, console)
 
 
 def _exported(variables: Sequence[str]) -> list[str]:

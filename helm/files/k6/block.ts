@@ -25,7 +25,8 @@
 // RUN_ID, BLOCK  what this block belongs to; go into every sample and the document
 // NAMESPACE      where the variants run on Kubernetes; goes into every sample
 // DOCUMENT       where the JSON document goes: a path, or `stdout` for lines `@@vtlab i/n …` of at most 8 KB
-// USERS, RATE, MEASURE  override the experiment's load and windows
+// USERS, RATE, MEASURE  override the experiment's load and windows. USERS may be a comma list: the trials are repeated for
+//                each, in an order that turns round from one to the next
 // Durations are written as in an experiment: 5s, 100ms.
 import { SharedArray } from 'k6/data';
 import exec from 'k6/execution';

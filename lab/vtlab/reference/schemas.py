@@ -58,7 +58,7 @@ def _key(definition: str, schema: _Schema) -> str:
 
 def _referred(part: _Schema) -> list[str]:
     """The definitions that a key refers to."""
-    parts = [part, part.get("additionalProperties"), *part.get("oneOf", [])]
+    parts = [part, part.get("additionalProperties"), *part.get("oneOf", []), *part.get("anyOf", [])]
     return [p["$ref"].rpartition("/")[2] for p in parts if isinstance(p, dict) and "$ref" in p]
 
 
@@ -93,8 +93,7 @@ def _type(part: _Schema) -> str:
     if "enum" in part:
         return " or ".join(code(str(value)) for value in part["enum"])
     if "anyOf" in part:
-        (kind,) = [p for p in part["anyOf"] if p.get("type") != "null"]
-        return _type(kind)
+        return " or ".join(_type(kind) for kind in part["anyOf"] if kind.get("type") != "null")
     if _referred(part):
         return "by name, see below" if part.get("type") == "object" else "see below"
     if part.get("type") == "array":

@@ -113,7 +113,7 @@ class Launch:
             **self.companions,
         }
         if self.agent is None:
-            return clean_environment(**environment, **where(port, management))
+            return clean_environment(**environment | where(port, management))
         # Its management stays on the port of its requests: two copies would fight for one of its own choice.
         environment |= where(port, port) | {"MANAGEMENT_SERVER_PORT": str(port)}
         jar = None if service.jar else self.agent

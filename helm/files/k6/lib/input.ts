@@ -3,8 +3,8 @@ import type { Experiment } from './experiment.ts';
 
 export interface Input {
   experiment: Experiment;
-  /** These three replace the experiment's. */
-  users: number | undefined;
+  /** These three replace the experiment's. With several numbers of users each has its trials. */
+  users: number[] | undefined;
   rate: number | undefined;
   measure: number | undefined;
   targets: Record<string, string>;
@@ -80,7 +80,7 @@ export function parseInput(env: Env, read: (path: string) => string): Input {
   const block = whole(env.BLOCK || '1', 'BLOCK', 0);
   return {
     experiment,
-    users: env.USERS ? whole(env.USERS, 'USERS') : undefined,
+    users: env.USERS ? env.USERS.split(',').map((users) => whole(users, 'USERS')) : undefined,
     rate: env.RATE ? positive(env.RATE, 'RATE') : undefined,
     measure: env.MEASURE ? duration(env.MEASURE, 'MEASURE') : undefined,
     targets,

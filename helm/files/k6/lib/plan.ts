@@ -131,12 +131,13 @@ export function plan(input: Input): Plan {
   }
 
   const light = Object.entries(input.light);
-  for (const [i, variant] of input.order.entries()) {
-    const part = isOpen ? openWindow() : closedWindow(load, variant, input.position + i);
+  const trials = trialsOf(input, load.users);
+  for (const [i, { variant, users }] of trials.entries()) {
+    const part = isOpen ? openWindow() : closedWindow({ ...load, users }, variant, input.position + i);
     const end = part.start + (windows.measure_by_variant[variant] ?? windows.measure);
     // The next phase would begin with the backlog of this one.
-    const waitForAnswers = input.waitForAnswers || i < input.order.length - 1 || light.length > 0;
-    add('measure', variant, { ...arriving, users: load.users, ...part, end }, false, waitForAnswers);
+    const waitForAnswers = input.waitForAnswers || i < trials.length - 1 || light.length > 0;
+    add('measure', variant, { ...arriving, users, ...part, end }, false, waitForAnswers);
     if (waitForAnswers) answering += round(variant);
   }
 
@@ -198,9 +199,16 @@ export function arrivalsIn(phases: Phase[]): number {
   return Math.max(0, ...drawn.map((phase) => ((phase.rate ?? 0) * phase.end) / 1000));
 }
 
+/** The trials in their order, for each number of users; every second one backwards. */
+function trialsOf({ order, users }: Input, planned: number): { variant: string; users: number }[] {
+  return (users ?? [planned]).flatMap((count, level) =>
+    (level % 2 === 0 ? order : order.toReversed()).map((variant) => ({ variant, users: count })),
+  );
+}
+
 /** The experiment as USERS, RATE, MEASURE and ROUNDS change it. */
 function overridden({ experiment, users, rate, measure, rounds }: Input): Experiment {
-  const load = { ...experiment.load, users: users ?? experiment.load.users };
+  const load = { ...experiment.load, users: users ? Math.max(...users) : experiment.load.users };
   if (load.model === 'open') load.rate = rate ?? load.rate;
   else load.round = { ...rounds, ...scaled(load.round, load.users / experiment.load.users) };
   const windows = { ...experiment.windows, ...(measure === undefined ? {} : { measure, measure_by_variant: {} }) };
