@@ -81,6 +81,13 @@ def test_memory_sizes() -> None:
         units.size("1T")
 
 
+def test_shares_are_written_in_percent() -> None:
+    assert [units.share(text) for text in ("25%", "25 %", "2.5%")] == [0.25, 0.25, 0.025]
+    for text in ("25", "-1%", "a quarter", "%"):
+        with pytest.raises(ValueError, match="is not a share"):
+            units.share(text)
+
+
 @pytest.mark.parametrize("text", ["0", "-1", "nan", "inf", "one", "0m", ""])
 def test_cores_must_be_above_zero(text: str) -> None:
     with pytest.raises(ValueError, match=r"cores|above 0"):

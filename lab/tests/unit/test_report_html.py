@@ -11,7 +11,7 @@ import pytest
 
 from tests.support import builders, golden_files
 from tests.unit.test_verdict import calls
-from vtlab.analysis import verdict
+from vtlab.analysis import sequential, verdict
 from vtlab.model.records import NO_COMMIT
 from vtlab.model.run import Analysis, Run
 from vtlab.report import html, markdown, write
@@ -33,6 +33,8 @@ RUNS: dict[str, Run] = {
     "full": builders.run(),
     "quick": builders.run(blocks=3),
     "single": builders.run(blocks=1),
+    "settled": builders.run(blocks=3, planned=12, rule=sequential.rule(1)),
+    "between-looks": builders.run(blocks=5, planned=12, noise=0.06, ratio=1.1, rule=sequential.rule(2)),
     "none": builders.run(blocks=0, planned=6),
     "all-rejected": all_rejected(),
     "invalid": builders.run(blocks=3, planned=6, rejected={1: "core_wait", 2: "fault", 3: "steal"}),

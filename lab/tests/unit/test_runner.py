@@ -18,7 +18,7 @@ from rich.console import Console
 
 from tests.support import builders
 from vtlab import results, runner
-from vtlab.analysis import checks, verdict
+from vtlab.analysis import checks, sequential, verdict
 from vtlab.errors import BlockFault, InvalidRun, VariantFailed
 from vtlab.host import processes
 from vtlab.model.experiment import Experiment
@@ -184,7 +184,7 @@ def test_an_attempt_that_ended_early_does_not_shorten_the_rest(monkeypatch: pyte
     monkeypatch.setattr("vtlab.progress.datetime", Noon)
     with Progress(console()[0], [3600, 3600]) as progress:
         assert progress._end() == " · ends about 14:00"
-        progress.block_done("blocking", RUN.blocks[0], ["k6 died"], [], 0, 2)
+        progress.block_done("blocking", RUN.blocks[0], ["k6 died"], [], 0, "2")
         assert progress._end() == " · ends about 14:00"
         progress.give_up(2)
         assert progress._left == [], "an invalid run takes no more time"
@@ -196,8 +196,8 @@ def test_a_block_of_unknown_length_takes_as_long_as_the_one_before(monkeypatch: 
     screen, text = console()
     with Progress(screen, [None, None, None]) as progress:
         progress.step("block 1 of 3")
-        progress.block_done("blocking", RUN.blocks[0], [], [], 1, 3)
-        progress.block_done("blocking", RUN.blocks[0], [], [], 2, 3)
+        progress.block_done("blocking", RUN.blocks[0], [], [], 1, "3")
+        progress.block_done("blocking", RUN.blocks[0], [], [], 2, "3")
     begin, step, first, second = text.getvalue().splitlines()
     assert begin.endswith("3 blocks to measure")
     assert step.endswith("block 1 of 3")
@@ -483,6 +483,45 @@ def test_a_variant_that_fails_in_the_first_three_blocks_ends_the_run(
     assert "no further blocks: a variant failed in each of the first 3" in text.getvalue()
     assert verdict.blocks_left(measured) == 0
     assert verdict.blocks_left(replace(measured, blocks=measured.blocks[:2])) == 4
+
+
+@pytest.mark.parametrize(("noise", "looks"), [(0.001, [2]), (0.02, [2, 3])])
+def test_a_run_with_looks_ends_when_it_is_settled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, noise: float, looks: list[int]
+) -> None:
+    run = builders.run(blocks=12, noise=noise, rule=sequential.rule(1))
+    monkeypatch.setattr(plan, "order", lambda variants, seed, block, trials: run.blocks[block - 1].order)
+    results.create(tmp_path, run.manifest)
+    said, text = console()
+    with Progress(said, [100, 100, 50], is_least=True) as progress:
+        runner.measure(tmp_path, Played(run.blocks), progress, "blocking")
+        assert progress._left == [50], "the run after it"
+    measured = results.read(tmp_path)
+    assert len(measured.blocks) == looks[-1]
+    assert all(block.seconds is not None for block in measured.blocks)
+    assert verdict.blocks_left(measured) == 0
+    assert "blocking: block 2 of at most 12: starting" in text.getvalue()
+    assert f"blocking: settled after {looks[-1]} blocks" in text.getvalue()
+    between = "blocking: not settled after 2 blocks, the next look is after 3"
+    assert (between in text.getvalue()) == (len(looks) > 1)
+
+
+def test_a_run_with_looks_ends_with_three_failures_of_three(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = builders.run(blocks=12, rule=sequential.rule(1))
+    results.create(tmp_path, run.manifest)
+    monkeypatch.setattr(plan, "order", lambda *_: RUN.blocks[0].order)
+    said, text = console()
+
+    class Always(Breaking):
+        def start(self, experiment: Experiment, block: int, attempt: int) -> Breaking:
+            self.breaks = {"trials": VariantFailed("virtual", "out of heap memory (256m)", "1")}
+            return super().start(experiment, block, attempt)
+
+    with Progress(said, [1] * 2) as progress:
+        runner.measure(tmp_path, Always([RUN.blocks[0]] * 12), progress, "blocking")
+        assert progress._left == []
+    assert len(results.read(tmp_path).blocks) == 3
+    assert text.getvalue().count("no further blocks: a variant failed in each of the first 3") == 1
 
 
 def test_a_variant_that_has_not_been_alone_is_so_in_the_next_block(tmp_path: Path) -> None:
