@@ -51,7 +51,7 @@ def build(name: str, title: str, description: str, parts: Sequence[Part]) -> dic
     built = board.build()
     _number(built)
     document: dict[str, Any] = json.loads(json.dumps(built, cls=JSONEncoder))
-    document["annotations"] = {"list": [json.loads(json.dumps(_trials(), cls=JSONEncoder))]}
+    document["annotations"] = {"list": [json.loads(json.dumps(_windows(), cls=JSONEncoder))]}
     return document
 
 
@@ -77,13 +77,12 @@ def _links() -> dashboard.DashboardLink:
     )
 
 
-def _trials() -> dict[str, object]:
-    """Off at first: the bands in the panels show when trials are measured, this says which trial of which block. (The
-    SDK does not know Prometheus's own options.)"""
+def _windows() -> dict[str, object]:
+    """The measured windows, as regions behind the lines. (The SDK does not know Prometheus's own options.)"""
     return {
-        "name": "Trials by name",
+        "name": "Measured windows",
         "datasource": DATASOURCE,
-        "enable": False,
+        "enable": True,
         "hide": False,
         "iconColor": style.NEUTRAL,
         "expr": queries.TRIALS,
