@@ -20,7 +20,7 @@ VIOLATIONS = """async () => (await axe.run(document, {resultTypes: ['violations'
   v => v.nodes.map(n => `${v.id}: ${n.target.join(' ')}: ${n.failureSummary}`))"""
 #: Elements that hold more than is seen of them, sideways.
 CUT_OFF = """() => [...document.querySelectorAll('body *')].filter(
-  e => e.clientWidth > 1 && e.scrollWidth > e.clientWidth + 1 && !e.closest('svg')
+  e => e.clientWidth > 1 && e.scrollWidth > e.clientWidth + 1 && !e.closest('svg, .unseen')
     && getComputedStyle(e).overflowX !== 'visible').map(
     e => `${e.tagName} ${e.className} ${e.textContent.slice(0, 60)}`)"""
 SIZES = [(1280, 800), (420, 800)]

@@ -291,7 +291,8 @@ def time_split(variant: str, slot: int, parts: Sequence[Part], longest: float) -
     for i, part in enumerate(parts):
         begin, end = across(at), across(at + part.seconds)
         y = 46 + pitch * i
-        look = f"part v{slot} " + ("queued" if part.queued else f"p{min(i, 5)}")
+        rank = sum(not before.queued for before in parts[:i])
+        look = f"part v{slot} " + ("queued" if part.queued else f"p{min(rank, 5)}")
         drawn += [
             rect(begin, 4, max(end - begin, 1.0), 20, look, svg.element("title", part.name)),
             rect(left, y - 9, 11, 11, look),

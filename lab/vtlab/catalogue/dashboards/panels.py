@@ -84,6 +84,9 @@ _OF_BOUNDS: list[models.ValueMapping] = [
     _range(EXCEEDED, None, "no such bound"),
 ]
 
+#: Of a variant that the load alone limits.
+_NOT_SATURATED = [{"type": "range", "options": {"from": 0.9, "to": EXCEEDED, "result": {"text": "not saturated"}}}]
+
 
 def _neutral() -> dashboard.FieldColor:
     return dashboard.FieldColor().mode(models.FieldColorModeId.FIXED).fixed_color(style.NEUTRAL)
@@ -167,11 +170,11 @@ def verdict(*, width: int) -> stat.Panel:
         width=width,
         height=5,
         decimals=2,
-        size=32,
+        size=36,
         names=16,
     )
     panel.override_by_regexp("/./", _NO_FIGURE)
-    panel.override_by_regexp("/^(from|to)$/", [fixed(style.NEUTRAL)])
+    panel.override_by_regexp("/^(from|to)$/", [fixed(style.NEUTRAL), _property("decimals", 3)])
     return panel.override_by_regexp(
         "/block/", [fixed(style.NEUTRAL), _property("unit", "none"), _property("decimals", 0)]
     )
@@ -189,10 +192,11 @@ def bottleneck(*, width: int) -> stat.Panel:
         height=5,
         decimals=0,
         size=None,
-        names=24,
+        names=20,
         no_value=NO_VERDICT,
     )
-    return panel.mappings(_OF_BOUNDS).override_by_regexp("/./", _NO_FIGURE)
+    panel.mappings(_OF_BOUNDS).override_by_regexp("/./", _NO_FIGURE)
+    return panel.override_by_regexp("/: load .it keeps up.$/", [_property("mappings", _NOT_SATURATED)])
 
 
 def over_time(
@@ -208,9 +212,10 @@ def over_time(
     maximum: float | None = None,
     decimals: int | None = None,
     line_at: float | None = None,
+    points: bool = True,
     no_value: str = NO_SERIES,
 ) -> timeseries.Panel:
-    """Lines over time. ``colours`` are those of the series by their names, where they are not the variants'."""
+    """Lines over time, with a point for each sample: of a short window there are few. ``colours`` are those of the series by their names, where they are not the variants'."""
     panel = (
         timeseries.Panel()
         .title(title)
@@ -225,7 +230,7 @@ def over_time(
         .fill_opacity(60 if stacked else 0)
         .gradient_mode(kinds.GraphGradientMode.NONE)
         .draw_style(kinds.GraphDrawStyle.LINE)
-        .show_points(kinds.VisibilityMode.AUTO)
+        .show_points(kinds.VisibilityMode.ALWAYS if points else kinds.VisibilityMode.NEVER)
         .point_size(4)
         .span_nulls(False)
         .min(0)
@@ -328,10 +333,14 @@ def rows(
         .color_scheme(_neutral())
         .show_header(True)
         .cell_height(kinds.TableCellHeight.SM)
+        .min_width(60)
     )
     for index, column in enumerate(columns):
         panel.with_target(_instant(column.promql, _ref(index), "").format(PromQueryFormat.TABLE))
     values = {f"Value #{_ref(index)}": column.name for index, column in enumerate(columns)}
+    if len(columns) == 1:
+        # Of a single query Grafana leaves the letter out.
+        values = {"Value": columns[0].name}
     order = [*labels, *values]
     panel.with_transformation(models.DataTransformerConfig(id_val="merge", options={}))
     panel.with_transformation(

@@ -38,10 +38,11 @@ def dashboard() -> dict[str, Any]:
         " written here at the run's end; before, and of a block by hand, there are plain figures of the measured"
         " windows.",
         [
-            verdict(width=8),
-            bottleneck(width=8),
+            verdict(width=12),
+            bottleneck(width=12),
+            _figures_of_each(),
             figures(
-                "Limits of each variant",
+                "Limits",
                 "What a variant may use: the most, where they differ. A comparison holds for these limits only.",
                 "suffix: CPU",
                 [
@@ -67,7 +68,6 @@ def dashboard() -> dict[str, Any]:
                 vertical=True,
                 no_value="no data because Prometheus has not loaded the lab's rules",
             ).override_by_regexp("/^(?!none$)/", [fixed(style.REACHED)]),
-            _figures_of_each(),
             over_time(
                 "Throughput in the measured windows",
                 "OK requests per second. In a window it should be level: if it still rises, the warm-up was too short.",
@@ -101,11 +101,12 @@ def _figures_of_each() -> table.Panel:
             column("throughput", "reqps", "vtlab_throughput_rate", "throughput"),
             column("latency, mean", "s", "vtlab_latency_mean_seconds", "latency_mean"),
             column("latency, p99", "s", "vtlab_latency_p99_seconds", "latency_p99"),
-            column("memory, the most", "bytes", "vtlab_memory_bytes", "resident"),
+            column("memory", "bytes", "vtlab_memory_bytes", "resident"),
             column("CPU throttled", "percentunit", "vtlab_throttled_ratio", "throttled_periods", 1),
             column("errors", "percentunit", "vtlab_error_ratio", "error_ratio", 2),
         ],
         sort="variant",
+        width=16,
         height=5,
     )
 

@@ -60,7 +60,7 @@ def dashboard() -> dict[str, Any]:
                 "suffix: CPU",
                 [
                     Line(queries.in_windows("cpu_cores")),
-                    Line(f"max({queries.in_windows('cpu_limit')})", "limit", dashed=True),
+                    Line(f"max({queries.metric('cpu_limit')})", "limit", dashed=True),
                 ],
                 width=8,
                 colours={"limit": style.NEUTRAL},
@@ -113,7 +113,7 @@ def dashboard() -> dict[str, Any]:
                 [
                     Line(queries.in_windows("resident"), "{{variant}} resident"),
                     Line(queries.in_windows("heap_used"), "{{variant}} heap", dashed=True),
-                    Line(f"max({queries.in_windows('memory_limit')})", "limit", dashed=True),
+                    Line(f"max({queries.metric('memory_limit')})", "limit", dashed=True),
                 ],
                 colours={"limit": style.NEUTRAL},
             ),
@@ -150,11 +150,10 @@ def _resources() -> table.Panel:
             ],
             sort="utilisation",
             descending=True,
-            height=9,
+            height=8,
         )
         .repeat("variants")
-        .repeat_direction("h")
-        .max_per_row(2)
+        .repeat_direction("v")
     )
 
 

@@ -171,6 +171,7 @@ def _states() -> timeseries.Panel:
             width=24,
             colours=style.STATES,
             stacked=True,
+            points=False,
         )
         .repeat("variants")
         .repeat_direction("h")
