@@ -215,7 +215,8 @@ def over_time(
     points: bool = True,
     no_value: str = NO_SERIES,
 ) -> timeseries.Panel:
-    """Lines over time, with a point for each sample: of a short window there are few. ``colours`` are those of the series by their names, where they are not the variants'."""
+    """Lines over time, with a point for each sample: of a short window there are few. ``colours`` are those of the
+    series by their names, where they are not the variants'."""
     panel = (
         timeseries.Panel()
         .title(title)
