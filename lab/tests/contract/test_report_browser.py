@@ -105,6 +105,7 @@ def test_axe_finds_no_violation(
     page.goto(reports[name].as_uri())
     for details in page.locator("details").all():
         details.evaluate("e => { e.open = true }")
+    assert AXE.is_file(), "axe-core is missing: make setup-test installs it"
     page.add_script_tag(path=AXE)
     assert page.evaluate(VIOLATIONS) == []
     page.close()
