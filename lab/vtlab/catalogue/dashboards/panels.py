@@ -262,10 +262,11 @@ def over_time(
         panel.override_by_regexp(regexp, [fixed(colour)])
     for index, line in enumerate(lines):
         if line.dashed:
-            panel.override_by_query(_ref(index), _DASHED)
+            panel.override_by_query(_ref(index), [*_DASHED, *(_NO_POINTS if line.legend == "limit" else [])])
     return panel
 
 
+_NO_POINTS = [_property("custom.showPoints", "never")]
 _DASHED = [
     _property("custom.lineStyle", {"fill": "dash", "dash": [6, 6]}),
     _property("custom.lineWidth", 1),
