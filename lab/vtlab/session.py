@@ -19,6 +19,7 @@ from rich.console import Console
 
 from vtlab import __version__, data, results, runner, services
 from vtlab.analysis import asserts, sequential, statistics, verdict
+from vtlab.catalogue.dashboards import link
 from vtlab.errors import BadInput, BlockFault, Interrupted, InvalidRun, LabError, PrerequisiteMissing
 from vtlab.host import machine, processes, tools
 from vtlab.model import publication, workload_files
@@ -283,15 +284,17 @@ def report(folder: Path, console: Console) -> list[Analysis]:
 
 
 def publish_verdicts(run_folders: Sequence[Path], analyses: Sequence[Analysis], console: Console) -> None:
-    """Writes the verdicts to the Prometheus of each run, for the dashboards. Only now: the runs of a call are judged
-    together. What cannot be written is a note: the verdict is in the report."""
+    """Writes the verdicts to the Prometheus of each run, for the dashboards, and says where they show it. Only now: the
+    runs of a call are judged together. What cannot be written is a note: the verdict is in the report."""
     for run_folder, analysis in zip(run_folders, analyses, strict=True):
         if not publish.has_verdict(analysis.verdict):
             continue
         try:
             with _prometheus(run_folder, analysis.run.manifest) as client:
                 if client:
-                    publish.publish(client, analysis)
+                    dated = publish.publish(client, analysis)
+                    where = link.line(analysis.run, dated, os.environ.get(link.GRAFANA))
+                    console.print(where, highlight=False, soft_wrap=True)
         except Interrupted:
             raise
         # Of the operating system: its Prometheus writes where the disk may be full by now.
