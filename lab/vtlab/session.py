@@ -73,7 +73,10 @@ def create_runs(planned: Sequence[plan.PlannedRun], options: Options, label: str
     for run in planned if cluster else ():
         _refuse_other_services(run.experiment)
     publications = publication.load()
-    facts_of_runs = [_facts_in(cluster, run.experiment) if cluster else _facts(run.experiment) for run in planned]
+    facts_of_runs = [
+        _facts_in(cluster, run.experiment) if cluster else _facts(run.experiment, not options.no_cpu_limit)
+        for run in planned
+    ]
     now = datetime.now(UTC)
     seed = options.seed if options.seed is not None else secrets.randbelow(SEEDS)
     folder = options.root / f"{now:%Y%m%dT%H%M%SZ}-{label}"
@@ -120,7 +123,7 @@ def _facts_in(cluster: ReleaseRef, experiment: Experiment) -> Facts:
     return release.facts(cluster, services.of(experiment, REPOSITORY), experiment)
 
 
-def _facts(experiment: Experiment) -> Facts:
+def _facts(experiment: Experiment, cpu_limited: bool) -> Facts:
     """What this machine runs the experiment with; PrerequisiteMissing or BadInput where it cannot."""
     cores = os.cpu_count() or 1
     if experiment.limits.cpu > cores:
@@ -131,7 +134,7 @@ def _facts(experiment: Experiment) -> Facts:
     service = services.of(experiment, REPOSITORY)
     return Facts(
         versions=_versions(experiment),
-        jvm_flags=process.jvm_flags_of(service, experiment, tools.find_java()),
+        jvm_flags=process.jvm_flags_of(service, experiment, tools.find_java(), cpu_limited),
         machine=machine.describe(),
     )
 

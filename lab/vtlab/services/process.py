@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,16 +23,22 @@ READY_WITHIN = 90.0
 _OUT_OF_HEAP = 3
 
 
-def jvm_flags(service: Service, heap: str, cache: Path | None) -> list[str]:
-    """The command line flags of a service's JVM; ``cache`` is its ahead-of-time cache."""
+def jvm_flags(service: Service, heap: str, cache: Path | None, cpu: float | None = None) -> list[str]:
+    """The command line flags of a service's JVM; ``cache`` is its ahead-of-time cache, ``cpu`` its CPU limit.
+
+    The JVM counts as many processors as it would by the limit itself: carriers, garbage collector and compiler threads
+    are those of the limit also while the warm-up has more CPU.
+    """
+    processors = [f"-XX:ActiveProcessorCount={math.ceil(cpu)}"] if cpu else []
     aot = [f"-XX:AOTCache={cache}"] if cache else []
-    return [*service.jvm_flags, f"-Xms{heap}", f"-Xmx{heap}", *aot]
+    return [*service.jvm_flags, f"-Xms{heap}", f"-Xmx{heap}", *processors, *aot]
 
 
-def jvm_flags_of(service: Service, experiment: Experiment, java: Java) -> list[str]:
+def jvm_flags_of(service: Service, experiment: Experiment, java: Java, cpu_limited: bool) -> list[str]:
     """The flags that a run's manifest names; none where the service is no jar."""
-    jar = service.jar_path
-    return jvm_flags(service, experiment.limits.heap, find_aot_cache(jar, java)) if jar else []
+    jar, limits = service.jar_path, experiment.limits
+    cpu = limits.cpu if cpu_limited else None
+    return jvm_flags(service, limits.heap, find_aot_cache(jar, java), cpu) if jar else []
 
 
 def where(port: int, management: int) -> dict[str, str]:
@@ -66,12 +73,13 @@ class Launch:
         jar = self.service.jar_path
         if jar is None:
             return list(self.service.command or ())
+        limits = self.experiment.limits
         caches = {find_aot_cache(jar, java) for java in self.javas.values()}
         # The same one for every variant, or none.
         cache = caches.pop() if len(caches) == 1 else None
         return [
             str(self.javas[variant].path),
-            *jvm_flags(self.service, self.experiment.limits.heap, cache),
+            *jvm_flags(self.service, limits.heap, cache, limits.cpu if self.cpu_limited else None),
             *self.experiment.properties_of(variant).jvm_flags,
             "-jar",
             str(jar),
