@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from types import SimpleNamespace
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.support import builders
@@ -42,7 +44,8 @@ class Limited:
         self._most = most
         self.cgroup: Any = self
         self.process = SimpleNamespace(pid=self)
-        self.launch = SimpleNamespace(service=SimpleNamespace(jar="app.jar"))
+        self.metrics_address = f"{variant}:8081"
+        self.launch = SimpleNamespace(service=SimpleNamespace(jar="app.jar", metrics="/meters"))
         self.history: list[float] = []
 
     def set_cpu(self, cpu: float) -> None:
@@ -55,8 +58,13 @@ class Limited:
         return self.ended
 
 
+READ: list[str] = []
+
+
 @pytest.fixture(autouse=True)
 def read_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    READ.clear()
+    monkeypatch.setattr(raised, "read_meters", READ.extend)
     monkeypatch.setattr(cgroup, "limit_of", lambda variant: Limit(variant.cpu, None))
     monkeypatch.setattr(raised, "available", lambda: 2.0)
     monkeypatch.setattr(raised, "await_compilers", lambda pids: None)
@@ -99,6 +107,23 @@ def test_all_variants_of_a_block_are_raised_and_restored() -> None:
     assert [v.cpu for v in variants] == [1.5, 1.5]
     started.restore_cpu()
     assert [v.history for v in variants] == [[1.5, 1.0], [1.5, 1.0]]
+    assert READ == ["http://platform:8081/meters", "http://virtual:8081/meters"]
+
+
+def test_the_meters_of_every_variant_are_read_as_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    read: Counter[str] = Counter()
+
+    class Client(httpx.Client):
+        def get(self, url: Any, **_: Any) -> httpx.Response:
+            read[url] += 1
+            if url == "http://ended" and read[url] == 3:
+                raise httpx.ConnectError("refused")
+            return httpx.Response(200)
+
+    monkeypatch.setattr(raised.httpx, "Client", Client)
+    raised.read_meters(["http://platform", "http://virtual", "http://ended"])
+    assert read == {"http://platform": 500, "http://virtual": 500, "http://ended": 3}
 
 
 def test_where_one_cannot_be_raised_all_keep_their_limit() -> None:

@@ -282,8 +282,11 @@ class LocalBlock:
         return cpu
 
     def restore_cpu(self) -> None:
-        """Sets the variants' limit again, once their JIT compilers rest. BlockFault where it does not hold."""
-        running = self._running()
+        """Sets the variants' limit again, once what reads their meters is compiled, too, and their JIT compilers rest.
+        BlockFault where it does not hold."""
+        running = [variant for variant in self._running() if variant.end() is None]
+        if running:
+            raised.read_meters([f"http://{v.metrics_address}{v.launch.service.metrics}" for v in running])
         raised.await_compilers([variant.process.pid for variant in running])
         raised.allow(running, self.experiment.limits.cpu)
         self._raised = None
