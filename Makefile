@@ -14,7 +14,7 @@ PYTHON_CODE := . ../e2e
 STALLED := $(if $(STALLS),$(PYTHON) lab/tests/support/stalling.py)
 
 .PHONY: help compare jmh up down unit unit-python unit-java unit-k6 unit-chart unit-types test contract truth truth-all \
-  e2e e2e-all generate check-generated vtlab setup setup-test prose lock clean
+  e2e e2e-all generate check-generated measured vtlab setup setup-test prose site lock clean
 
 help: ## Show what there is to make
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -78,6 +78,9 @@ generate: ## Write every generated file anew (lab/vtlab/generate.py has their ta
 check-generated: ## Fail where a generated file is stale
 	cd lab && ../$(PYTHON) -m vtlab.generate --check
 
+measured: vtlab ## The figures of RESULTS="results/DIR ..." for docs/measured.md
+	cd lab && ../$(PYTHON) -m vtlab.measured $(abspath $(RESULTS))
+
 vtlab: ## vtlab alone, for runs on Kubernetes
 	@$(SETUP) vtlab
 
@@ -90,6 +93,9 @@ setup-test: setup ## What the tests need on top: node modules, Helm, Chromium
 prose: ## The language of README, CHANGELOG, CONTRIBUTING and docs, by Vale (built once, by Go and a C compiler)
 	@$(SETUP) prose
 	PATH="$(CURDIR)/.tools/bin:$$PATH" vale --glob='*.md' README.md CHANGELOG.md CONTRIBUTING.md docs
+
+site: vtlab ## The docs as a site, in .tools/site
+	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build -q --strict
 
 lock: ## Write the Python lock files anew (newest versions)
 	@$(SETUP) lock

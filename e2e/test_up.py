@@ -209,7 +209,10 @@ def test_a_namespace_of_another_user_is_left_alone(checkout: Path, target: str, 
     done = up(checkout, target, IMAGE=IMAGE)
     assert done.returncode == 3, done.stderr
     assert f"the namespace {name} is there already, and make up did not make it" in done.stderr
-    assert "fix: another cluster; or install by hand beside what is there (docs/operations.md)" in done.stderr
+    assert (
+        "fix: another cluster; or install by hand beside what is there (docs/how-to/prometheus-operator.md)"
+        in done.stderr
+    )
     assert changes(checkout) == []
     assert not (checkout / ".tools/up").exists(), "make down must not touch it"
 

@@ -1,6 +1,6 @@
 """helm/kube-prometheus-stack.values.yaml: that chart has no schema and ignores what it does not know, so every key of
 ours must be in its defaults or in those of its sub-charts. Asked of a small chart of the same shape, always, and of the
-real one where KUBE_PROMETHEUS_STACK_CHART names its folder (docs/operations.md)."""
+real one where KUBE_PROMETHEUS_STACK_CHART names its folder (docs/maintainers/cluster.md)."""
 
 from __future__ import annotations
 

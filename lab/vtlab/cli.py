@@ -124,7 +124,9 @@ def simulate(
 
 @app.command()
 def reproduce(
-    numbers: Annotated[list[str] | None, typer.Argument(metavar="[NNN...]", help="Publications; all if none.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME...]", help="Publications, by name or number; all if none.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON, and nothing else.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="One block each: no interval.")] = False,
     published: Annotated[bool, typer.Option("--published", help="The published sizes; takes longer.")] = False,
@@ -140,8 +142,9 @@ def reproduce(
     if again:
         folder = again.resolve()
     else:
+        numbers = reproductions.numbered(names or [])
         options = _options(1 if quick else 3, seed, root, no_cpu_limit=False)
-        folder, failed = reproductions.run(numbers or [], options, quick=quick, as_published=published, console=shown)
+        folder, failed = reproductions.run(numbers, options, quick=quick, as_published=published, console=shown)
     reproduced = reproductions.read(folder)
     reproductions.write(folder, reproduced)
     if as_json:

@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vtlab import claims, results
+from vtlab import claims, measured, results
 from vtlab.analysis import checks
 from vtlab.catalogue import metrics, rules
 from vtlab.catalogue.dashboards import documents
 from vtlab.model import experiment, normalised, service
+from vtlab.reference import catalogue, commands, schemas, values
 from vtlab.services import sample
 from vtlab.targets import k6
 
@@ -69,8 +70,16 @@ TABLE: Sequence[File | Folder] = (
     Folder(normalised.FOLDER, "*.json", _plans),
     File("lab/service.schema.json", service.schema),
     File("lab/verdict.schema.json", results.verdict_schema),
-    File("docs/validity-checks.md", checks.page),
+    File("docs/reference/validity-checks.md", checks.page),
+    File("docs/reference/cli.md", commands.text),
+    File("docs/reference/experiment.md", schemas.experiment_page),
+    File("docs/reference/service.md", schemas.service_page),
+    File("docs/reference/chart-values.md", lambda: values.text(REPOSITORY)),
+    File("docs/reference/metrics.md", catalogue.metrics_page),
+    File("docs/reference/alerts.md", catalogue.alerts_page),
+    File("docs/reference/glossary.md", catalogue.glossary_page),
     Folder("grafana-dashboards", "*.json", documents.files),
+    File(measured.PAGE, lambda: measured.text(measured.read(REPOSITORY))),
     File(claims.DOCUMENT, lambda: claims.document(REPOSITORY)),
     File("helm/files/jvm.json", _chart_flags),
     File("helm/files/k6.json", k6.chart_file),

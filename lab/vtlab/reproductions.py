@@ -84,12 +84,19 @@ def publications(experiments: Sequence[Experiment]) -> dict[str, list[Experiment
     return dict(sorted(by_number.items()))
 
 
+def numbered(names: Sequence[str]) -> list[str]:
+    """The numbers of these publications, each by its name or number. BadInput for one that is not there."""
+    known = publication.numbers()
+    for name in names:
+        if name not in known and name not in known.values():
+            there = ", ".join(f"{name} ({number})" for name, number in known.items())
+            raise BadInput(f"there is no publication '{name}'", f"there is: {there}")
+    return [known.get(name, name) for name in names]
+
+
 def chosen(experiments: Sequence[Experiment], numbers: Sequence[str], as_published: bool) -> list[Experiment]:
-    """The experiments of these publications, of all where none is named. BadInput for a number that is not there."""
+    """The experiments of the publications with these numbers, of all where none is named."""
     known = publications(experiments)
-    for number in numbers:
-        if number not in known:
-            raise BadInput(f"there is no publication '{number}'", f"there is: {', '.join(known)}")
     named = [experiment for number in (dict.fromkeys(numbers) or known) for experiment in known[number]]
     if not as_published:
         return named
@@ -225,7 +232,8 @@ def _limits_and_machine(row: Row) -> str:
 
 
 def markdown(reproductions: Reproductions) -> str:
-    """A table for each publication's experiment, with its explanation: what ``docs/reproductions.md`` shows."""
+    """A table for each publication's experiment, with its explanation: what
+    ``docs/explanation/published-comparisons.md`` shows."""
     lines: list[str] = []
     for name in dict.fromkeys(row.experiment for row in reproductions.rows):
         of_experiment = [row for row in reproductions.rows if row.experiment == name]

@@ -432,7 +432,8 @@ def test_what_is_next_is_what_more_users_reach(lab: Lab) -> None:
             load={"users": users},
             windows={"warmup_users": users, "measure": "9s"},
         )
-        for users, duration in ((41, "exp(130ms)"), (5, "130ms"))
+        # The fewer use almost half of the CPU: with less, five short phases seldom tell its slope within 20 %.
+        for users, duration in ((41, "exp(130ms)"), (9, "130ms"))
     )
 
     def measure(attempt: int) -> tuple[Block, Block]:

@@ -85,7 +85,7 @@ def test_a_missing_image_of_a_variant_is_said_at_once(cluster: FakeCluster, cloc
         PrerequisiteMissing, match=r"virtual: its pod lab-virtual-1 .*ImagePullBackOff.*image i:1"
     ) as no:
         fresh(cluster)
-    assert no.value.fix == "load the image into the cluster (docs/operations.md)", "resume refuses another image"
+    assert no.value.fix == "load the image into the cluster (docs/how-to/kubernetes.md)", "resume refuses another image"
     assert clock.now == 0
 
 
@@ -93,7 +93,7 @@ def test_a_missing_image_of_k6_is_said_at_once(cluster: FakeCluster, clock: Cloc
     cluster.found_pods.append(of_job(pod(container(NO_IMAGE), phase="Pending")))
     with pytest.raises(PrerequisiteMissing, match=f"k6: its pod {JOB}-x .*ImagePullBackOff.*image i:1") as no:
         ended(cluster)
-    assert no.value.fix == "load the image into the cluster (docs/operations.md)"
+    assert no.value.fix == "load the image into the cluster (docs/how-to/kubernetes.md)"
     assert clock.now == 0
 
 

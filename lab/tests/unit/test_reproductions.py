@@ -69,8 +69,8 @@ def test_a_publication_belongs_to_the_variants_of_its_experiment() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"experiments": {"x": {"titel": "t"}}}', "title: Field required"),
-        ('{"experiment": {}}', "experiments: Field required"),
+        ('{"name": "waits", "experiments": {"x": {"titel": "t"}}}', "title: Field required"),
+        ('{"name": "waits", "experiment": {}}', "experiments: Field required"),
         ("{", "Invalid JSON"),
     ],
 )
@@ -88,8 +88,14 @@ def test_they_are_chosen_by_number_and_in_published_sizes() -> None:
     assert [large[name].load.users for name in ("db-no-sleep", "db-slow-query")] == [2000, 250]
     assert large["blocking-5s"].windows.measure == "100s"
     assert large["db-slow-query"].request == next(e for e in short if e.name == "db-slow-query").request
-    with pytest.raises(BadInput, match="no publication '7'"):
-        reproductions.chosen(EVERY, ["7"], as_published=False)
+
+
+def test_a_publication_goes_by_its_name_or_its_number() -> None:
+    assert reproductions.numbered(["mysql-slow-query", "000"]) == ["002", "000"]
+    assert list(publications.numbers().values()) == list(reproductions.publications(EVERY))
+    with pytest.raises(BadInput, match="no publication '7'") as refused:
+        reproductions.numbered(["7"])
+    assert "mysql-slow-query (002)" in refused.value.fix
 
 
 @pytest.mark.parametrize("publication", EVERY, ids=lambda publication: publication.name)

@@ -44,9 +44,9 @@ ADDED_BY_CHANCE = 3.0
 #: Share of the machine's cores that must be idle.
 LEAST_IDLE = 0.05
 #: Seconds that a ready thread of k6 waited for a core, on average over its time slices. 60 to 75 µs is usual, on an
-#: idle machine too; 0.7 ms when k6 is squeezed into a tenth of a core (docs/method.md). Its delay over its own CPU
-#: time does not show it: a k6 with little to do wakes thousands of times a second, each for microseconds, and waits as
-#: long as it runs.
+#: idle machine too; 0.7 ms when k6 is squeezed into a tenth of a core (docs/explanation/method-details.md). Its delay
+#: over its own CPU time does not show it: a k6 with little to do wakes thousands of times a second, each for
+#: microseconds, and waits as long as it runs.
 MOST_WAIT = 0.0005
 #: Share of k6's quota periods in which it was throttled.
 MOST_THROTTLED = 0.05
@@ -944,7 +944,7 @@ _KINDS: dict[Kind, str] = {
 
 
 def page() -> str:
-    """``docs/validity-checks.md``."""
+    """``docs/reference/validity-checks.md``."""
     rows = [f"| {check.name} | {check.rule} | {_KINDS[check.kind]} |" for check in CHECKS]
     return "\n".join([_INTRODUCTION, "| check | limit | beyond it |", "|---|---|---|", *rows, ""])
 
@@ -955,5 +955,6 @@ Generated from `lab/vtlab/analysis/checks.py` by `make generate`: do not edit th
 
 A block counts if the load generator, the machine and the lab were as they should be. What the service does is a result:
 a variant fails in a block, and the block counts. Figures that were not measured (steal, the wait for a core and the JIT
-compiler's CPU: in a cluster, or in older results) are not judged. [method.md](method.md) has the reasons.
+compiler's CPU: in a cluster, or in older results) are not judged.
+[The method in detail](../explanation/method-details.md#the-validity-checks) has the reasons.
 """

@@ -46,7 +46,7 @@ class ClosedLoad(_Strict):
     """A fixed number of users, each sending its next request when the one before is answered."""
 
     model: Literal["closed"]
-    users: Annotated[int, Field(gt=0, le=20000)]
+    users: Annotated[int, Field(gt=0, le=20000, description="how many send requests at the same time")]
     think_time: ThinkTime = "0s"
     round: Annotated[
         dict[str, Duration],
@@ -112,12 +112,12 @@ Load = Annotated[ClosedLoad | OpenLoad, Field(discriminator="model")]
 class Windows(_Strict):
     """How long things take within a block."""
 
-    warmup_users: Annotated[int, Field(gt=0)] = 50
+    warmup_users: Annotated[int, Field(gt=0, description="in the first cycles of the warm-up")] = 50
     warmup_query: Annotated[
         dict[str, str] | None,
         Field(description="replaces the request's query in the warm-up: cheaper requests, so that the JIT sees many"),
     ] = None
-    warmup_load: Duration = "2s"
+    warmup_load: Annotated[Duration, Field(description="of one cycle of the warm-up")] = "2s"
     warmup_cycles: Annotated[
         int,
         Field(
@@ -146,7 +146,7 @@ class Windows(_Strict):
     ramp_up: Annotated[
         Duration, Field(description="over which the users start, at least, where load.round does not say it")
     ] = "1s"
-    measure: Duration = "5s"
+    measure: Annotated[Duration, Field(description="of a measured window")] = "5s"
     measure_by_variant: Annotated[
         dict[str, Duration], Field(description="windows of variants that need others, as one that answers rarely")
     ] = {}
@@ -167,7 +167,7 @@ class Limits(_Strict):
     """What each variant may use, the same on every target."""
 
     cpu: Annotated[float, Field(ge=units.LEAST_CORES, description="cores")] = 1
-    memory: Annotated[str, Field(pattern=r"^\d+(Ki|Mi|Gi)$")] = "768Mi"
+    memory: Annotated[str, Field(pattern=r"^\d+(Ki|Mi|Gi)$", description="of the whole process")] = "768Mi"
     heap: Annotated[str, Field(pattern=r"^\d+[kmg]$", description="as for -Xmx")] = "384m"
 
 
@@ -184,22 +184,25 @@ class Experiment(_Strict):
     """One experiment. Unknown keys are errors."""
 
     schema_: Annotated[str | None, Field(alias="$schema", description="this schema, for editors")] = None
-    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
-    description: Annotated[str, Field(min_length=1)]
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$", description="that of the file, without .json")]
+    description: Annotated[str, Field(min_length=1, description="what it shows, for lists and reports")]
     service: Annotated[
         str | None, Field(description="a JSON file that describes the service; none: the lab's sample application")
     ] = None
     request: Request
     load: Load
-    primary: Literal["throughput", "latency_p99"] = "throughput"
+    primary: Annotated[
+        Literal["throughput", "latency_p99"],
+        Field(description="the metric that gets the verdict; latency_p99 under open load only"),
+    ] = "throughput"
     windows: Windows = Windows()
-    max_response: Duration = "30s"
+    max_response: Annotated[Duration, Field(description="after which a request is given up, as an error")] = "30s"
     max_errors: Annotated[
         float, Field(ge=0, lt=1, description="share of the answers that may be errors; with more the variant fails")
     ] = MAX_ERRORS
     limits: Limits = Limits()
     variants: Annotated[
-        list[str], Field(min_length=2, max_length=8, description="each is compared with the first of them")
+        list[str], Field(min_length=2, max_length=8, description="all others are compared with the first of them")
     ]
     properties: Annotated[
         dict[str, Properties], Field(description="of the variants that are not just platform, virtual or reactive")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -65,6 +66,8 @@ class Publication(_Strict):
 
 
 class _File(_Strict):
+    #: For people: what it is about. The number is the name of the file.
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
     #: By the name of the experiment: a publication without its number, which is the file's name.
     experiments: dict[str, dict[str, object]]
 
@@ -73,15 +76,30 @@ def load(folder: Path = FOLDER) -> dict[str, Publication]:
     """The publications by the name of the experiment that reproduces them, in the order of their numbers."""
     publications = {}
     for path in sorted(folder.glob("*.json")):
-        try:
-            file = _File.model_validate_json(path.read_bytes())
-            for name, fields in file.experiments.items():
+        with _refusing(path):
+            for name, fields in _File.model_validate_json(path.read_bytes()).experiments.items():
                 publications[name] = Publication.model_validate({"number": path.stem, **fields})
-        except ValidationError as error:
-            wrong = error.errors()[0]
-            key = ".".join(str(part) for part in wrong["loc"])
-            raise BadInput(f"{path}: {key}: {wrong['msg']}", "fix the file") from error
     return publications
+
+
+def numbers(folder: Path = FOLDER) -> dict[str, str]:
+    """Name -> number of every publication, in the order of the numbers."""
+    by_name = {}
+    for path in sorted(folder.glob("*.json")):
+        with _refusing(path):
+            by_name[_File.model_validate_json(path.read_bytes()).name] = path.stem
+    return by_name
+
+
+@contextmanager
+def _refusing(path: Path) -> Iterator[None]:
+    """BadInput for what is wrong in a file."""
+    try:
+        yield
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        key = ".".join(str(part) for part in wrong["loc"])
+        raise BadInput(f"{path}: {key}: {wrong['msg']}", "fix the file") from error
 
 
 def of(experiment: Experiment, publications: Mapping[str, Publication]) -> Publication | None:

@@ -33,7 +33,7 @@ class Service(BaseModel):
     jvm_flags: Annotated[list[str], Field(description="of a jar, beside the heap of the experiment")] = []
     port: Annotated[int, Field(gt=0, le=65535, description="in a cluster; elsewhere vtlab chooses one")] = 8080
     management_port: Annotated[
-        int | None, Field(gt=0, le=65535, description="of readiness and metrics, where that is another one")
+        int | None, Field(gt=0, le=65535, description="of readiness and metrics, where these have another port")
     ] = None
     readiness: Annotated[_Path, Field(description="answers 200 once the service is ready")]
     metrics: Annotated[_Path, Field(description="the page that Prometheus scrapes")]

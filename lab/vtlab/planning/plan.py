@@ -13,7 +13,7 @@ from vtlab.model.experiment import ClosedLoad, Experiment
 
 _Value = TypeVar("_Value")
 
-#: Blocks of a full run (docs/method.md); fewer is a quick look.
+#: Blocks of a full run (docs/explanation/method-details.md); fewer is a quick look.
 FULL_RUN = 6
 #: Seconds for the JVMs to start under a CPU limit and for k6 to come up: an estimate, for the progress only.
 START = 12.0

@@ -63,7 +63,7 @@ GLOSSARY: tuple[tuple[str, str], ...] = (
     (
         "db-pool, client-pool",
         "The pool of connections to the database, or to a service downstream: more connections would serve more"
-        " requests. Where they would not, as each is held longer than alone, the bottleneck is inside.",
+        " requests. Where they would not, as a connection is held longer than alone, the bottleneck is inside.",
     ),
     (
         "database, downstream",

@@ -34,7 +34,7 @@ class PrometheusApi:
         if not version.partition(".")[0].isdigit() or int(version.partition(".")[0]) < _LEAST_MAJOR:
             raise PrerequisiteMissing(
                 f"Prometheus at {self.url} is {version or 'unknown'}; version {_LEAST_MAJOR}.0 or newer is needed",
-                "upgrade it, or install the lab's own (README)",
+                "upgrade it, or install the lab's own (docs/how-to/kubernetes.md)",
             )
 
     def evaluate(self, expr: str, at_ms: int | None) -> float | None:

@@ -12,7 +12,7 @@ from vtlab.model.service import Service
 from vtlab.targets.kubernetes import forward, release
 from vtlab.targets.kubernetes.cluster import MONITORING_RIGHTS, RIGHTS, Cluster, NotFound, ReleaseRef, Right
 
-_ROLE = "bind the Role {role} of the chart: helm upgrade --set-json 'rbac.subjects=…' (docs/operations.md)"
+_ROLE = "bind the Role {role} of the chart: helm upgrade --set-json 'rbac.subjects=…' (docs/how-to/kubernetes.md)"
 
 
 def findings(ref: ReleaseRef, service: Service, experiments: Sequence[Experiment]) -> list[Finding]:

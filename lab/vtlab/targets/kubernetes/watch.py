@@ -138,7 +138,9 @@ def _raise(trouble: pods.Trouble | None, what: str, when: str = "") -> None:
     if trouble and trouble.hopeless:
         # Never another image: a run is not resumed with it.
         fix = (
-            "load the image into the cluster (docs/operations.md)" if trouble.image else "correct what the reason names"
+            "load the image into the cluster (docs/how-to/kubernetes.md)"
+            if trouble.image
+            else "correct what the reason names"
         )
         raise PrerequisiteMissing(f"{what} {trouble.text}", fix)
     if trouble:

@@ -1,0 +1,125 @@
+"""README and docs: links, commands, examples and figures."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import typer
+
+from tests.support.cli_call import call
+from tests.support.versions import REPOSITORY
+from vtlab import session
+from vtlab.cli import app
+from vtlab.model import experiment
+
+DOCS = REPOSITORY / "docs"
+PAGES = [*(REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")), *sorted(DOCS.rglob("*.md"))]
+RECORDED = REPOSITORY / "lab/tests/unit/recorded/0.1"
+#: The most lines that these pages have: they are read from beginning to end.
+SHORT = {"README.md": 90, "docs/explanation/method.md": 90}
+
+
+def name(page: Path) -> str:
+    return page.relative_to(REPOSITORY).as_posix()
+
+
+def fences(page: Path, language: str) -> list[str]:
+    """The code blocks of that language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S)
+
+
+def prose(page: Path) -> str:
+    """The text without its code blocks."""
+    return re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+
+
+def anchors(page: Path) -> set[str]:
+    """What a link into the page may name, by the rule of GitHub and of the site."""
+    heads = re.findall(r"^#+ (.*)$", prose(page), re.M)
+    return {re.sub(r"[ -]+", "-", re.sub(r"[^\w\s-]", "", head.lower()).strip()) for head in heads}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_lead_somewhere(page: Path) -> None:
+    lost = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        if not file.exists() or (anchor and anchor not in anchors(file)):
+            lost.append(target)
+        # The site has the docs alone.
+        elif DOCS in page.parents and DOCS not in file.parents:
+            lost.append(f"{target} is outside docs/")
+    assert lost == []
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=name)
+def test_the_commands_exist(page: Path) -> None:
+    targets = set(re.findall(r"^([a-z0-9-]+):", (REPOSITORY / "Makefile").read_text(encoding="utf-8"), re.M))
+    for line in "".join(fences(page, "sh")).splitlines():
+        for command in line.partition(" #")[0].replace("…", "DIR").split("&&"):
+            words = shlex.split(re.sub(r"<[^>]*>|[|>].*", "DIR", command)) if "vtlab " in command else command.split()
+            if words[:1] == ["make"]:
+                assert {word for word in words[1:] if "=" not in word} <= targets, line
+            elif words[:1] == [".venv/bin/vtlab"]:
+                refuse_unknown(words[1:])
+
+
+def refuse_unknown(words: list[str]) -> None:
+    """Parses the arguments as vtlab does. Raises a usage error for an unknown command or option."""
+    group = typer.main.get_command(app)
+    assert isinstance(group, typer.core.TyperGroup)
+    command = group.commands[words[0]]
+    context = command.make_context(words[0], words[1:])
+    for given in context.params.get("experiments", []):
+        assert given.endswith(".json") or given in experiment.names(session.EXPERIMENTS), given
+
+
+def test_the_output_in_the_readme_is_what_vtlab_prints(tmp_path: Path) -> None:
+    folder = tmp_path / "recorded"
+    folder.mkdir()
+    for file in RECORDED.iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    (block,) = fences(REPOSITORY / "README.md", "text")
+    assert call("report", folder).out.strip().startswith(block.strip())
+    assert block.strip().endswith("98.8/s."), "the whole of it"
+
+
+@pytest.mark.parametrize("page", SHORT)
+def test_short_pages_stay_short(page: str) -> None:
+    assert len((REPOSITORY / page).read_text(encoding="utf-8").splitlines()) <= SHORT[page]
+
+
+def test_the_figures_of_the_readme_are_measured_ones() -> None:
+    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    table = text[text.index("| the request") : text.index("\n\nBy version")]
+    tables = [DOCS / "explanation/evidence.md", DOCS / "explanation/published-comparisons.md", DOCS / "measured.md"]
+    measured = " ".join(prose(page) for page in tables)
+    figures = re.findall(r"\d+\.\d\d", re.sub(r"Connector/J [\d.]+", "", table))
+    assert len(figures) == 8
+    assert [figure for figure in figures if not re.search(rf"(?<![\d.]){figure}", measured)] == []
+
+
+def test_the_experiments_of_the_tutorial_are_valid(tmp_path: Path) -> None:
+    blocks = fences(DOCS / "tutorial.md", "json")
+    assert len(blocks) == 2
+    for block in blocks:
+        file = tmp_path / f"{json.loads(block)['name']}.json"
+        file.write_text(block, encoding="utf-8")
+        planned = experiment.load(str(file), session.EXPERIMENTS)
+        assert f".venv/bin/vtlab run {file.name} " in (DOCS / "tutorial.md").read_text(encoding="utf-8")
+        assert set(planned.variants) <= {"platform", "platform-1000", "virtual"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_a_list_has_an_empty_line_before_it(page: Path) -> None:
+    """Python-Markdown, which makes the site, takes it for a part of the paragraph otherwise."""
+    paragraphs = re.split(r"\n\s*\n", prose(page))
+    glued = [p for p in paragraphs if re.search(r"\n(- |1\. )", p) and not re.match(r"\s*(- |\d+\. |<!--|#)", p)]
+    assert glued == []

@@ -1,0 +1,1 @@
+"""The reference pages of ``docs/reference``, made from what they describe."""
