@@ -88,7 +88,10 @@ def create_runs(
         _refuse_other_services(run.experiment)
         _refuse_other_workloads(run.experiment)
     publications = publication.load()
-    facts_of_runs = [_facts_in(cluster, run.experiment) if cluster else facts(run.experiment) for run in planned]
+    facts_of_runs = [
+        _facts_in(cluster, run.experiment) if cluster else facts(run.experiment, not options.no_cpu_limit)
+        for run in planned
+    ]
     now = datetime.now(UTC)
     seed = options.seed if options.seed is not None else secrets.randbelow(SEEDS)
     folder = folder or options.root / f"{now:%Y%m%dT%H%M%SZ}-{label}"
@@ -170,7 +173,7 @@ def _facts_in(cluster: ReleaseRef, experiment: Experiment) -> Facts:
     return release.facts(cluster, services.of(experiment, REPOSITORY), experiment)
 
 
-def facts(experiment: Experiment) -> Facts:
+def facts(experiment: Experiment, cpu_limited: bool) -> Facts:
     """What this machine runs the experiment with; PrerequisiteMissing or BadInput where it cannot."""
     cores = os.cpu_count() or 1
     if experiment.limits.cpu > cores:
@@ -182,7 +185,7 @@ def facts(experiment: Experiment) -> Facts:
     service = services.of(experiment, REPOSITORY)
     return Facts(
         versions=_versions(experiment),
-        jvm_flags=process.jvm_flags_of(service, experiment, tools.find_java()),
+        jvm_flags=process.jvm_flags_of(service, experiment, tools.find_java(), cpu_limited),
         machine=machine.describe(),
         inspection=services.look(service),
     )

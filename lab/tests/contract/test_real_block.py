@@ -27,6 +27,7 @@ from vtlab.host import cgroup
 from vtlab.host.cgroup import Limit
 from vtlab.planning import plan
 from vtlab.report import write as write_report
+from vtlab.targets.local import raised
 
 pytestmark = [pytest.mark.timeout(600), needs_root]
 
@@ -83,6 +84,18 @@ def test_limits_are_read_back(measured: Measured, variant: str) -> None:
     assert cgroup.limit_of(measured.run.pids["prometheus"]).cpu is None
     pool = measured.trial(variant).server["tomcat_threads_max"]
     assert pool == {"platform": 10, "virtual": None}[variant]
+
+
+def test_the_first_part_of_the_warm_up_has_more_cpu(measured: Measured) -> None:
+    """Where the machine has it, a JVM reads more CPU in the first part of its warm-up, and its limit afterwards. It
+    counts as many processors as by its limit all along, and each variant is sent as many requests."""
+    cpu = raised.cores(1.0, raised.available())
+    warmup = measured.block.warmup
+    assert [t.raised_cpu for t in warmup] == [cpu] * 4 + [None] * 2
+    assert [t.server["cpu_limit"] for t in warmup] == [pytest.approx(cpu or 1.0)] * 4 + [1.0] * 2
+    assert {t.server["processors"] for t in (*warmup, *measured.block.trials)} == {1.0}
+    assert {t.started for t in warmup} == {400}
+    assert all(t.end == t.drained for t in warmup)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
