@@ -15,7 +15,7 @@ from vtlab.report import bottlenecks, charts, figures, html, sections, svg, word
 from vtlab.report.svg import WIDTH, Scale, line, text
 
 #: Labels of runs below an axis, at most.
-_LABELS = 6
+_LABELS = 3
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,8 @@ def _table(of: Line) -> sections.Table:
 
 def _cells(entry: Entry) -> list[str]:
     v, c = entry.analysis.verdict, words.primary(entry.analysis.verdict)
-    verdict = words.label(entry.analysis) if v.valid else "✕ not valid"
+    # On one line, with its symbol.
+    verdict = (words.label(entry.analysis) if v.valid else "✕ not valid").replace(" ", "\u00a0")
     return [_measured(entry), verdict, sections.ratio(c), figures.interval(c.low, c.high), str(v.n)]
 
 
