@@ -25,7 +25,7 @@ def dashboards(rendered: Rendered) -> list[Json]:
 
 
 def test_one_config_map_for_each_dashboard(default: Rendered) -> None:
-    assert FILES.keys() == {"comparison", "jvm", "load", "saturation"}
+    assert FILES.keys() == {"verdict", "why"}
     assert len(dashboards(default)) == len(FILES)
     for name, text in FILES.items():
         config_map = default.one("ConfigMap", f"lab-dashboard-{name}")

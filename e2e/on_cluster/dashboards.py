@@ -15,8 +15,6 @@ __all__ = ["POOL", "WITHOUT_DATA"]
 
 FOLDER = lab.REPOSITORY / "grafana-dashboards"
 FILES = sorted(path.stem for path in FOLDER.glob("*.json"))
-#: The bands behind the lines, of every variant in any panel.
-BANDS = "W"
 
 
 @cache

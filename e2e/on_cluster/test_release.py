@@ -157,7 +157,7 @@ CHOSEN: substitute.Values = {
     "variants": VARIANTS,
 }
 #: `make e2e` asks the queries of one.
-DASHBOARDS = [pytest.param(name, marks=[] if name == "comparison" else every) for name in dashboards.FILES]
+DASHBOARDS = [pytest.param(name, marks=[] if name == "verdict" else every) for name in dashboards.FILES]
 
 
 @pytest.fixture(scope="module")
@@ -197,10 +197,9 @@ def test_every_query_of_a_dashboard_has_data_of_the_block_by_hand(name: str, blo
         ]
         if not series:
             empty.add((query.panel, query.ref))
-        if query.ref != dashboards.BANDS:
-            # Of a repeated panel the title ends with its variant.
-            panel = re.sub(f"({'|'.join(VARIANTS)})$", "", query.panel)
-            variants.setdefault(panel, set()).update(labels["variant"] for labels in series if "variant" in labels)
+        # Of a repeated panel the title ends with its variant.
+        panel = re.sub(f"({'|'.join(VARIANTS)})$", "", query.panel)
+        variants.setdefault(panel, set()).update(labels["variant"] for labels in series if "variant" in labels)
     assert empty == dashboards.WITHOUT_DATA.get(name, set())
     assert {panel: names for panel, names in variants.items() if names and names != set(VARIANTS)} == {}
 
@@ -299,7 +298,7 @@ def test_an_upgrade_adds_a_database_which_is_restricted() -> None:
     lab.upgrade("--set", "database.enabled=true")
     for variant in VARIANTS:
         assert lab.answer(variant, "/stress/sleep?duration=100ms").keys() == {"id", "name", "account"}
-    queries = substitute.expanded(dashboards.read("saturation"), CHOSEN, 60)
+    queries = substitute.expanded(dashboards.read("why"), CHOSEN, 60)
     (pool,) = (query for query in queries if (query.panel, query.ref) == dashboards.POOL)
     lab.until(
         "the pools of connections are measured",

@@ -62,7 +62,7 @@ def measure(asked: Asked, options: session.Options, console: Console) -> None:
     folder = options.root / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{experiment.name}"
     curve = None
     if asked.users is None and asked.rate is None:
-        session.facts(experiment)
+        session.facts(experiment, not options.no_cpu_limit)
         curve = _searched(experiment, folder, options, console)
         for line in curve_words.lines(curve, experiment.variants):
             console.print(line, highlight=False, soft_wrap=True)

@@ -19,6 +19,7 @@ from rich.console import Console
 
 from vtlab import __version__, data, results, runner, services
 from vtlab.analysis import asserts, sequential, statistics, verdict
+from vtlab.catalogue.dashboards import link
 from vtlab.errors import BadInput, BlockFault, Interrupted, InvalidRun, LabError, PrerequisiteMissing
 from vtlab.host import machine, processes, tools
 from vtlab.model import publication, workload_files
@@ -87,7 +88,10 @@ def create_runs(
         _refuse_other_services(run.experiment)
         _refuse_other_workloads(run.experiment)
     publications = publication.load()
-    facts_of_runs = [_facts_in(cluster, run.experiment) if cluster else facts(run.experiment) for run in planned]
+    facts_of_runs = [
+        _facts_in(cluster, run.experiment) if cluster else facts(run.experiment, not options.no_cpu_limit)
+        for run in planned
+    ]
     now = datetime.now(UTC)
     seed = options.seed if options.seed is not None else secrets.randbelow(SEEDS)
     folder = folder or options.root / f"{now:%Y%m%dT%H%M%SZ}-{label}"
@@ -169,7 +173,7 @@ def _facts_in(cluster: ReleaseRef, experiment: Experiment) -> Facts:
     return release.facts(cluster, services.of(experiment, REPOSITORY), experiment)
 
 
-def facts(experiment: Experiment) -> Facts:
+def facts(experiment: Experiment, cpu_limited: bool) -> Facts:
     """What this machine runs the experiment with; PrerequisiteMissing or BadInput where it cannot."""
     cores = os.cpu_count() or 1
     if experiment.limits.cpu > cores:
@@ -181,7 +185,7 @@ def facts(experiment: Experiment) -> Facts:
     service = services.of(experiment, REPOSITORY)
     return Facts(
         versions=_versions(experiment),
-        jvm_flags=process.jvm_flags_of(service, experiment, tools.find_java()),
+        jvm_flags=process.jvm_flags_of(service, experiment, tools.find_java(), cpu_limited),
         machine=machine.describe(),
         inspection=services.look(service),
     )
@@ -283,15 +287,17 @@ def report(folder: Path, console: Console) -> list[Analysis]:
 
 
 def publish_verdicts(run_folders: Sequence[Path], analyses: Sequence[Analysis], console: Console) -> None:
-    """Writes the verdicts to the Prometheus of each run, for the dashboards. Only now: the runs of a call are judged
-    together. What cannot be written is a note: the verdict is in the report."""
+    """Writes the verdicts to the Prometheus of each run, for the dashboards, and says where they show it. Only now: the
+    runs of a call are judged together. What cannot be written is a note: the verdict is in the report."""
     for run_folder, analysis in zip(run_folders, analyses, strict=True):
         if not publish.has_verdict(analysis.verdict):
             continue
         try:
             with _prometheus(run_folder, analysis.run.manifest) as client:
                 if client:
-                    publish.publish(client, analysis)
+                    dated = publish.publish(client, analysis)
+                    where = link.line(analysis.run, dated, os.environ.get(link.GRAFANA))
+                    console.print(where, highlight=False, soft_wrap=True)
         except Interrupted:
             raise
         # Of the operating system: its Prometheus writes where the disk may be full by now.

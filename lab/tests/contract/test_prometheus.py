@@ -21,6 +21,7 @@ from tests.support import builders
 from tests.support.lab_call import Running, vtlab
 from vtlab import session
 from vtlab.catalogue import metrics
+from vtlab.catalogue.dashboards import link
 from vtlab.catalogue.metrics import REPORT_SERIES, WINDOW_METRICS
 from vtlab.catalogue.published import PUBLISHED
 from vtlab.errors import BlockFault
@@ -144,9 +145,9 @@ def test_a_verdict_is_dated_at_its_runs_end_and_served_afterwards(tmp_path: Path
     for _ in range(2):
         # A run that is resumed when nothing is left to measure writes the same again.
         session.publish_verdicts([tmp_path], [builders.analysed(run)], Console(file=output))
-    assert output.getvalue() == ""
     primary = builders.analysed(run).verdict.comparisons[0]
     ended = run.blocks[-1].trials[-1].drained
+    assert output.getvalue() == 2 * f"{link.line(run, ended, os.environ.get(link.GRAFANA))}\n"
     with Running(tmp_path, "prometheus", tmp_path, "--port", str(port := ports.free(1)[0])) as serving:
         serving.until("serves the data of")
         with PrometheusApi(f"http://{ports.HOST}:{port}") as client:

@@ -27,6 +27,7 @@ from vtlab.host import cgroup
 from vtlab.host.cgroup import Limit
 from vtlab.planning import plan
 from vtlab.report import write as write_report
+from vtlab.targets.local import raised
 
 pytestmark = [pytest.mark.timeout(600), needs_root]
 
@@ -47,7 +48,7 @@ def of_resources(*names: str) -> set[str]:
 DASHBOARDS = sorted(path.stem for path in (session.REPOSITORY / "grafana-dashboards").glob("*.json"))
 #: Queries of panels without data here: (title, letter).
 KUBERNETES_ONLY = {("CPU of the load generator", "A"), ("Throttling of the load generator", "A")}
-KUBERNETES_ONLY |= {("CPU periods throttled", "B")}
+KUBERNETES_ONLY |= {("CPU periods throttled, by cAdvisor", "A")}
 #: Samples that Prometheus may read for a query: it answers a dashboard of such queries at once.
 MOST_SAMPLES = 1_000_000
 #: Named expressions without a value here: there is no pool of connections, and Tomcat has none of threads under
@@ -83,6 +84,18 @@ def test_limits_are_read_back(measured: Measured, variant: str) -> None:
     assert cgroup.limit_of(measured.run.pids["prometheus"]).cpu is None
     pool = measured.trial(variant).server["tomcat_threads_max"]
     assert pool == {"platform": 10, "virtual": None}[variant]
+
+
+def test_the_first_part_of_the_warm_up_has_more_cpu(measured: Measured) -> None:
+    """Where the machine has it, a JVM reads more CPU in the first part of its warm-up, and its limit afterwards. It
+    counts as many processors as by its limit all along, and each variant is sent as many requests."""
+    cpu = raised.cores(1.0, raised.available())
+    warmup = measured.block.warmup
+    assert [t.raised_cpu for t in warmup] == [cpu] * 4 + [None] * 2
+    assert [t.server["cpu_limit"] for t in warmup] == [pytest.approx(cpu or 1.0)] * 4 + [1.0] * 2
+    assert {t.server["processors"] for t in (*warmup, *measured.block.trials)} == {1.0}
+    assert {t.started for t in warmup} == {400}
+    assert all(t.end == t.drained for t in warmup)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -177,11 +190,10 @@ def test_every_query_of_every_panel_has_data_of_both_variants(measured: Measured
             series_of_query = answer["data"]["result"]
             if not series_of_query:
                 empty.add(where)
-            # The bands of the windows are behind every line. A repeated panel's title ends with its variant.
-            if query.ref != "W":
-                panel = re.sub(f"({'|'.join(VARIANTS)})$", "", query.panel)
-                of = variants.setdefault(panel, set())
-                of.update(series["metric"]["variant"] for series in series_of_query if "variant" in series["metric"])
+            # A repeated panel's title ends with its variant.
+            panel = re.sub(f"({'|'.join(VARIANTS)})$", "", query.panel)
+            of = variants.setdefault(panel, set())
+            of.update(series["metric"]["variant"] for series in series_of_query if "variant" in series["metric"])
     assert empty <= KUBERNETES_ONLY | WITHOUT_DATA.get(name, set())
     assert {panel: of for panel, of in variants.items() if of and of != set(VARIANTS)} == {}
     assert expensive == {}

@@ -1,4 +1,4 @@
-"""report.html in a real browser: first screen, no fetch, no sideways scroll, contrast, names of pictures."""
+"""report.html in a real browser: first screen, no fetch, no sideways scroll, contrast, names of pictures, print."""
 
 from __future__ import annotations
 
@@ -10,9 +10,19 @@ from playwright.sync_api import Browser, Page
 
 from tests.support import builders
 from tests.unit.test_report_html import RUNS, limited
+from vtlab import session
 from vtlab.analysis import verdict
 from vtlab.report import write
 
+AXE = session.REPOSITORY / "k6" / "node_modules" / "axe-core" / "axe.min.js"
+#: What axe finds wrong, in a line each.
+VIOLATIONS = """async () => (await axe.run(document, {resultTypes: ['violations']})).violations.flatMap(
+  v => v.nodes.map(n => `${v.id}: ${n.target.join(' ')}: ${n.failureSummary}`))"""
+#: Elements that hold more than is seen of them, sideways.
+CUT_OFF = """() => [...document.querySelectorAll('body *')].filter(
+  e => e.clientWidth > 1 && e.scrollWidth > e.clientWidth + 1 && !e.closest('svg, .unseen')
+    && getComputedStyle(e).overflowX !== 'visible').map(
+    e => `${e.tagName} ${e.className} ${e.textContent.slice(0, 60)}`)"""
 SIZES = [(1280, 800), (420, 800)]
 #: Elements whose own text has too little contrast with the background behind it (WCAG 2: 4.5, large text 3).
 LOW_CONTRAST = """() => {
@@ -73,6 +83,7 @@ def test_a_stranger_can_read_it(
     for details in page.locator("details").all():
         details.evaluate("e => { e.open = true }")
     assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
+    assert page.evaluate(CUT_OFF) == []
     assert page.locator("svg").count() > (0 if name == "invalid" else 5)
     named = page.locator("svg:has(> title):has(> desc)[aria-label]").count()
     assert named == page.locator("svg").count()
@@ -82,10 +93,43 @@ def test_a_stranger_can_read_it(
     page.close()
 
 
+@pytest.mark.parametrize("colours", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES, ids=lambda s: f"{s[0]}x{s[1]}")
+@pytest.mark.parametrize("name", ["one", "many", "invalid"])
+def test_axe_finds_no_violation(
+    browser: Browser, reports: dict[str, Path], name: str, size: tuple[int, int], colours: Any
+) -> None:
+    """axe-core finds nothing in the report that a keyboard or a screen reader would stumble over."""
+    # The report's policy lets no script run; this one is the test's.
+    page = browser.new_page(viewport={"width": size[0], "height": size[1]}, color_scheme=colours, bypass_csp=True)
+    page.goto(reports[name].as_uri())
+    for details in page.locator("details").all():
+        details.evaluate("e => { e.open = true }")
+    assert AXE.is_file(), "axe-core is missing: make setup-test installs it"
+    page.add_script_tag(path=AXE)
+    assert page.evaluate(VIOLATIONS) == []
+    page.close()
+
+
+def test_it_prints_all_of_it(browser: Browser, reports: dict[str, Path]) -> None:
+    """The printed report has the evidence of every run, on pages that cut nothing off."""
+    page = browser.new_page(viewport={"width": 718, "height": 1000})
+    page.goto(reports["many"].as_uri())
+    page.emulate_media(media="print")
+    for heading in page.get_by_role("heading", name="Validity checks").all():
+        assert heading.is_visible()
+    assert page.get_by_role("heading", name="Validity checks").count() == 5
+    assert page.evaluate(CUT_OFF) == []
+    assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth"), "a page is cut off"
+    assert not page.get_by_role("radio").first.is_visible()
+    page.close()
+
+
 def _first_screen(page: Page, size: tuple[int, int]) -> None:
     card = page.locator("article.card").first
     for text in (
-        card.locator("h2"),
+        card.locator("h2").first,
+        card.locator(".decision"),
         card.locator(".badges"),
         card.locator(".headline"),
         card.locator(".said").first,

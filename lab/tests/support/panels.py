@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 #: Panel and letter: there is a pool of connections only where there is a database.
-POOL = ("Queues inside the server", "C")
+POOL = ("Pool: database connections in use, and waiting", "A")
 _BOTTLENECK = {("What limits each variant", letter) for letter in "AB"}
 #: dashboard -> panel and letter of its queries without data, under closed load on a service without a database, where
 #: vtlab has published no verdict.
 WITHOUT_DATA = {
-    # All but "one block: no verdict", and the ratios.
-    "comparison": {
+    # All but "one block: no verdict".
+    "verdict": {
         *(("Verdict", letter) for letter in "ABCDEG"),
         *_BOTTLENECK,
-        *((panel, "C") for panel in ("Throughput", "Latency, median", "Latency, 99th percentile")),
-        *((panel, "C") for panel in ("CPU per request", "Memory")),
+        *(("Ratios to the first variant", letter) for letter in "ABC"),
     },
-    # An arrival rate is asked for under open load only.
-    "load": {("Requests sent and arrivals asked for", "B")},
-    # Bound and service demand.
-    "saturation": {
+    # Bound and service demand, what the service does not have, and arrivals, which open load has.
+    "why": {
         *_BOTTLENECK,
-        *((f"Resources of {variant}", letter) for variant in ("platform", "virtual") for letter in "BC"),
+        *((f"Resources of {variant}", letter) for variant in ("platform", "virtual") for letter in "DE"),
         POOL,
+        ("Pool: database connections in use, and waiting", "B"),
+        ("Requests sent and arrivals asked for", "B"),
     },
 }

@@ -61,8 +61,8 @@ def test_a_wrong_resource_is_refused(row: dict[str, Any], error: str) -> None:
 def test_a_metric_or_a_scope_that_there_is_not_is_refused() -> None:
     with pytest.raises(QueryError, match=r"^no metric is called thoughput: metrics\.toml has them$"):
         metrics.metric("thoughput", "window")
-    with pytest.raises(QueryError, match=r"^the metric users has no query for the scope run: now$"):
-        metrics.metric("users", "run")
+    with pytest.raises(QueryError, match=r"^the metric arrivals has no query for the scope run: now$"):
+        metrics.metric("arrivals", "run")
 
 
 def test_a_figure_that_no_metric_is_called_never_passes_for_a_value() -> None:

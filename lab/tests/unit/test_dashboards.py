@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from vtlab import session
-from vtlab.catalogue import rules
+from vtlab.catalogue import palette, rules
 from vtlab.catalogue.dashboards import frame, style, substitute
 from vtlab.catalogue.published import PUBLISHED
+from vtlab.catalogue.resources import RESOURCES
 from vtlab.host import tools
 
 FOLDER = session.REPOSITORY / "grafana-dashboards"
@@ -73,17 +74,15 @@ def overrides(panel: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
 # --- the files ---------------------------------------------------------------
 
 
-def test_the_four_dashboards_exist() -> None:
+def test_the_two_dashboards_exist() -> None:
     assert {name: document["uid"] for name, document in DOCUMENTS.items()} == {
-        "comparison": "vtlab-comparison",
-        "jvm": "vtlab-jvm",
-        "load": "vtlab-load",
-        "saturation": "vtlab-saturation",
+        "verdict": "vtlab-verdict",
+        "why": "vtlab-why",
     }
 
 
 def test_a_block_by_hand_is_said_to_have_no_verdict() -> None:
-    (verdict,) = (panel for panel in panels("comparison") if panel["title"] == "Verdict")
+    (verdict,) = (panel for panel in panels("verdict") if panel["title"] == "Verdict")
     of_legend = {target["legendFormat"]: target["expr"] for target in verdict["targets"]}
     by_hand = of_legend["one block: no verdict"]
     assert re.search(r"== 1\) unless on \(namespace, testid\) .*vtlab_verdict_blocks", by_hand, re.DOTALL), by_hand
@@ -145,11 +144,11 @@ def test_variables_are_the_same(name: str) -> None:
     """Else a link would lose one."""
     variables = DOCUMENTS[name]["templating"]["list"]
     assert [variable["name"] for variable in variables] == VARIABLES
-    assert variables == DOCUMENTS["comparison"]["templating"]["list"]
+    assert variables == DOCUMENTS["verdict"]["templating"]["list"]
 
 
 def test_variables() -> None:
-    variables = {variable["name"]: variable for variable in DOCUMENTS["comparison"]["templating"]["list"]}
+    variables = {variable["name"]: variable for variable in DOCUMENTS["verdict"]["templating"]["list"]}
     assert variables["datasource"]["query"] == "prometheus"
     # Series of a run on this machine have no namespace: only this matches them, too.
     assert variables["namespace"]["allValue"] == variables["experiment"]["allValue"] == ".*"
@@ -212,7 +211,47 @@ def test_rates_are_over_the_rate_interval(panel: dict[str, Any]) -> None:
     for target in panel["targets"]:
         assert re.fullmatch(r"\d+s", target["interval"])
         windows = re.findall(r"\b(?:rate|increase|irate|delta)\(.*?\[(.*?)\]", target["expr"])
-        assert set(windows) <= {"$__rate_interval"}
+        assert set(windows) <= ({"3s"} if is_in_windows(target["expr"]) else {"$__rate_interval"})
+
+
+def is_in_windows(promql: str) -> bool:
+    """Whether a query has values in measured windows only, and only of what lies in them."""
+    begins = 'k6_trial_window_start{[^}]*phase="measure"}\\[1h\\]\\) \\+ 3000 <= 1000 \\* time\\(\\)'
+    return bool(
+        re.search(rf"and on \(namespace, variant\) max by \(namespace, variant\) \(+last_over_time\({begins}", promql)
+    )
+
+
+@each_dashboard
+def test_an_open_line_shows_the_windows_and_not_the_warm_up(name: str) -> None:
+    lines = [panel for panel in DOCUMENTS[name]["panels"] if panel["type"] == "timeseries"]
+    assert lines
+    for panel in lines:
+        for target in panel["targets"]:
+            is_limit = target["legendFormat"] == "limit"
+            assert is_limit or is_in_windows(target["expr"]), (panel["title"], target["expr"])
+
+
+@each_dashboard
+def test_measured_windows_are_annotations(name: str) -> None:
+    (annotation,) = DOCUMENTS[name]["annotations"]["list"]
+    assert annotation["enable"]
+    assert "k6_trial_window_start" in annotation["expr"]
+    assert "k6_trial_window_end" in annotation["expr"]
+    assert "{{variant}}" in annotation["titleFormat"]
+
+
+def test_a_row_for_some_services_has_the_name_of_its_resource_and_is_closed() -> None:
+    closed = {panel["title"] for panel in DOCUMENTS["why"]["panels"] if panel["type"] == "row" and panel["collapsed"]}
+    for resource in ("db-pool", "client-pool", "executor", "connections"):
+        assert RESOURCES[resource].title in closed
+    tables = [panel for panel in DOCUMENTS["why"]["panels"] if panel["title"].startswith("Resources of")]
+    (mappings,) = [
+        properties["mappings"] for table in tables for _, name, properties in overrides(table) if name == "resource"
+    ]
+    titles = {name: mapped["text"] for name, mapped in mappings[0]["options"].items()}
+    assert titles == {name: resource.title for name, resource in RESOURCES.items()}
+    assert titles["cpu"] == "CPU (cores)"
 
 
 @each_panel
@@ -220,8 +259,7 @@ def test_figures_are_of_the_whole_run(panel: dict[str, Any]) -> None:
     if panel["type"] == "timeseries":
         return
     for target in panel["targets"]:
-        # The load asked for belongs to the run, not to the range.
-        assert "$__range" in target["expr"] or panel["title"] == "Load asked for", target["expr"]
+        assert "$__range" in target["expr"], target["expr"]
 
 
 @each_panel
@@ -241,32 +279,21 @@ def test_colours_are_the_variants(panel: dict[str, Any]) -> None:
             counts = matching[:-1] if panel["title"] == "Warnings" else matching
             assert counts[-1] == colour, variant
     allowed = {value for name, value in vars(style).items() if isinstance(value, str) and value.startswith("#")}
-    allowed |= {*style.RESOURCES.values()}
+    allowed |= {*style.RESOURCES.values(), *style.STATES.values(), *palette.VARIANTS.values()}
     assert set(re.findall(r"#[0-9A-Fa-f]{6}\b", json.dumps(panel["fieldConfig"]))) <= allowed
+
+
+def test_a_variant_has_the_same_colour_in_every_dashboard_and_report() -> None:
+    assert style.VARIANTS == palette.VARIANTS
+    assert palette.of(["platform", "virtual"]) == [palette.VARIANTS["platform"], palette.VARIANTS["virtual"]]
+    assert len(set(palette.of(["virtual-a", "virtual-b", "platform"]))) == 3
+    assert palette.of(["virtual-a", "virtual"])[1] == palette.VARIANTS["virtual"]
 
 
 def test_colours_differ() -> None:
     assert len(set(style.VARIANTS.values())) == len(style.VARIANTS)
     for names in (style.RESOURCES, style.STATES):
         assert len(set(names.values())) == len(names)
-
-
-@each_panel
-def test_bands_show_when_trials_are_measured(panel: dict[str, Any]) -> None:
-    """Not where nothing else may be there: they would hide that there is no data."""
-    if panel["type"] != "timeseries":
-        return
-    bands = [target for target in panel["targets"] if target["legendFormat"] == "{{variant}} is measured"]
-    if "cAdvisor" in panel["fieldConfig"]["defaults"]["noValue"]:
-        assert bands == []
-        return
-    (band,) = bands
-    ((_, _, properties),) = [
-        override for override in overrides(panel) if override[0] == "byFrameRefID" and override[1] == band["refId"]
-    ]
-    assert properties["custom.axisPlacement"] == "hidden"
-    assert (properties["min"], properties["max"]) == (0, 1)
-    assert properties["custom.hideFrom"] == {"legend": True, "tooltip": True, "viz": False}
 
 
 # --- the queries -------------------------------------------------------------

@@ -6,6 +6,7 @@ import errno
 import json
 import math
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from rich.console import Console
 from tests.support import builders
 from vtlab import results, session
 from vtlab.analysis import verdict
+from vtlab.catalogue.dashboards import link
 from vtlab.catalogue.published import PUBLISHED
 from vtlab.errors import BlockFault, Interrupted, PrerequisiteMissing
 from vtlab.model.records import Bottleneck, Comparison, Inside
@@ -142,10 +144,46 @@ def test_of_other_metrics_there_is_a_ratio_and_no_verdict() -> None:
     assert memory.labels.keys() == {"experiment", "testid", "variant", "over", "metric"}
 
 
-@pytest.mark.parametrize(("ratio", "bound"), [(5.0, "at least"), (0.2, "at most")])
-def test_a_ratio_that_is_a_bound_says_so(ratio: float, bound: str) -> None:
-    analysis = with_primary(builders.analysed(builders.run(with_series=False)), is_lower_bound=True, ratio=ratio)
-    assert sample(analysis, "vtlab_comparison_ratio", metric="throughput").labels["bound"] == bound
+@pytest.mark.parametrize(
+    ("changes", "sign"),
+    [
+        ({"is_lower_bound": True, "ratio": 5.0}, "≥"),
+        ({"is_lower_bound": True, "ratio": 0.2}, "≤"),
+        ({"is_lower_bound": False, "verdict": "equivalent"}, "="),
+        ({"is_lower_bound": False}, None),
+    ],
+)
+def test_a_ratio_that_is_a_bound_or_equivalent_has_a_sign(changes: dict[str, Any], sign: str | None) -> None:
+    analysis = with_primary(builders.analysed(builders.run(with_series=False)), **changes)
+    assert sample(analysis, "vtlab_comparison_ratio", metric="throughput").labels.get("sign") == sign
+
+
+def test_the_figures_of_a_variant_are_those_of_the_report() -> None:
+    analysis = builders.analysed(builders.run(with_series=False))
+    platform = analysis.verdict.variants["platform"]
+    written = {s.name: s.value for s in publish.samples(analysis) if s.labels.get("variant") == "platform"}
+    assert written["vtlab_throughput_rate"] == platform.throughput
+    assert written["vtlab_latency_p99_seconds"] == platform.latency["p99"]
+    assert written["vtlab_memory_bytes"] == platform.memory
+    assert written["vtlab_error_ratio"] == platform.error_ratio
+    shares = [t.server["throttled_periods"] for b in analysis.accepted for t in b.trials if t.variant == "platform"]
+    assert written["vtlab_throttled_ratio"] == pytest.approx(sum(shares) / len(shares))
+    threads = sample(analysis, "vtlab_used_count", variant="platform", resource="tomcat-threads")
+    assert threads.value == pytest.approx(200, rel=0.01)
+    assert threads.value <= 200
+
+
+def test_an_overloaded_variant_has_no_latency() -> None:
+    analysis = builders.analysed(builders.run(builders.arrivals(), builders.OVERLOADED))
+    assert math.isnan(sample(analysis, "vtlab_latency_p99_seconds", variant="platform").value)
+    assert sample(analysis, "vtlab_latency_p99_seconds", variant="virtual").value > 0
+
+
+def test_a_bound_that_is_refuted_is_not_in_use() -> None:
+    analysis = builders.analysed(builders.run(with_series=False))
+    for bound in analysis.verdict.variants["platform"].bounds:
+        bound.utilisation = 1.2
+    assert math.isnan(sample(analysis, "vtlab_used_count", variant="platform", resource="tomcat-threads").value)
 
 
 def test_a_verdict_without_a_ratio_is_a_label_without_a_number() -> None:
@@ -175,6 +213,8 @@ def test_headlines(changes: dict[str, Any], words: str) -> None:
 
 
 def test_bottlenecks_in_words() -> None:
+    alone = Bottleneck(resource="load", utilisation=0.99, bound=100.0)
+    assert publish.bottleneck(alone) == "load (it keeps up)"
     together = Bottleneck(resource="cpu", utilisation=0.97, bound=100.0, together=["load"])
     assert publish.bottleneck(together) == "cpu and load"
     inside = Inside(pool="db-pool", alone=0.035, loaded=0.48)
@@ -224,6 +264,46 @@ def test_what_prometheus_does_not_take_is_a_fault_that_says_why(status: int, tex
         publish.publish(client, builders.analysed(builders.run(with_series=False)))
 
 
+# --- where the dashboards show it ---
+
+
+@pytest.mark.parametrize("late", [0, 600_000], ids=["dated at the run's end", "dated later"])
+def test_a_time_range_has_the_trials_and_the_verdict(late: int) -> None:
+    run = builders.run(with_series=False)
+    ended = publish.ended(run)
+    assert ended is not None
+    begin, end = link.time_range(run, ended + late)
+    trials = [trial for block in run.blocks for trial in block.trials]
+    assert begin == min(trial.begin for trial in trials)
+    assert max(trial.drained for trial in trials) < end
+    assert begin < ended + late < end
+    warm_up = run.blocks[0].warmup[0]
+    assert warm_up.drained <= begin, "the first warm-up is not in it"
+
+
+def test_the_time_range_of_a_run_whose_variants_failed_at_once() -> None:
+    run = builders.run(blocks=1, with_series=False)
+    run.blocks[0].trials.clear()
+    assert link.time_range(run, 10**13)[0] == min(phase.begin for phase in run.blocks[0].warmup)
+    assert link.time_range(builders.run(blocks=0, planned=1), 5000) == (5000, 15_000)
+
+
+def test_with_a_grafana_there_is_a_link_and_without_one_a_time_range() -> None:
+    run = builders.run(with_series=False, target="kubernetes", cluster=CLUSTER)
+    dated = publish.ended(run)
+    assert dated is not None
+    begin, end = link.time_range(run, dated)
+    assert link.line(run, dated, "http://grafana:3000/") == (
+        f"dashboards: http://grafana:3000/d/vtlab-verdict?from={begin}&to={end}&var-experiment=blocking"
+        f"&var-run={run.manifest.run_id}&var-namespace=lab"
+    )
+    assert re.fullmatch(
+        rf"dashboards: run {run.manifest.run_id}, time range 2026-10-26 07:\d\d:\d\d to 2026-10-26 \d\d:\d\d:\d\d"
+        r" \(UTC\); VTLAB_GRAFANA=http://… makes it a link",
+        link.line(run, dated, None),
+    )
+
+
 # --- at the end of a call ----------------------------------------------------
 
 
@@ -266,7 +346,7 @@ def test_a_verdict_that_cannot_be_written_is_one_line_and_no_failed_run(
     assert "No space left on device" in reported(folder, capsys)
     on = Posted(now=2e9)
     monkeypatch.setattr(forward, "prometheus", lambda _: on.client())
-    assert reported(folder, capsys) == ""
+    assert reported(folder, capsys).startswith("dashboards: run ")
     assert len(on.documents) == 1
 
 

@@ -14,13 +14,13 @@ from rich.console import Console
 from tests.support import builders
 from tests.support.cli_call import call
 from tests.unit.test_results import stored
-from vtlab import cli, reproductions, session
+from vtlab import cli, reproductions, results, session
 from vtlab.errors import BadInput, LabError
 from vtlab.model import experiment, units
 from vtlab.model import publication as publications
 from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.model.publication import Publication
-from vtlab.model.records import Bottleneck
+from vtlab.model.records import Bottleneck, Facts
 from vtlab.planning import plan
 from vtlab.report import html
 from vtlab.report import write as write_report
@@ -250,6 +250,27 @@ def test_the_report_marks_what_was_published() -> None:
 def measured(tmp_path: Path) -> Path:
     run = builders.run(publication=published(number="001"), blocks=1)
     return stored(tmp_path / "run", run)
+
+
+@pytest.mark.usefixtures("invented_tools")
+@pytest.mark.parametrize(
+    ("quick", "against_law", "against_variant"), [(False, (2, None), (12, 0.1)), (True, (1, None), (1, None))]
+)
+def test_figures_that_are_held_against_a_law_have_two_blocks(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    quick: bool,
+    against_law: tuple[int, float | None],
+    against_variant: tuple[int, float | None],
+) -> None:
+    monkeypatch.setattr("vtlab.reproductions.session.measure_and_report", lambda *_: [])
+    monkeypatch.setattr("vtlab.reproductions.read", lambda _: reproductions.Reproductions([], []))
+    monkeypatch.setattr(session, "facts", lambda *_: Facts(versions={}, jvm_flags=[], machine={}))
+    cli.reproduce(["000", "004"], quick=quick, root=tmp_path, seed=1)
+    (folder,) = tmp_path.glob("*-reproduce-*")
+    manifests = {run.name: run.manifest for run in map(results.read, results.runs_in(folder))}
+    rules = {name: (m.blocks, m.rule.precision if m.rule else None) for name, m in manifests.items()}
+    assert rules == {"blocking-5s": against_law, "run-cpu": against_variant, "run-io": against_variant}
 
 
 def test_what_was_measured_is_printed_again_and_says_what_is_missing(measured: Path) -> None:

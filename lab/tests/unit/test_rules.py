@@ -105,7 +105,7 @@ def test_a_runs_figures_are_over_all_its_blocks(tmp_path: Path) -> None:
 
     def rendered(query: str) -> str:
         variants = 'variant=~"platform|virtual"'
-        values = {"server": variants, "client": f'{variants},testid="r"', "range": "100s"}
+        values = {"server": variants, "client": f'{variants},testid="r"', "range": "100s", "of": "throughput"}
         return metrics.render(query, **values)
 
     def expect(promql: str, **samples: float) -> dict[str, object]:
@@ -131,6 +131,11 @@ def test_a_runs_figures_are_over_all_its_blocks(tmp_path: Path) -> None:
         ),
         expect(rendered("$run_throughput"), **{f"{run},{of('platform')}": 198, f"{run},{of('virtual')}": 990}),
         expect(rendered("$run_blocks_so_far"), **{run: 2}),
+        # Two windows of 10 s: a line begins when the three seconds of its first point lie in the window.
+        expect(f"count_over_time(({rendered('$in_windows')})[90s:1s])", **{of("platform"): 16, of("virtual"): 16}),
+        expect(
+            f"min_over_time((round({rendered('$in_windows')}))[90s:1s])", **{of("platform"): 198, of("virtual"): 990}
+        ),
         expect(
             f"round(1e6 * {rendered('$run_cpu_per_request')})",
             **{of("platform"): 505, of("virtual"): 404},

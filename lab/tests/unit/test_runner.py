@@ -18,7 +18,7 @@ from rich.console import Console
 
 from tests.support import builders
 from vtlab import results, runner
-from vtlab.analysis import checks, verdict
+from vtlab.analysis import checks, sequential, verdict
 from vtlab.errors import BlockFault, InvalidRun, VariantFailed
 from vtlab.host import processes
 from vtlab.model.experiment import Experiment
@@ -71,6 +71,12 @@ class Played:
     def drop(self, variant: str) -> None:
         raise AssertionError("nothing failed")
 
+    def raise_cpu(self) -> float | None:
+        return None
+
+    def restore_cpu(self) -> None:
+        raise AssertionError("nothing was raised")
+
     def load(
         self,
         *,
@@ -79,6 +85,7 @@ class Played:
         single: str | None,
         own_cycles: int = 0,
         light: LightLoad | None = None,
+        wait_for_answers: bool = True,
         pace: Pace = AS_PLANNED,
     ) -> K6Document:
         parts: dict[str, list[Trial]] = {"warmup": [], "single": [], "trials": [], "light": []}
@@ -184,7 +191,7 @@ def test_an_attempt_that_ended_early_does_not_shorten_the_rest(monkeypatch: pyte
     monkeypatch.setattr("vtlab.progress.datetime", Noon)
     with Progress(console()[0], [3600, 3600]) as progress:
         assert progress._end() == " · ends about 14:00"
-        progress.block_done("blocking", RUN.blocks[0], ["k6 died"], [], 0, 2)
+        progress.block_done("blocking", RUN.blocks[0], ["k6 died"], [], 0, "2")
         assert progress._end() == " · ends about 14:00"
         progress.give_up(2)
         assert progress._left == [], "an invalid run takes no more time"
@@ -196,8 +203,8 @@ def test_a_block_of_unknown_length_takes_as_long_as_the_one_before(monkeypatch: 
     screen, text = console()
     with Progress(screen, [None, None, None]) as progress:
         progress.step("block 1 of 3")
-        progress.block_done("blocking", RUN.blocks[0], [], [], 1, 3)
-        progress.block_done("blocking", RUN.blocks[0], [], [], 2, 3)
+        progress.block_done("blocking", RUN.blocks[0], [], [], 1, "3")
+        progress.block_done("blocking", RUN.blocks[0], [], [], 2, "3")
     begin, step, first, second = text.getvalue().splitlines()
     assert begin.endswith("3 blocks to measure")
     assert step.endswith("block 1 of 3")
@@ -291,13 +298,14 @@ class Breaking(Played):
         single: str | None,
         own_cycles: int = 0,
         light: LightLoad | None = None,
+        wait_for_answers: bool = True,
         pace: Pace = AS_PLANNED,
     ) -> K6Document:
         self.paces.append(pace)
         if light:
             call, kind = "light", f"light load for {' '.join(light.rates)}"
             self.light.append(light)
-        elif own_cycles:
+        elif own_cycles or warmup_cycles:
             cheap = f"{warmup_cycles} cheap and " if warmup_cycles else ""
             call, kind = "warmup", f"{cheap}{own_cycles} own cycles"
         elif single and not order:
@@ -485,6 +493,45 @@ def test_a_variant_that_fails_in_the_first_three_blocks_ends_the_run(
     assert verdict.blocks_left(replace(measured, blocks=measured.blocks[:2])) == 4
 
 
+@pytest.mark.parametrize(("noise", "looks"), [(0.001, [2]), (0.02, [2, 3])])
+def test_a_run_with_looks_ends_when_it_is_settled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, noise: float, looks: list[int]
+) -> None:
+    run = builders.run(blocks=12, noise=noise, rule=sequential.rule(1))
+    monkeypatch.setattr(plan, "order", lambda variants, seed, block, trials: run.blocks[block - 1].order)
+    results.create(tmp_path, run.manifest)
+    said, text = console()
+    with Progress(said, [100, 100, 50], is_least=True) as progress:
+        runner.measure(tmp_path, Played(run.blocks), progress, "blocking")
+        assert progress._left == [50], "the run after it"
+    measured = results.read(tmp_path)
+    assert len(measured.blocks) == looks[-1]
+    assert all(block.seconds is not None for block in measured.blocks)
+    assert verdict.blocks_left(measured) == 0
+    assert "blocking: block 2 of at most 12: starting" in text.getvalue()
+    assert f"blocking: settled after {looks[-1]} blocks" in text.getvalue()
+    between = "blocking: not settled after 2 blocks, the next look is after 3"
+    assert (between in text.getvalue()) == (len(looks) > 1)
+
+
+def test_a_run_with_looks_ends_with_three_failures_of_three(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = builders.run(blocks=12, rule=sequential.rule(1))
+    results.create(tmp_path, run.manifest)
+    monkeypatch.setattr(plan, "order", lambda *_: RUN.blocks[0].order)
+    said, text = console()
+
+    class Always(Breaking):
+        def start(self, experiment: Experiment, block: int, attempt: int) -> Breaking:
+            self.breaks = {"trials": VariantFailed("virtual", "out of heap memory (256m)", "1")}
+            return super().start(experiment, block, attempt)
+
+    with Progress(said, [1] * 2) as progress:
+        runner.measure(tmp_path, Always([RUN.blocks[0]] * 12), progress, "blocking")
+        assert progress._left == []
+    assert len(results.read(tmp_path).blocks) == 3
+    assert text.getvalue().count("no further blocks: a variant failed in each of the first 3") == 1
+
+
 def test_a_variant_that_has_not_been_alone_is_so_in_the_next_block(tmp_path: Path) -> None:
     results.create(tmp_path, RUN.manifest)
 
@@ -570,6 +617,128 @@ def test_only_a_variant_that_nothing_explains_is_diagnosed(tmp_path: Path) -> No
     blocks, _ = measured(target := Breaking(run.blocks), tmp_path, run)
     assert beside(target) == ["light load for platform virtual of platform virtual", "thread dumps of virtual"]
     assert [list(block.diagnosis) for block in blocks] == [["virtual"], []]
+
+
+class WithMore(Breaking):
+    """A target whose variants get more CPU; ``cores``: how many, None for a machine without."""
+
+    def __init__(self, blocks: Sequence[Block], cores: float | None = 1.5, **breaks: BlockFault | Failure) -> None:
+        super().__init__(blocks, **breaks)
+        self.cores = cores
+        self.waits: list[bool] = []
+        self.is_raised = False
+
+    def raise_cpu(self) -> float | None:
+        self.said.append(f"raise {' '.join(self.left)}")
+        self.is_raised = self.cores is not None
+        return self.cores
+
+    def restore_cpu(self) -> None:
+        self.said.append("restore")
+        self.is_raised = False
+
+    def load(
+        self, *, warmup_cycles: int, own_cycles: int = 0, wait_for_answers: bool = True, **rest: Any
+    ) -> K6Document:  # type: ignore[override]
+        if not warmup_cycles and not own_cycles:
+            self.waits.append(wait_for_answers)
+        document = super().load(warmup_cycles=warmup_cycles, own_cycles=own_cycles, **rest)
+        raised = [t.model_copy(update={"raised_cpu": self.cores}) for t in document.warmup]
+        return document.model_copy(update={"warmup": raised}) if self.is_raised else document
+
+
+#: The cheap cycles have so many requests for each variant.
+COUNTED = {"warmup_users": 200, "warmup_load": "6s", "warmup_cycles": 2, "warmup_requests": 6000, "measure": "30s"}
+
+
+def test_the_cheap_cycles_have_more_cpu_and_those_that_judge_have_the_limit(tmp_path: Path) -> None:
+    exp = builders.experiment(windows=COUNTED)
+    run = builders.run(exp, blocks=1)
+    target = WithMore([run.blocks[0].model_copy(update={"warmup": builders.block(cycles=4).warmup})])
+    block, _ = one_block(target, tmp_path, exp)
+    assert target.said[:5] == [
+        "raise platform virtual",
+        "2 cheap and 0 own cycles of platform virtual",
+        "restore",
+        "2 own cycles of platform virtual",
+        "trials virtual platform platform virtual of platform virtual",
+    ]
+    assert [t.raised_cpu for t in block.warmup] == [1.5] * 4 + [None] * 4
+    assert [t.position for t in block.warmup] == list(range(1, 9))
+
+
+@pytest.mark.parametrize(
+    ("cores", "windows"),
+    [
+        (None, COUNTED),
+        (1.5, COUNTED | {"warmup_requests": None}),
+        (1.5, COUNTED | {"warmup_cycles": 0}),
+    ],
+)
+def test_without_more_cpu_or_equal_requests_all_cycles_have_the_limit(
+    tmp_path: Path, cores: float | None, windows: dict[str, Any]
+) -> None:
+    exp = builders.experiment(windows=windows)
+    (good,) = builders.run(exp, blocks=1).blocks
+    target = WithMore([good.model_copy(update={"warmup": builders.block(cycles=5).warmup})], cores)
+    block, _ = one_block(target, tmp_path, exp)
+    cheap = f"{windows['warmup_cycles']} cheap and " if windows["warmup_cycles"] else ""
+    assert next(said for said in target.said if "cycles" in said) == f"{cheap}3 own cycles of platform virtual"
+    assert "restore" not in target.said
+    assert {t.raised_cpu for t in block.warmup} == {None}
+
+
+def test_open_load_has_no_more_cpu_in_its_warm_up(tmp_path: Path) -> None:
+    exp = builders.arrivals(windows=COUNTED)
+    (good,) = builders.run(exp, blocks=1).blocks
+    target = WithMore([good.model_copy(update={"warmup": builders.block(exp=exp, cycles=5).warmup})])
+    one_block(target, tmp_path, exp)
+    assert target.said[0] == "2 cheap and 3 own cycles of platform virtual"
+
+
+def test_a_variant_that_breaks_with_more_cpu_leaves_and_the_limit_comes_back(tmp_path: Path) -> None:
+    exp = builders.experiment(windows=COUNTED)
+    (good,) = builders.run(exp, blocks=1).blocks
+    warmup = [t for t in builders.block(cycles=4).warmup if t.variant == "platform"]
+    broken = VariantFailed("virtual", "out of heap memory (256m)", "w2")
+    target = WithMore([good.model_copy(update={"warmup": warmup})], warmup=broken)
+    block, _ = one_block(target, tmp_path, exp)
+    assert block.failures == [Failure(variant="virtual", reason="out of heap memory (256m)", moment="warm-up cycle 1")]
+    assert target.said[:6] == [
+        "raise platform virtual",
+        "2 cheap and 0 own cycles of platform virtual",
+        "drop virtual",
+        "2 cheap and 0 own cycles of platform",
+        "restore",
+        "2 own cycles of platform",
+    ]
+
+
+def test_a_limit_that_does_not_come_back_rejects_the_block(tmp_path: Path) -> None:
+    class Stuck(WithMore):
+        def restore_cpu(self) -> None:
+            raise BlockFault("platform: its control group has 1.5 cores, 1 cores were set")
+
+    exp = builders.experiment(windows=COUNTED)
+    run = builders.run(exp, blocks=1)
+    results.create(tmp_path, run.manifest.model_copy(update={"max_rejected": 0}))
+    with pytest.raises(InvalidRun, match="its control group has"), Progress(console()[0], [1]) as progress:
+        runner.measure(tmp_path, Stuck(run.blocks), progress, "blocking", wait=lambda _: None)
+    (block,) = results.read(tmp_path).blocks
+    assert block.trials == []
+
+
+def test_the_last_trial_is_not_waited_for_where_nothing_comes_after_it(tmp_path: Path) -> None:
+    _, _ = measured(target := WithMore(RUN.blocks, None), tmp_path, RUN)
+    # The first block has a single user and light load after its trials, the second has them alone.
+    assert target.waits == [True, True, True, False]
+
+
+def test_an_open_load_is_waited_for_always(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = builders.run(builders.arrivals(), blocks=2)
+    monkeypatch.setattr(plan, "order", lambda variants, seed, block, trials: run.blocks[block - 1].order)
+    _, _ = measured(target := WithMore(run.blocks, None), tmp_path, run)
+    assert target.waits == [True] * 4, "trials, a single user and light load, then trials alone"
 
 
 class Killed(Breaking):

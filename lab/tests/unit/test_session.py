@@ -12,7 +12,7 @@ from rich.console import Console
 
 from tests.support import builders, jars
 from vtlab import results, session
-from vtlab.analysis import verdict
+from vtlab.analysis import sequential, verdict
 from vtlab.errors import AssertionFailed, BadInput, InvalidRun, LabError, PrerequisiteMissing
 from vtlab.host import ports, tools
 from vtlab.model import units
@@ -46,6 +46,19 @@ def test_one_run_lies_in_the_folder_itself_and_several_in_folders_of_their_own(t
     assert [r.experiment.limits.cpu for r in runs] == [0.5, 0.5]
     assert [(r.manifest.seed, r.manifest.blocks) for r in runs] == [(7, 3), (7, 3)]
     assert runs[0].manifest.jvm_flags[0] == "-XX:+UseSerialGC"
+
+
+def test_runs_without_a_number_of_blocks_share_a_rule_and_others_keep_their_number(tmp_path: Path) -> None:
+    options = session.Options(blocks=None, seed=7, root=tmp_path, no_cpu_limit=False, precision=0.1, within=480.0)
+    planned = plan.runs([load(name, session.EXPERIMENTS) for name in ("blocking", "cpu", "fan-out")], [])
+    planned[1] = replace(planned[1], blocks=2)
+    folder = session.create_runs(planned, options, "x")
+    runs = {run.name: run.manifest for run in map(results.read, results.runs_in(folder))}
+    # fan-out has three variants, so two comparisons.
+    rule = sequential.rule(3, precision=0.1, within=480.0)
+    assert [runs[name].rule for name in ("blocking", "cpu", "fan-out")] == [rule, None, rule]
+    assert [runs[name].blocks for name in ("blocking", "cpu", "fan-out")] == [12, 2, 12]
+    assert [runs[name].max_rejected for name in ("blocking", "cpu", "fan-out")] == [6, 2, 6]
 
 
 def test_the_seed_of_a_run_is_random_and_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,6 +196,22 @@ def test_the_time_of_a_run_has_what_its_first_block_has_beside(
     seconds = 3 * 60 + pace.beside_seconds(planned, True, True)
     assert f"3 blocks to measure, {amount} {minutes(seconds)}, until" in text.getvalue()
     assert seconds > 3 * 60 + pace.LIGHT_SECONDS + units.seconds(planned.windows.measure)
+
+
+def test_a_run_with_looks_takes_at_least_as_long_as_to_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = session.Options(blocks=None, seed=1, root=tmp_path, no_cpu_limit=False)
+    folder = session.create_runs(plan.runs([builders.experiment()], []), options, "x")
+    text = io.StringIO()
+
+    def stop(*_: object, **__: object) -> None:
+        raise LabError("enough", "")
+
+    monkeypatch.setattr(session, "_target", stop)
+    with pytest.raises(LabError, match="enough"):
+        session.measure_and_report(folder, tmp_path, Console(file=text, width=200))
+    assert "2 blocks to measure, at least " in text.getvalue()
 
 
 def test_a_run_that_failing_has_ended_is_a_verdict_and_needs_no_further_block(tmp_path: Path) -> None:

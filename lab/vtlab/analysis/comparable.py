@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 
 from vtlab.analysis.statistics import MARGIN
 from vtlab.model.experiment import ClosedLoad, Experiment
-from vtlab.model.records import Comparison, VariantResult
+from vtlab.model.records import Bottleneck, Comparison, VariantResult
 
 #: Metrics that compare at equal throughput only.
 AT_EQUAL_THROUGHPUT = frozenset({"cpu_per_request", "memory"})
@@ -63,6 +63,16 @@ def _holds(comparison: Comparison, variants: Mapping[str, VariantResult], experi
     return not_here(comparison.metric, variants[comparison.of], variants[comparison.over]) is None
 
 
+def has_latency(result: VariantResult) -> bool:
+    """Whether the clients' latency is one that the variant has: not of the window's length, nor of some users alone."""
+    return result.growth is None and result.missing_users is None
+
+
+def is_load_alone(limit: Bottleneck) -> bool:
+    """Whether nothing but the load limits a variant."""
+    return limit.resource == "load" and not limit.together
+
+
 def keeps_up(result: VariantResult) -> bool:
     """Whether the load alone limits the variant."""
-    return result.bottleneck.resource == "load" and not result.bottleneck.together and result.growth is None
+    return is_load_alone(result.bottleneck) and result.growth is None

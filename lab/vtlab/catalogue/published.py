@@ -22,12 +22,19 @@ Name = Literal[
     "vtlab_bound_rate",
     "vtlab_demand_seconds",
     "vtlab_capacity_count",
+    "vtlab_used_count",
     "vtlab_failed_blocks",
+    "vtlab_throughput_rate",
+    "vtlab_latency_mean_seconds",
+    "vtlab_latency_p99_seconds",
+    "vtlab_memory_bytes",
+    "vtlab_throttled_ratio",
+    "vtlab_error_ratio",
 ]
 #: Of a comparison: ``variant`` with ``over``, of one ``metric``. That of the primary metric has ``verdict``, ``fails``
-#: (the names of those that fail) and ``headline``, too. ``bound`` is ``at least`` or ``at most`` where the ratio
-#: is one.
-_COMPARED = "variant, over, metric, verdict, fails, headline, bound"
+#: (the names of those that fail) and ``headline``, too. ``sign`` is ``≥`` or ``≤`` where the ratio is a bound, ``=``
+#: where the two are equivalent.
+_COMPARED = "variant, over, metric, verdict, fails, headline, sign"
 
 #: Name -> what it is, with its labels.
 PUBLISHED: Final[Mapping[Name, str]] = {
@@ -41,5 +48,12 @@ PUBLISHED: Final[Mapping[Name, str]] = {
     "vtlab_bound_rate": "Most requests per second that a resource allows (by variant, resource)",
     "vtlab_demand_seconds": "Seconds of the resource that a request takes (by variant, resource)",
     "vtlab_capacity_count": "How much of a resource there is (by variant, resource)",
+    "vtlab_used_count": "How much of a resource was in use (by variant, resource)",
     "vtlab_failed_blocks": "Blocks in which a variant failed (by variant)",
+    "vtlab_throughput_rate": "OK requests per second (by variant)",
+    "vtlab_latency_mean_seconds": "Client latency, mean (by variant)",
+    "vtlab_latency_p99_seconds": "Client latency, 99th percentile (by variant)",
+    "vtlab_memory_bytes": "Resident memory, the most (by variant)",
+    "vtlab_throttled_ratio": "Share of the CFS periods in which the CPU quota ran out (by variant)",
+    "vtlab_error_ratio": "Share of the requests that failed (by variant)",
 }

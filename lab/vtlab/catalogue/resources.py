@@ -45,6 +45,13 @@ class Resource:
     utilization: str
     holds: tuple[str, ...] = ()
     with_amount: str = ""
+    unit: str = ""
+
+    @property
+    def title(self) -> str:
+        """For the first column of a table: ``Tomcat threads``, ``CPU (cores)``."""
+        text = without_article(self.words)
+        return f"{text[0].upper()}{text[1:]}" + (f" ({self.unit})" if self.unit else "")
 
     def metric(self, series: Series) -> MetricName:
         """The name of the metric of this resource."""
@@ -113,6 +120,11 @@ WORDS: Mapping[str, str] = {name: row["words"] for part in _TOML.values() for na
 def words(name: str) -> str:
     """What a report calls a bottleneck; a place in the code, and ``unknown``, by its name."""
     return WORDS.get(name, name)
+
+
+def without_article(text: str) -> str:
+    """``Tomcat threads`` of ``its Tomcat threads``."""
+    return text.removeprefix("its ").removeprefix("the ")
 
 
 # --- queries, as of ``vtlab.catalogue.promql`` -------------------------------

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, Manifest, Rejection, Verdict
+from vtlab.model.records import Block, Manifest, Rejection, ServerFigure, Verdict
 
 #: One block's samples: variant -> metric (``metrics.REPORT_SERIES``) -> [[epoch ms, value], …].
 BlockSeries = dict[str, dict[str, list[list[float]]]]
@@ -51,3 +52,11 @@ class Analysis:
     verdict: Verdict
     #: One row for each validity check, over the blocks that count.
     checks: list[CheckResult]
+
+    def over_windows(self, variant: str, figure: ServerFigure) -> float | None:
+        """A figure of the server over all windows of a variant that count, each as long as it was; None where none
+        has it."""
+        trials = [trial for block in self.accepted for trial in block.trials if trial.variant == variant]
+        known = [(value, trial.window) for trial in trials if (value := trial.server.get(figure)) is not None]
+        seconds = math.fsum(window for _, window in known)
+        return math.fsum(value * window for value, window in known) / seconds if seconds else None

@@ -90,10 +90,10 @@ def _limit(analysis: Analysis, variant: str, result: VariantResult) -> str:
     if limit.resource == "memory":
         heap = resource_words(limit.resource)
         heap += f" (heap {experiment.limits.heap})" if experiment.limits.heap else ""
-        return f"limited by {heap}: {measured}; {_memory(_pauses(analysis, variant))}"
+        return f"limited by {heap}: {measured}; {_memory(analysis.over_windows(variant, 'gc_share'))}"
     if limit.resource not in RESOURCES:
-        return f"limited by {_described(result, limit.resource, experiment)}, as thread dumps show: {measured}"
-    text = f"limited by {_described(result, limit.resource, experiment)}: {measured}"
+        return f"limited by {described(result, limit.resource, experiment)}, as thread dumps show: {measured}"
+    text = f"limited by {described(result, limit.resource, experiment)}: {measured}"
     is_arrivals = limit.resource == "load" and not isinstance(experiment.load, ClosedLoad)
     if limit.bound is None or limit.utilisation is None or is_arrivals:
         return text
@@ -107,8 +107,8 @@ def _limit(analysis: Analysis, variant: str, result: VariantResult) -> str:
 def _together(result: VariantResult, experiment: Experiment) -> str:
     limit = result.bottleneck
     shared = [limit.resource, *limit.together]
-    described = figures.listed([_described(result, resource, experiment) for resource in shared])
-    text = f"limited by {described} together: {figures.rate(result.throughput)}"
+    limits = figures.listed([described(result, resource, experiment) for resource in shared])
+    text = f"limited by {limits} together: {figures.rate(result.throughput)}"
     if result.modelled:
         text += f", modelled {figures.rate(result.modelled)}"
     alone = [
@@ -129,9 +129,13 @@ def _inside(result: VariantResult, inside: Inside) -> str:
     is_slow = inside.loaded >= _SLOW * inside.alone
     text += "enlarging the pool does not help" if is_slow else "what is inside it has become slower"
     if inside.activity is not None:
-        holder = _HOLDERS.get(inside.activity) or resource_words(inside.activity)
-        text += f"; what holds it: {holder}" + (f", {inside.place}" if inside.place else "")
+        text += f"; what holds it: {doing(inside.activity)}" + (f", {inside.place}" if inside.place else "")
     return text
+
+
+def doing(activity: Activity) -> str:
+    """What a thread does, in words: ``a lock``, ``the database``."""
+    return _HOLDERS.get(activity) or resource_words(activity)
 
 
 def _in_use(result: VariantResult, inside: Inside) -> str:
@@ -164,16 +168,8 @@ def _next(result: VariantResult) -> str:
     return f"; {kind} {resource_words(bound.resource)} at {figures.rate(bound.bound)}{interval(bound)}"
 
 
-def _pauses(analysis: Analysis, variant: str) -> float | None:
-    """Share of the windows in which the garbage collector paused the variant."""
-    trials = [t for b in analysis.accepted for t in b.trials if t.variant == variant]
-    shares = [(t.server.get("gc_share"), t.window) for t in trials]
-    known = [(share, window) for share, window in shares if share is not None]
-    seconds = math.fsum(window for _, window in known)
-    return math.fsum(share * window for share, window in known) / seconds if seconds else None
-
-
-def _described(result: VariantResult, resource: str, experiment: Experiment) -> str:
+def described(result: VariantResult, resource: str, experiment: Experiment) -> str:
+    """A resource in words, with how much of it there is where that is known: ``its 200 Tomcat threads``."""
     bound = bound_of(result, resource)
     if resource not in RESOURCES or bound is None:
         return resource_words(resource)

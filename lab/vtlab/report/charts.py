@@ -138,7 +138,7 @@ def dots(
     descriptions = []
     for slot, (name, values) in enumerate(groups):
         y = 6 + pitch * (slot + 0.5)
-        parts.append(text(left - 10, y + 4, name, "end", f"label v{slot}-text"))
+        parts.append(text(left - 10, y + 4, name, "end", "label"))
         if name in others:
             at, tip = across(others[name]), f"{name}, published: {form(others[name])}"
             shape = f"M{at - 6:.1f},{y + 22:.1f} l6,-11 l6,11 z"
@@ -224,10 +224,7 @@ def over_time(
     parts = [
         rect(across(w.start), top, across(w.end) - across(w.start), bottom - top, f"window v{w.slot}") for w in windows
     ]
-    parts += [
-        text(across((w.start + w.end) / 2), top - 6, initials(w.variant), "middle", f"tick v{w.slot}-text")
-        for w in windows
-    ]
+    parts += [text(across((w.start + w.end) / 2), top - 6, initials(w.variant), "middle", "tick") for w in windows]
     for t in steps:
         parts.append(line(left, up(t), right, up(t), "grid"))
         parts.append(text(left - 6, up(t) + 4, figures.short(form(t)), "end", "tick"))
@@ -275,3 +272,39 @@ def bounds(variant: str, slot: int, measured: float, rows: Sequence[tuple[Bound,
         descriptions.append(f"{b.resource}: {note}" + (f", {remark}" if remark else ""))
     title = f"{variant}: how much of each bound the throughput reaches"
     return chart(bottom + 22, title, "; ".join(descriptions), *parts)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of what a request takes: its name, and its seconds. ``queued``: before a thread has the request."""
+
+    name: str
+    seconds: float
+    queued: bool = False
+
+
+def time_split(variant: str, slot: int, parts: Sequence[Part], longest: float) -> Markup:
+    """What a request of one variant takes, part after part, on an axis to ``longest`` seconds; a line for each part."""
+    left, right, pitch = 6.0, WIDTH - 6.0, 19.0
+    across = Scale(0, longest, left, right)
+    drawn, at = [rect(left, 4, right - left, 20, "track")], 0.0
+    for i, part in enumerate(parts):
+        begin, end = across(at), across(at + part.seconds)
+        y = 46 + pitch * i
+        rank = sum(not before.queued for before in parts[:i])
+        look = f"part v{slot} " + ("queued" if part.queued else f"p{min(rank, 5)}")
+        drawn += [
+            rect(begin, 4, max(end - begin, 1.0), 20, look, svg.element("title", part.name)),
+            rect(left, y - 9, 11, 11, look),
+            text(left + 78, y, figures.duration(part.seconds), "end", "value"),
+            text(left + 86, y, _shortened(part.name), class_="label plain"),
+        ]
+        at += part.seconds
+    title = f"{variant}: where the time of a request goes"
+    words = "; ".join(f"{part.name}: {figures.duration(part.seconds)}" for part in parts)
+    return chart(50 + pitch * (len(parts) - 1) + 6, title, words, *drawn)
+
+
+def _shortened(name: str, most: int = 44) -> str:
+    """Text that fits a line of a chart; its beginning says what it is."""
+    return name if len(name) <= most else f"{name[: most - 1]}…"

@@ -25,7 +25,16 @@ GLOSSARY: tuple[tuple[str, str], ...] = (
         "Fresh JVMs for every variant, equal warm-up, then trials in a mirrored order, drawn by the seed."
         " The unit of replication.",
     ),
-    ("run", "n blocks of one experiment under one set of limits. Fewer than 6 blocks are a quick look."),
+    (
+        "run",
+        "n blocks of one experiment under one set of limits: a fixed number (--blocks), of which fewer than 6 are a"
+        " quick look, or as many as settle the verdict.",
+    ),
+    (
+        "look",
+        "After 2, 3, 4, 6, 9 and 12 blocks a run without a fixed number may end. The intervals of all looks together"
+        " are made to catch the true ratio 95 times in 100, and wider than one of a fixed number of blocks.",
+    ),
     ("ratio", "The geometric mean over blocks of one variant's mean over the other's. 1 means alike."),
     (
         "interval",
@@ -36,8 +45,8 @@ GLOSSARY: tuple[tuple[str, str], ...] = (
     (
         "verdict",
         "On the primary metric only. The interval lies beyond the margin: faster or slower; inside it: equivalent; else"
-        " inconclusive. Several runs in one report are corrected for their number (Holm). Where a variant fails, that"
-        " is the verdict.",
+        " inconclusive. Several runs in one report are corrected for their number (Holm, or the levels of their"
+        " looks). Where a variant fails, that is the verdict.",
     ),
     (
         "fails",

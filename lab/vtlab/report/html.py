@@ -9,10 +9,12 @@ from importlib import resources
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
+from vtlab.catalogue import palette
 from vtlab.model.records import NO_COMMIT, VariantResult
 from vtlab.model.run import Analysis
 from vtlab.model.units import in_blocks, percent
-from vtlab.report import bottlenecks, charts, figures, findings, sections, words
+from vtlab.report import bottlenecks, charts, decision, figures, findings, sections, time_split, words
+from vtlab.report.decision import Decision
 from vtlab.report.glossary import GLOSSARY
 
 
@@ -41,6 +43,7 @@ class Card:
     experiment: str
     limits: str
     tone: str
+    decision: Decision
     badges: list[Badge]
     headline: str
     sentences: list[str]
@@ -49,6 +52,8 @@ class Card:
     chart: Markup | None
     chart_caption: str
     variants: list[VariantCard]
+    times: list[sections.Panel]
+    colours: list[str]
     description: str
 
 
@@ -101,6 +106,7 @@ def render(analyses: Sequence[Analysis], others: Mapping[str, sections.Table] | 
         title=f"{', '.join(names)}: Virtual Threads Lab",
         measured=_measured(analyses),
         cards=[_card(a) for a in analyses],
+        times_caption=time_split.CAPTION,
         groups=groups(analyses),
         others=others or {},
         runs=[_evidence(a) for a in analyses],
@@ -147,6 +153,7 @@ def _card(analysis: Analysis) -> Card:
         experiment=sections.title(analysis),
         limits=sections.under(analysis),
         tone="invalid" if invalid else outcome,
+        decision=decision.of(analysis),
         badges=badges,
         headline=words.headline(analysis),
         sentences=words.explanation(analysis),
@@ -156,6 +163,8 @@ def _card(analysis: Analysis) -> Card:
         chart_caption="Dot: the ratio. Line: its interval. Grey band: the margin,"
         f" ±{percent(verdict.margin)}, too little to matter.",
         variants=[_variant(analysis, name) for name in sections.names(analysis)] if verdict.n else [],
+        times=time_split.panels(analysis),
+        colours=palette.of(sections.names(analysis)),
         description=run.experiment.description,
     )
 

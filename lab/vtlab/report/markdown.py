@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from vtlab.analysis import asserts
 from vtlab.model.run import Analysis
-from vtlab.report import bottlenecks, figures, findings, sections, words
+from vtlab.report import bottlenecks, decision, figures, findings, sections, words
 from vtlab.report.html import repeat
 
 _SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]|#~"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"})
@@ -16,7 +16,7 @@ def render(analyses: Sequence[Analysis], others: Mapping[str, sections.Table] | 
     """The report of one or more runs as GitHub-flavoured Markdown; the same analyses give the same bytes. ``others``:
     tables that are of none of them, by their titles."""
     parts = ["# Should this service turn virtual threads on?", ""]
-    parts += _table(["experiment", "verdict", "ratio", "interval", "blocks", "in words"], [_row(a) for a in analyses])
+    parts += _table(["experiment", "decision", "verdict", "ratio", "interval", "blocks"], [_row(a) for a in analyses])
     parts += [line for analysis in analyses for line in _assertions(analysis)]
     for title, other in (others or {}).items():
         parts += ["", *_folded(escaped(title), [other])]
@@ -36,11 +36,11 @@ def _row(analysis: Analysis) -> list[str]:
     label = f"{label}, not valid" if not v.valid else f"{label}, quick look" if v.quick else label
     return [
         f"{sections.title(analysis)} {sections.under(analysis)}",
+        decision.of(analysis).text,
         label,
         sections.ratio(c),
         figures.interval(c.low, c.high),
         str(v.n),
-        words.headline(analysis),
     ]
 
 
@@ -62,7 +62,9 @@ def _run(analysis: Analysis) -> list[str]:
     lines = [f"## {escaped(f'{sections.title(analysis)} {sections.under(analysis)}')}", ""]
     invalid = words.validity(analysis)
     lines += [f"> **{escaped(invalid)}**", ""] if invalid else []
-    explanation = [*words.explanation(analysis), words.quick(analysis)]
+    answer = decision.of(analysis)
+    lines += [f"**{escaped(answer.lead)}:** {escaped(answer.reason)}.", ""]
+    explanation = [f"{words.headline(analysis)}.", *words.explanation(analysis), words.quick(analysis)]
     lines += [escaped(" ".join(text for text in explanation if text)), ""]
     if v.n:
         sentences = {n: bottlenecks.sentence(analysis, n) for n in sections.names(analysis)}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from vtlab.analysis import checks as validity
+from vtlab.analysis.comparable import has_latency
 from vtlab.catalogue.resources import EXCEEDED
 from vtlab.jmh import Score
 from vtlab.model.experiment import ClosedLoad, Experiment
@@ -167,21 +168,16 @@ def _value(name: str, result: VariantResult) -> str:
         "cpu_per_request": result.cpu_per_request,
         "memory": result.memory,
         "service_time": result.service_time,
-        "queue_time": result.queue_time if _has_latency(result) else None,
+        "queue_time": result.queue_time if has_latency(result) else None,
     }[name]
     return form(value)
-
-
-def _has_latency(result: VariantResult) -> bool:
-    """Whether the clients' latency is one that the variant has: not of the window's length, nor of some users alone."""
-    return result.growth is None and result.missing_users is None
 
 
 def latency_figure(result: VariantResult, percentile: str) -> str:
     """A latency, or that there is none to give."""
     if result.growth is not None:
         return "overloaded"
-    return figures.duration(result.latency.get(percentile) if _has_latency(result) else None)
+    return figures.duration(result.latency.get(percentile) if has_latency(result) else None)
 
 
 def _claim(comparison: Comparison, margin: float) -> str:
@@ -207,7 +203,7 @@ def performance(analysis: Analysis) -> list[Panel]:
     variants = names(analysis)
     throughput = [(n, [t.throughput for t in trials(analysis, n)]) for n in variants]
     results = analysis.verdict.variants
-    with_latency = [n for n in variants if n in results and _has_latency(results[n])]
+    with_latency = [n for n in variants if n in results and has_latency(results[n])]
     p99 = [
         (n, [t.latency.p99 for t in trials(analysis, n) if t.latency.p99 is not None and n in with_latency])
         for n in variants
@@ -249,7 +245,7 @@ def latency(analysis: Analysis) -> Table:
     for name in names(analysis):
         r = analysis.verdict.variants.get(name)
         if r:
-            known = _has_latency(r)
+            known = has_latency(r)
             shown = [figures.duration(r.latency.get(key) if known else None) for key in ("mean", *PERCENTILES.values())]
             queue = figures.duration(r.queue_time if known else None)
             rows.append([name, *shown, figures.duration(r.service_time), queue])

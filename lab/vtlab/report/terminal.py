@@ -10,7 +10,7 @@ from rich.text import Text
 
 from vtlab.analysis import verdict
 from vtlab.model.run import Analysis
-from vtlab.report import bottlenecks, curve, findings, sections, words
+from vtlab.report import bottlenecks, curve, decision, findings, sections, words
 
 _STYLES = {
     "faster": "bold green",
@@ -50,10 +50,12 @@ def _run(analysis: Analysis) -> list[Text]:
     invalid, quick = words.validity(analysis), words.quick(analysis)
     if invalid:
         lines.append(Text(f"✕ {invalid}", "bold red"))
+    answer = decision.of(analysis)
+    lines.append(Text.assemble((f"{answer.lead}:", "bold"), f" {answer.reason}."))
     label = (words.label(analysis), _STYLES[c.verdict or "inconclusive"])
-    lines.append(Text.assemble(label, "  ", (words.headline(analysis), "bold")))
-    if decision := curve.decision(analysis):
-        lines.append(Text(decision))
+    lines.append(Text.assemble(label, "  ", words.headline(analysis)))
+    if parted := curve.decision(analysis):
+        lines.append(Text(parted))
     lines += [Text(text) for text in words.explanation(analysis)]
     if quick:
         lines.append(Text(quick, "yellow"))

@@ -55,14 +55,19 @@ def _inside(variant: str) -> str:
 
 def amount(metric: str, ratio: float) -> str:
     """A ratio in words: ``5.0 times the throughput``, ``3.4 % less memory``, ``the same p99 latency``."""
-    noun, more, less = _NOUNS.get(metric, (metric, "more", "less"))
+    what, more, less = _NOUNS.get(metric, (metric, "more", "less"))
     if ratio >= TIMES:
-        return f"{ratio:,.1f} times the {noun}" if ratio < 20 else f"{ratio:,.0f} times the {noun}"
+        return f"{ratio:,.1f} times the {what}" if ratio < 20 else f"{ratio:,.0f} times the {what}"
     share = abs(ratio - 1)
     if share < 0.0005:
-        return f"the same {noun}"
+        return f"the same {what}"
     digits = 0 if 0.0995 <= share < 0.99 else 1
-    return f"{percent(share, digits)} {more if ratio > 1 else less} {noun}"
+    return f"{percent(share, digits)} {more if ratio > 1 else less} {what}"
+
+
+def noun(metric: str) -> str:
+    """A metric in a sentence: ``throughput``, ``p99 latency``."""
+    return _NOUNS.get(metric, (metric,))[0]
 
 
 def primary(verdict: Verdict) -> Comparison:
@@ -132,17 +137,17 @@ def _inconclusive(v: Verdict, c: Comparison) -> str:
             states = "; ".join(f"{of} is {_overloaded(v.variants[of])}" for of in (c.over, c.of))
             return f"Neither keeps up with the arrivals: {states}"
         return f"{name(c.of)}: no comparison"
-    noun = _NOUNS.get(c.metric, (c.metric,))[0]
+    of_what = noun(c.metric)
     if c.low is None or c.high is None:
         return f"{name(c.of)}: no verdict, for one block gives no interval"
     if not v.valid:
         return f"{name(c.of)}: no verdict, for blocks are missing"
     ends = f"({_change(c.low, c.high)})"
     if c.low <= 1 <= c.high:
-        return f"{name(c.of)}: no clear difference in {noun} {ends}"
+        return f"{name(c.of)}: no clear difference in {of_what} {ends}"
     beyond = c.low > 1 + v.margin or c.high < 1 / (1 + v.margin)
     among = " among so many runs" if beyond else ""
-    return f"{name(c.of)}: a difference in {noun}, but not clearly beyond {percent(v.margin)}{among} {ends}"
+    return f"{name(c.of)}: a difference in {of_what}, but not clearly beyond {percent(v.margin)}{among} {ends}"
 
 
 def _change(low: float, high: float) -> str:
@@ -206,7 +211,7 @@ def _same_at_this_load(analysis: Analysis, c: Comparison) -> str | None:
         return text
     first = min(known, key=lambda of: known[of][1])
     bound, most = known[first]
-    resource = resources.words(bound.resource).removeprefix("its ").removeprefix("the ")
+    resource = resources.without_article(resources.words(bound.resource))
     unit = "users" if isinstance(experiment.load, ClosedLoad) else "arrivals a second"
     return f"{text}: {first}'s {resource} would bind from about {figures.significant(most, 2)} {unit} on"
 
@@ -317,8 +322,8 @@ def look(decision: Decision) -> str:
 
 
 def _noun(metric: str) -> str:
-    noun = _NOUNS.get(metric, (metric,))[0]
-    return noun[0].upper() + noun[1:]
+    text = noun(metric)
+    return text[0].upper() + text[1:]
 
 
 def _ratio(value: float, more_digits: int = 0) -> str:

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from vtlab.analysis import comparable
 from vtlab.catalogue.published import PUBLISHED, Name
-from vtlab.model.records import Bottleneck, Comparison, Verdict
+from vtlab.catalogue.resources import EXCEEDED
+from vtlab.model.records import Bottleneck, Bound, Comparison, Verdict
 from vtlab.model.run import Analysis, Run
 from vtlab.targets.prometheus_api import PrometheusApi
 
@@ -30,14 +32,17 @@ def has_verdict(verdict: Verdict) -> bool:
     return verdict.valid or any(c.verdict == "fails" for c in verdict.comparisons)
 
 
-def publish(client: PrometheusApi, analysis: Analysis) -> None:
-    """Writes the verdict, dated at the run's end. BlockFault where Prometheus does not take it."""
+def publish(client: PrometheusApi, analysis: Analysis) -> int:
+    """Writes the verdict, dated at the run's end; returns that date (epoch ms). BlockFault where Prometheus does not
+    take it."""
     at = ended(analysis.run)
     if analysis.run.manifest.target == "kubernetes":
         # A shared Prometheus has newer samples than this run's. Its clock may differ from k6's.
         now = client.now()
         at = min(now, max(at or now, now - _OLDEST))
-    client.write(document(list(samples(analysis)), at or client.now()))
+    dated = at or client.now()
+    client.write(document(list(samples(analysis)), dated))
+    return dated
 
 
 def ended(run: Run) -> int | None:
@@ -67,16 +72,36 @@ def samples(analysis: Analysis) -> Iterator[Sample]:
         named = {**of_variant, "resource": limit.resource, "bottleneck": bottleneck(limit)}
         yield Sample("vtlab_bottleneck_ratio", named, _number(limit.utilisation))
         yield Sample("vtlab_failed_blocks", of_variant, variant.failed_blocks)
+        yield from (Sample(figure, of_variant, _number(value)) for figure, value in _figures(analysis, name))
         for bound in variant.bounds:
             of_resource = {**of_variant, "resource": bound.resource}
             yield Sample("vtlab_utilization_ratio", of_resource, bound.utilisation)
             yield Sample("vtlab_bound_rate", of_resource, bound.bound)
             yield Sample("vtlab_demand_seconds", of_resource, bound.service_demand)
             yield Sample("vtlab_capacity_count", of_resource, bound.capacity)
+            yield Sample("vtlab_used_count", of_resource, _number(_used(bound)))
+
+
+def _figures(analysis: Analysis, variant: str) -> Iterator[tuple[Name, float | None]]:
+    result = analysis.verdict.variants[variant]
+    latency = result.latency if comparable.has_latency(result) else {}
+    yield "vtlab_throughput_rate", result.throughput
+    yield "vtlab_latency_mean_seconds", latency.get("mean")
+    yield "vtlab_latency_p99_seconds", latency.get("p99")
+    yield "vtlab_memory_bytes", result.memory
+    yield "vtlab_throttled_ratio", analysis.over_windows(variant, "throttled_periods")
+    yield "vtlab_error_ratio", result.error_ratio
+
+
+def _used(bound: Bound) -> float | None:
+    """A bound is measured, too: a throughput a little above it uses all there is, one far above it refutes it."""
+    return None if bound.utilisation > EXCEEDED else bound.capacity * min(bound.utilisation, 1)
 
 
 def bottleneck(limit: Bottleneck) -> str:
     """What limits a variant, in few words, for a panel: ``cpu and load``, ``database, inside db-pool``."""
+    if comparable.is_load_alone(limit):
+        return "load (it keeps up)"
     names = " and ".join([limit.resource, *limit.together])
     return f"{names}, inside {limit.inside.pool}" if limit.inside else names
 
@@ -115,7 +140,9 @@ def _labels(comparison: Comparison) -> dict[str, str]:
     labels = {"variant": comparison.of, "over": comparison.over, "metric": comparison.metric}
     if comparison.is_lower_bound and comparison.ratio is not None:
         # The true ratio is further from 1.
-        labels["bound"] = "at least" if comparison.ratio > 1 else "at most"
+        labels["sign"] = "≥" if comparison.ratio > 1 else "≤"
+    elif comparison.verdict == "equivalent":
+        labels["sign"] = "="
     if comparison.verdict is not None:
         labels |= {"verdict": comparison.verdict, "headline": headline(comparison)}
     if comparison.fails:

@@ -6,14 +6,9 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from vtlab.catalogue.dashboards import comparison, jvm, load, saturation
+from vtlab.catalogue.dashboards import verdict, why
 
-DASHBOARDS: dict[str, Callable[[], dict[str, Any]]] = {
-    "comparison": comparison.dashboard,
-    "saturation": saturation.dashboard,
-    "jvm": jvm.dashboard,
-    "load": load.dashboard,
-}
+DASHBOARDS: dict[str, Callable[[], dict[str, Any]]] = {"verdict": verdict.dashboard, "why": why.dashboard}
 
 
 def files() -> dict[str, str]:

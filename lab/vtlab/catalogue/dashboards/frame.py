@@ -50,8 +50,9 @@ def build(name: str, title: str, description: str, parts: Sequence[Part]) -> dic
             board.with_panel(part)
     built = board.build()
     _number(built)
+    _close_gaps(built)
     document: dict[str, Any] = json.loads(json.dumps(built, cls=JSONEncoder))
-    document["annotations"] = {"list": [json.loads(json.dumps(_trials(), cls=JSONEncoder))]}
+    document["annotations"] = {"list": [json.loads(json.dumps(_windows(), cls=JSONEncoder))]}
     return document
 
 
@@ -62,6 +63,23 @@ def _number(built: models.Dashboard) -> None:
         if isinstance(panel, models.RowPanel):
             for inner in panel.panels:
                 inner.id_val = next(numbers)
+
+
+def _close_gaps(built: models.Dashboard) -> None:
+    """A closed row takes one line; the panels that are to be seen once it is open take none."""
+    hidden = 0
+    for panel in built.panels or []:
+        grid = panel.grid_pos
+        if grid is None:
+            continue
+        grid.y -= hidden
+        inner = [part.grid_pos for part in panel.panels] if isinstance(panel, models.RowPanel) else []
+        bottoms = [part.y + part.h for part in inner if part is not None]
+        for part in inner:
+            if part is not None:
+                part.y -= hidden
+        if bottoms:
+            hidden = max(bottoms) - (grid.y + 1)
 
 
 def _links() -> dashboard.DashboardLink:
@@ -77,13 +95,12 @@ def _links() -> dashboard.DashboardLink:
     )
 
 
-def _trials() -> dict[str, object]:
-    """Off at first: the bands in the panels show when trials are measured, this says which trial of which block. (The
-    SDK does not know Prometheus's own options.)"""
+def _windows() -> dict[str, object]:
+    """The measured windows, as regions behind the lines. (The SDK does not know Prometheus's own options.)"""
     return {
-        "name": "Trials by name",
+        "name": "Measured windows",
         "datasource": DATASOURCE,
-        "enable": False,
+        "enable": True,
         "hide": False,
         "iconColor": style.NEUTRAL,
         "expr": queries.TRIALS,

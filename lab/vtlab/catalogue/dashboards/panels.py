@@ -11,6 +11,7 @@ from grafana_foundation_sdk.models import common as kinds
 from grafana_foundation_sdk.models import dashboard as models
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
+from vtlab.catalogue import resources
 from vtlab.catalogue.dashboards import queries, style
 from vtlab.catalogue.resources import EXCEEDED
 
@@ -26,7 +27,6 @@ NAME_ONLY = kinds.BigValueTextMode.NAME
 
 #: What matches a variant's series, and none of another's whose name begins alike.
 _OF = "/^{}([ :].*)?$/"
-_BAND = "W"
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,9 @@ _OF_BOUNDS: list[models.ValueMapping] = [
     _range(0.995, EXCEEDED, "at its limit"),
     _range(EXCEEDED, None, "no such bound"),
 ]
+
+#: Of a variant that the load alone limits.
+_NOT_SATURATED = [{"type": "range", "options": {"from": 0.9, "to": EXCEEDED, "result": {"text": "not saturated"}}}]
 
 
 def _neutral() -> dashboard.FieldColor:
@@ -152,11 +155,11 @@ def verdict(*, width: int) -> stat.Panel:
     blocks = queries.metric("blocks_so_far", "run")
     panel = figures(
         "Verdict",
-        "That of vtlab's report: the ratio to the first variant, its confidence interval, the blocks that count. vtlab"
-        " writes it here at a run's end. A single block, as by hand, has none.",
+        "That of vtlab's report: the ratio to the first variant, its confidence interval, the blocks that count. With ≥"
+        " or ≤ the load was the limit of one of them. A single block, as by hand, has no verdict.",
         "suffix:×",
         [
-            Line(queries.published("vtlab_comparison_ratio", primary), "{{headline}}, {{metric}} {{bound}}"),
+            Line(queries.published("vtlab_comparison_ratio", primary), "{{headline}}: {{metric}} {{sign}}"),
             Line(queries.published("vtlab_comparison_low", primary), "from"),
             Line(queries.published("vtlab_comparison_high", primary), "to"),
             Line(queries.published("vtlab_verdict_blocks", queries.NAMESPACE), "blocks"),
@@ -167,11 +170,11 @@ def verdict(*, width: int) -> stat.Panel:
         width=width,
         height=5,
         decimals=2,
-        size=32,
+        size=36,
         names=16,
     )
     panel.override_by_regexp("/./", _NO_FIGURE)
-    panel.override_by_regexp("/^(from|to)$/", [fixed(style.NEUTRAL)])
+    panel.override_by_regexp("/^(from|to)$/", [fixed(style.NEUTRAL), _property("decimals", 3)])
     return panel.override_by_regexp(
         "/block/", [fixed(style.NEUTRAL), _property("unit", "none"), _property("decimals", 0)]
     )
@@ -189,48 +192,11 @@ def bottleneck(*, width: int) -> stat.Panel:
         height=5,
         decimals=0,
         size=None,
-        names=24,
+        names=20,
         no_value=NO_VERDICT,
     )
-    return panel.mappings(_OF_BOUNDS).override_by_regexp("/./", _NO_FIGURE)
-
-
-def compared(
-    title: str,
-    description: str,
-    unit: str,
-    name: str,
-    *,
-    width: int = 6,
-    height: int = 4,
-    decimals: int | None = None,
-    difference: bool = False,
-    ratio: str = "",
-) -> stat.Panel:
-    """A figure of a run as platform | virtual | ratio, by the verdict's metric ``ratio``; with ``difference`` what
-    virtual has more, where a ratio would be 0 / 0 in most runs."""
-    lines = [Line(queries.metric(name, "run"))]
-    if difference:
-        lines.append(Line(queries.less_platform(name), "difference"))
-    if ratio:
-        of_metric = f'{queries.SERVER},metric="{ratio}"'
-        # Where a variant fails there is a verdict, and no ratio.
-        promql = f"{queries.published('vtlab_comparison_ratio', of_metric)} >= 0"
-        lines.append(Line(promql, "{{bound}} ratio of {{variant}}"))
-    panel = figures(
-        title,
-        description,
-        unit,
-        lines,
-        width=width,
-        height=height,
-        decimals=decimals,
-        size=26,
-        names=15,
-    )
-    panel.override_by_regexp("/^difference$/", [fixed(style.NEUTRAL)])
-    as_ratio = [fixed(style.NEUTRAL), _property("unit", "suffix:×"), _property("decimals", 2)]
-    return panel.override_by_regexp("/ratio of /", as_ratio)
+    panel.mappings(_OF_BOUNDS).override_by_regexp("/./", _NO_FIGURE)
+    return panel.override_by_regexp("/: load .it keeps up.$/", [_property("mappings", _NOT_SATURATED)])
 
 
 def over_time(
@@ -243,15 +209,13 @@ def over_time(
     height: int = 8,
     colours: Mapping[str, str] | None = None,
     stacked: bool = False,
-    bands: bool = True,
-    bars: bool = False,
     maximum: float | None = None,
     decimals: int | None = None,
-    logarithmic: bool = False,
     line_at: float | None = None,
+    points: bool = True,
     no_value: str = NO_SERIES,
 ) -> timeseries.Panel:
-    """Lines over time; behind them faint bands where each variant's trials were measured. ``colours`` are those of the
+    """Lines over time, with a point for each sample: of a short window there are few. ``colours`` are those of the
     series by their names, where they are not the variants'."""
     panel = (
         timeseries.Panel()
@@ -264,12 +228,13 @@ def over_time(
         .no_value(no_value)
         .color_scheme(dashboard.FieldColor().mode(models.FieldColorModeId.PALETTE_CLASSIC_BY_NAME))
         .line_width(2)
-        .fill_opacity(60 if stacked or bars else 0)
+        .fill_opacity(60 if stacked else 0)
         .gradient_mode(kinds.GraphGradientMode.NONE)
-        .draw_style(kinds.GraphDrawStyle.BARS if bars else kinds.GraphDrawStyle.LINE)
-        .show_points(kinds.VisibilityMode.AUTO)
+        .draw_style(kinds.GraphDrawStyle.LINE)
+        .show_points(kinds.VisibilityMode.ALWAYS if points else kinds.VisibilityMode.NEVER)
         .point_size(4)
         .span_nulls(False)
+        .min(0)
         .axis_border_show(False)
         .legend(
             common.VizLegendOptions()
@@ -282,53 +247,29 @@ def over_time(
     )
     if stacked:
         panel.stacking(common.StackingConfig().mode(kinds.StackingMode.NORMAL).group("A")).line_width(1)
-    if not logarithmic:
-        panel.min(0)
     if maximum is not None:
         panel.axis_soft_max(maximum)
     if decimals is not None:
         panel.decimals(decimals)
-    if logarithmic:
-        panel.scale_distribution(common.ScaleDistributionConfig().type(kinds.ScaleDistribution.LOG).log(10))
     if line_at is not None:
         panel.thresholds(_steps((None, "transparent"), (line_at, style.REACHED)))
         panel.thresholds_style(common.GraphThresholdsStyleConfig().mode(kinds.GraphThresholdsStyleMode.DASHED))
     for index, line in enumerate(lines):
         panel.with_target(_ranged(line, _ref(index)))
-    if bands:
-        panel.with_target(_ranged(Line(queries.IN_WINDOW, "{{variant}} is measured"), _BAND))
     named = {f"/^{name}$/": colour for name, colour in (colours or {}).items()}
-    # The bands are the variants' in every panel.
     of_variants = {_OF.format(variant): colour for variant, colour in style.VARIANTS.items()}
     for regexp, colour in (named | of_variants).items():
         panel.override_by_regexp(regexp, [fixed(colour)])
     for index, line in enumerate(lines):
         if line.dashed:
-            panel.override_by_query(_ref(index), _DASHED)
-    if bands:
-        panel.override_by_query(_BAND, _AS_BAND)
+            panel.override_by_query(_ref(index), [*_DASHED, *(_NO_POINTS if line.legend == "limit" else [])])
     return panel
 
 
+_NO_POINTS = [_property("custom.showPoints", "never")]
 _DASHED = [
     _property("custom.lineStyle", {"fill": "dash", "dash": [6, 6]}),
     _property("custom.lineWidth", 1),
-]
-#: On a separate axis, from 0 to 1, that is not shown.
-_AS_BAND = [
-    _property("unit", "bool"),
-    _property("min", 0),
-    _property("max", 1),
-    _property("custom.axisPlacement", "hidden"),
-    _property("custom.drawStyle", "line"),
-    _property("custom.lineInterpolation", "stepAfter"),
-    _property("custom.lineWidth", 0),
-    _property("custom.fillOpacity", 14),
-    _property("custom.showPoints", "never"),
-    _property("custom.stacking", {"mode": "none", "group": "W"}),
-    _property("custom.scaleDistribution", {"type": "linear"}),
-    _property("custom.thresholdsStyle", {"mode": "off"}),
-    _property("custom.hideFrom", {"legend": True, "tooltip": True, "viz": False}),
 ]
 
 
@@ -394,17 +335,21 @@ def rows(
         .color_scheme(_neutral())
         .show_header(True)
         .cell_height(kinds.TableCellHeight.SM)
+        .min_width(60)
     )
     for index, column in enumerate(columns):
         panel.with_target(_instant(column.promql, _ref(index), "").format(PromQueryFormat.TABLE))
     values = {f"Value #{_ref(index)}": column.name for index, column in enumerate(columns)}
+    if len(columns) == 1:
+        # Of a single query Grafana leaves the letter out.
+        values = {"Value": columns[0].name}
     order = [*labels, *values]
     panel.with_transformation(models.DataTransformerConfig(id_val="merge", options={}))
     panel.with_transformation(
         models.DataTransformerConfig(
             id_val="organize",
             options={
-                "excludeByName": {"Time": True, "namespace": True, "variant": "variant" not in labels},
+                "excludeByName": {name: True for name in ("Time", *_LABELS) if name not in labels},
                 "indexByName": {name: index for index, name in enumerate(order)},
                 "renameByName": {**labels, **values},
             },
@@ -415,9 +360,28 @@ def rows(
     )
     for column in columns:
         properties = [_property("unit", column.unit), *_NO_FIGURE]
-        if column.reached is not None:
-            properties += _as_bar(column.reached)
+        properties += _as_bar(column.reached) if column.reached is not None else [_property("mappings", _NO_NUMBER)]
         if column.decimals is not None:
             properties.append(_property("decimals", column.decimals))
         panel.override_by_name(column.name, properties)
+    if "variant" in labels:
+        panel.override_by_name(labels["variant"], _IN_ITS_COLOUR)
+    if "resource" in labels:
+        panel.override_by_name(labels["resource"], [_property("mappings", [_RESOURCE_TITLES])])
     return panel
+
+
+#: Labels of what is published, beside those that a table shows.
+_LABELS = ("namespace", "experiment", "testid", "variant", "over", "resource", "metric", "sign")
+_NO_NUMBER = [{"type": "special", "options": {"match": "nan", "result": {"text": "–"}}}]
+_IN_ITS_COLOUR = [
+    _property(
+        "mappings",
+        [{"type": "value", "options": {name: {"color": colour} for name, colour in style.VARIANTS.items()}}],
+    ),
+    _property("custom.cellOptions", {"type": "color-text"}),
+]
+_RESOURCE_TITLES = {
+    "type": "value",
+    "options": {name: {"text": resource.title} for name, resource in resources.RESOURCES.items()},
+}

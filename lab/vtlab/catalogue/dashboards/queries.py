@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vtlab.catalogue import metrics, resources
+from vtlab.catalogue import metrics
 from vtlab.catalogue.metrics import METRICS, Scope
 from vtlab.catalogue.published import Name
 
@@ -16,6 +16,8 @@ _VALUES = {
     "window": "$__rate_interval",
     "range": "$__range",
 }
+_BY_VARIANT = "max by (namespace, variant)"
+_BY_RESOURCE = "max by (namespace, variant, resource)"
 
 
 def metric(name: str, scope: Scope = "window") -> str:
@@ -23,9 +25,9 @@ def metric(name: str, scope: Scope = "window") -> str:
     return metrics.metric(name, scope, **_VALUES)
 
 
-def utilization_of_run(resource: str) -> str:
-    """The utilisation of one resource over all measured windows."""
-    return metrics.render(resources.shown(resources.run_utilization([resource])), **_VALUES)
+def in_windows(name: str) -> str:
+    """A metric over the last seconds, only while a trial of its variant is measured."""
+    return metrics.render("$in_windows", of=name, **_VALUES)
 
 
 def published(name: Name, matchers: str = SERVER) -> str:
@@ -33,15 +35,20 @@ def published(name: Name, matchers: str = SERVER) -> str:
     return f'last_over_time({name}{{{matchers},testid="$run"}}[$__range])'
 
 
+def of_variants_or_plain(name: Name, plain: str) -> str:
+    """A figure of each variant as the verdict has it; where there is no verdict, the metric of the run."""
+    return f"{_BY_VARIANT} ({published(name)}) or {_BY_VARIANT} ({metric(plain, 'run')})"
+
+
 def of_resources(name: Name) -> str:
     """What the verdict says of each resource."""
-    return f"max by (namespace, variant, resource) ({published(name)})"
+    return f"{_BY_RESOURCE} ({published(name)})"
 
 
 def of_resources_or_plain(name: Name, plain: str) -> str:
-    """The same; where there is no verdict, the metric of the run."""
+    """The same; where there is no verdict, the query ``plain`` of the run."""
     verdict = of_resources(name)
-    return f"{verdict} or (({metric(plain, 'run')}) unless on (namespace, variant) {verdict})"
+    return f"{verdict} or (({plain}) unless on (namespace, variant) {verdict})"
 
 
 def without_verdict(promql: str) -> str:
@@ -54,26 +61,17 @@ def ordered(promql: str) -> tuple[str, ...]:
     return tuple(promql.replace(SERVER, f"{SERVER},variant{only}") for only in ('="platform"', '!="platform"'))
 
 
-def less_platform(name: str) -> str:
-    """Virtual less platform of a figure of a run, for a metric whose ratio is often 0 / 0."""
-    return metrics.render("$less_platform", of=f"run_{name}", by=_run_labels(name), **_VALUES)
-
-
-def _run_labels(name: str) -> str:
-    return metrics.render("$run") if METRICS[name].by_run else "namespace"
-
-
 def recorded(name: str, matchers: str) -> str:
     """What the rules record of a metric."""
     return f"{METRICS[name].recorded_as('rule')}{{{matchers}}}"
 
 
-#: 1 while a trial of a variant is being measured.
-IN_WINDOW = metric("in_window", "now")
-#: The same, trial by trial.
+#: 1 while a trial is measured, trial by trial.
 TRIALS = f"({metric('measured_window', 'rule')}) > 0"
 #: Users, under open load arrivals per second.
 LOAD = metric("capacity_load")
+#: How much of each resource was in use over a run's windows.
+USED = f"{_BY_RESOURCE} ({metric('utilization', 'run')}) * {_BY_RESOURCE} ({metric('capacity', 'run')})"
 #: What the kubelet's cAdvisor says; on Kubernetes only.
 CADVISOR_THROTTLED = recorded("container_throttled_periods", SERVER)
 K6_CPU = recorded("generator_cpu", NAMESPACE)

@@ -1,0 +1,161 @@
+"""The verdict, what limits each variant, and the figures of each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grafana_foundation_sdk.builders import table, timeseries
+
+from vtlab.catalogue.dashboards import frame, queries, style
+from vtlab.catalogue.dashboards.panels import (
+    NAME_ONLY,
+    NO_VERDICT,
+    Column,
+    Line,
+    bottleneck,
+    figures,
+    fixed,
+    over_time,
+    rows,
+    verdict,
+)
+from vtlab.catalogue.published import Name
+
+_WARNINGS = (
+    'label_replace(count by (alertname) (last_over_time(ALERTS{alertname=~"Vtlab.*",alertstate="firing",'
+    'namespace=~"$namespace"}[$__range])), "warning", "$1", "alertname", "Vtlab(.*)")'
+    # Only where the rules are there nothing means none.
+    " or on () label_replace(0 * max(last_over_time(vtlab:cpu_cores:cores[$__range])),"
+    ' "warning", "none", "", "")'
+)
+
+
+def dashboard() -> dict[str, Any]:
+    return frame.build(
+        "verdict",
+        "Verdict",
+        "vtlab's verdict, what limits each variant, and the figures of each. All of them are those of vtlab's report,"
+        " written here at the run's end; before, and of a block by hand, there are plain figures of the measured"
+        " windows.",
+        [
+            verdict(width=12),
+            bottleneck(width=12),
+            _figures_of_each(),
+            figures(
+                "Limits",
+                "What a variant may use: the most, where they differ. A comparison holds for these limits only.",
+                "suffix: CPU",
+                [
+                    Line(f"max({queries.metric('cpu_limit', 'run')})", "CPU"),
+                    Line(f"max({queries.metric('memory_limit', 'run')})", "memory"),
+                ],
+                width=4,
+                height=5,
+                size=26,
+                units={"memory": "bytes"},
+                no_value="no data because no variant with a limit was scraped in this time range",
+            ),
+            figures(
+                "Warnings",
+                "Alerts of the lab that fired in this time range, for any run: then look at the load generator in the"
+                " dashboard Why, and at vtlab's validity checks, before trusting the figures.",
+                "none",
+                [Line(_WARNINGS, "{{warning}}")],
+                width=4,
+                height=5,
+                text=NAME_ONLY,
+                size=20,
+                vertical=True,
+                no_value="no data because Prometheus has not loaded the lab's rules",
+            ).override_by_regexp("/^(?!none$)/", [fixed(style.REACHED)]),
+            over_time(
+                "Throughput in the measured windows",
+                "OK requests per second. In a window it should be level: if it still rises, the warm-up was too short.",
+                "reqps",
+                [Line(queries.in_windows("throughput"))],
+                height=9,
+            ),
+            over_time(
+                "Client latency, 99th percentile, in the measured windows",
+                "With the wait for a connection. What rises within a window is a queue that grows.",
+                "s",
+                [Line(queries.in_windows("latency_p99"))],
+                height=9,
+            ),
+            ("Ratios of all metrics", [_ratios()]),
+            ("With the warm-up", _with_warm_up()),
+        ],
+    )
+
+
+def _figures_of_each() -> table.Panel:
+    def column(name: str, unit: str, published: Name, plain: str, decimals: int | None = None) -> Column:
+        return Column(name, unit, queries.of_variants_or_plain(published, plain), decimals)
+
+    return rows(
+        "Figures of each variant",
+        "Over all measured windows that count. Under closed load latency follows from throughput. Memory compares at"
+        " equal throughput only. Throttled: the share of CPU periods in which the quota ran out.",
+        {"variant": "variant"},
+        [
+            column("throughput", "reqps", "vtlab_throughput_rate", "throughput"),
+            column("latency, mean", "s", "vtlab_latency_mean_seconds", "latency_mean"),
+            column("latency, p99", "s", "vtlab_latency_p99_seconds", "latency_p99"),
+            column("memory", "bytes", "vtlab_memory_bytes", "resident"),
+            column("CPU throttled", "percentunit", "vtlab_throttled_ratio", "throttled_periods", 1),
+            column("errors", "percentunit", "vtlab_error_ratio", "error_ratio", 2),
+        ],
+        sort="variant",
+        width=16,
+        height=5,
+    )
+
+
+_OF_COMPARISONS: dict[str, Name] = {
+    "ratio": "vtlab_comparison_ratio",
+    "from": "vtlab_comparison_low",
+    "to": "vtlab_comparison_high",
+}
+
+
+def _ratios() -> table.Panel:
+    # Where a variant fails there is a verdict, and no ratio.
+    return rows(
+        "Ratios to the first variant",
+        "By vtlab's verdict, with confidence intervals. A metric that does not compare in this run has no ratio.",
+        {"metric": "metric", "variant": "variant", "over": "over", "sign": " "},
+        [
+            Column(name, "suffix:×", f"max by (metric, variant, over, sign) ({queries.published(published)})", 3)
+            for name, published in _OF_COMPARISONS.items()
+        ],
+        sort="metric",
+        height=8,
+        no_value=NO_VERDICT,
+    )
+
+
+def _with_warm_up() -> list[timeseries.Panel]:
+    return [
+        over_time(
+            "Throughput over time",
+            "OK requests per second of warm-ups, single users and trials.",
+            "reqps",
+            [Line(queries.metric("throughput"))],
+            width=8,
+        ),
+        over_time(
+            "CPU per request over time",
+            "It falls while the JIT compiler works; where it is level the variant is warm.",
+            "s",
+            [Line(queries.metric("cpu_per_request"))],
+            width=8,
+        ),
+        over_time(
+            "JIT compilation over time",
+            "Seconds per second that compiler threads work, on the same CPU limit. In the windows it should be low:"
+            " else the warm-up was too short.",
+            "s",
+            [Line(queries.metric("jit_seconds"))],
+            width=8,
+        ),
+    ]

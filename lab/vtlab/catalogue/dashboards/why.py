@@ -1,0 +1,191 @@
+"""Why: which resource limits each variant, where requests wait, and whether the load generator did its work.
+
+What only some services have is a line of the table of resources; its series are in a closed row of that name.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grafana_foundation_sdk.builders import table
+
+from vtlab.catalogue.dashboards import frame, queries, style, why_rows
+from vtlab.catalogue.dashboards.panels import Column, Line, bottleneck, figures, over_time, rows
+from vtlab.catalogue.resources import REACHED
+
+
+def dashboard() -> dict[str, Any]:
+    return frame.build(
+        "why",
+        "Why",
+        "Which resource limits each variant, and where requests wait. Lines are those of the measured windows; the"
+        " warm-up is not in them.",
+        [
+            bottleneck(width=12),
+            figures(
+                "Queue time and service time",
+                "What a client waits before a thread has its request, and what the request then takes (means). Queue"
+                " time is what the bottleneck costs clients.",
+                "s",
+                [
+                    Line(queries.metric("queue_time", "run"), "{{variant}} queue"),
+                    Line(queries.metric("service_time", "run"), "{{variant}} service"),
+                ],
+                width=12,
+                height=5,
+                size=32,
+            ),
+            _resources(),
+            "Requests and queues",
+            over_time(
+                "Requests in flight",
+                "Those that clients wait for, and those of them that have a thread in the server (dashed). What lies"
+                " between is the queue.",
+                "none",
+                [
+                    Line(queries.in_windows("in_flight_client"), "{{variant}} client"),
+                    Line(queries.in_windows("in_flight"), "{{variant}} server", dashed=True),
+                ],
+            ),
+            over_time(
+                "Queue time over time",
+                "Client latency − service time, means: what clients wait before a thread has their request.",
+                "s",
+                [Line(queries.in_windows("queue_time"))],
+            ),
+            "CPU and throttling",
+            over_time(
+                "CPU used",
+                "Against the limit (dashed): a variant that stays at it has the CPU as its bottleneck.",
+                "suffix: CPU",
+                [
+                    Line(queries.in_windows("cpu_cores")),
+                    Line(f"max({queries.metric('cpu_limit')})", "limit", dashed=True),
+                ],
+                width=8,
+                colours={"limit": style.NEUTRAL},
+            ),
+            over_time(
+                "CPU periods throttled",
+                "Share of the CFS periods in which the quota ran out, as the process's cgroup says. Requests wait out"
+                " the rest of such a period.",
+                "percentunit",
+                [Line(queries.in_windows("throttled_periods"))],
+                width=8,
+                maximum=1,
+            ),
+            over_time(
+                "Time stopped by the CPU quota",
+                "Seconds per second, over all CPUs, that runnable threads were stopped. Throttled without much time"
+                " stopped costs little.",
+                "s",
+                [Line(queries.in_windows("throttled_seconds"))],
+                width=8,
+                maximum=0.1,
+            ),
+            "Pinned virtual threads",
+            over_time(
+                "Time pinned",
+                "Seconds per second that virtual threads kept their carriers while they waited, over all of them. As"
+                " much as there are carriers means that pinning is the bottleneck.",
+                "s",
+                [Line(queries.in_windows("pinned_seconds"))],
+                maximum=0.1,
+            ),
+            _places(),
+            "Threads and memory",
+            over_time(
+                "Platform threads",
+                "Under platform threads as many as requests in flight, up to Tomcat's maximum (dashed). Virtual threads"
+                " are not among them.",
+                "none",
+                [
+                    Line(queries.in_windows("threads")),
+                    Line(queries.in_windows("tomcat_threads_max"), "{{variant}} Tomcat's maximum", dashed=True),
+                ],
+                decimals=0,
+            ),
+            over_time(
+                "Memory",
+                "Resident memory of the process, and the heap in use (dashed), against the limit: at the limit the"
+                " kernel kills the process.",
+                "bytes",
+                [
+                    Line(queries.in_windows("resident"), "{{variant}} resident"),
+                    Line(queries.in_windows("heap_used"), "{{variant}} heap", dashed=True),
+                    Line(f"max({queries.metric('memory_limit')})", "limit", dashed=True),
+                ],
+                colours={"limit": style.NEUTRAL},
+            ),
+            "Load generator",
+            _load_generator(),
+            *why_rows.closed(),
+        ],
+    )
+
+
+def _resources() -> table.Panel:
+    return (
+        rows(
+            "Resources of $variants",
+            "The smallest bound first: capacity / service demand, the most throughput that the resource allows. Red: it"
+            " is reached. A run without a verdict has plain utilisations.",
+            {"resource": "resource"},
+            [
+                Column(
+                    "utilisation",
+                    "percentunit",
+                    queries.of_resources_or_plain("vtlab_utilization_ratio", queries.metric("utilization", "run")),
+                    0,
+                    REACHED,
+                ),
+                Column("in use", "none", queries.of_resources_or_plain("vtlab_used_count", queries.USED)),
+                Column(
+                    "of",
+                    "none",
+                    queries.of_resources_or_plain("vtlab_capacity_count", queries.metric("capacity", "run")),
+                ),
+                Column("bound", "reqps", queries.of_resources("vtlab_bound_rate")),
+                Column("service demand", "s", queries.of_resources("vtlab_demand_seconds")),
+            ],
+            sort="utilisation",
+            descending=True,
+            height=8,
+        )
+        .repeat("variants")
+        .repeat_direction("v")
+    )
+
+
+def _places() -> table.Panel:
+    scraped = f"0 * max(last_over_time(up{{{queries.SERVER}}}[$__range]))"
+    none = f'label_replace(label_replace({scraped}, "class", "none", "", ""), "line", "–", "", "")'
+    return rows(
+        "Where they were pinned",
+        "The line of code that waited while it kept its carrier, in the measured windows: before JDK 24 synchronized"
+        " pins, too. A carrier that waits runs no other thread.",
+        {"variant": "variant", "class": "class", "line": "line"},
+        [Column("pinnings per second", "none", f"{queries.metric('pinned_places', 'run')} or on () {none}", 1)],
+        sort="pinnings per second",
+        descending=True,
+        width=12,
+        no_value="no data because no variant was scraped in this time range",
+    )
+
+
+def _load_generator() -> table.Panel:
+    by_variant = "max by (namespace, variant)"
+    return rows(
+        "Load asked for, and what the load generator made of it",
+        "Asked for: users, or arrivals per second under open load. Late: how much later than due k6 sent a request, the"
+        " most; beyond tens of milliseconds it is short of CPU. Dropped: arrivals that it could not send.",
+        {"variant": "variant"},
+        [
+            Column("asked for", "none", f"{by_variant} (last_over_time(({queries.LOAD})[$__range:10s]))", 0),
+            Column("answered OK", "reqps", f"{by_variant} ({queries.metric('throughput', 'run')})"),
+            Column("late, the most", "s", f"{by_variant} ({queries.metric('late', 'run')})"),
+            Column("dropped", "percentunit", f"{by_variant} ({queries.metric('dropped_ratio', 'run')})", 1),
+        ],
+        sort="variant",
+        height=5,
+    )

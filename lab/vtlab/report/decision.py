@@ -1,0 +1,117 @@
+"""The decision that a verdict allows, in one sentence; the same for terminal, Markdown and HTML.
+
+It follows from the verdict and the bottlenecks alone, and is never stronger than the headline: a lower bound stays one,
+and what is the same is the same at the load that was measured.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vtlab.analysis.comparable import is_load_alone, keeps_up
+from vtlab.catalogue import resources
+from vtlab.model.experiment import Experiment
+from vtlab.model.records import Comparison, VariantResult
+from vtlab.model.run import Analysis
+from vtlab.model.units import percent
+from vtlab.model.variant import kind
+from vtlab.report import bottlenecks, figures, words
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What to do, and the reason: ``Turn it on``, ``at least 5.0 times the throughput``."""
+
+    lead: str
+    reason: str
+
+    @property
+    def text(self) -> str:
+        """Both, as one sentence."""
+        return f"{self.lead}: {self.reason}."
+
+
+def of(analysis: Analysis) -> Decision:
+    """The decision of a run. ``No decision`` wherever the run is not valid, or its verdict is none."""
+    verdict, comparison = analysis.verdict, words.primary(analysis.verdict)
+    if not verdict.valid:
+        return Decision(_NONE, words.counted(verdict.n, analysis.run.manifest.blocks))
+    if comparison.verdict == "fails":
+        return Decision(_NONE, _failing(analysis, comparison))
+    if comparison.verdict == "equivalent":
+        return Decision(f"It makes no difference at {words.load_words(analysis.run.experiment)}", _same(analysis))
+    if comparison.verdict in ("faster", "slower"):
+        return Decision(_lead(comparison), _difference(analysis, comparison))
+    return Decision(_NONE, _undecided(analysis, comparison))
+
+
+_NONE = "No decision"
+
+
+def _lead(comparison: Comparison) -> str:
+    """Of a switch from platform to virtual threads the answer to the question; of other variants which is better."""
+    is_better = comparison.verdict == "faster"
+    if (kind(comparison.over), kind(comparison.of)) == ("platform", "virtual"):
+        return "Turn it on" if is_better else "Do not"
+    return f"Prefer {comparison.of if is_better else comparison.over}"
+
+
+def _difference(analysis: Analysis, comparison: Comparison) -> str:
+    load = words.load_words(analysis.run.experiment)
+    better, worse = comparison.of, comparison.over
+    if comparison.verdict == "slower":
+        better, worse = worse, better
+    if comparison.ratio is None:
+        return f"{better} keeps up with {load}, {worse} does not{_limit(analysis, worse)}"
+    at_least = "at least " if comparison.is_lower_bound else ""
+    amount = f"{at_least}{words.amount(comparison.metric, comparison.ratio)} at {load}"
+    subject = f"{comparison.of} has " if comparison.verdict == "slower" else ""
+    return f"{subject}{amount}{_limit(analysis, worse)}"
+
+
+def _limit(analysis: Analysis, variant: str) -> str:
+    """What limits the variant that is worse, where that is known."""
+    name = _bottleneck(analysis.verdict.variants[variant], analysis.run.experiment)
+    return f"; {variant} is limited by {name}" if name else ""
+
+
+def _bottleneck(result: VariantResult, experiment: Experiment) -> str | None:
+    limit = result.bottleneck
+    if limit.resource == "unknown" or is_load_alone(limit):
+        return None
+    # A pool is full because of what is behind it.
+    held = f", inside {resources.words(limit.inside.pool)}" if limit.inside else ""
+    names = [bottlenecks.described(result, name, experiment) for name in (limit.resource, *limit.together)]
+    return figures.listed(names) + held
+
+
+def _same(analysis: Analysis) -> str:
+    verdict, comparison = analysis.verdict, words.primary(analysis.verdict)
+    results = [verdict.variants[name] for name in (comparison.over, comparison.of)]
+    within = f"the difference in {words.noun(comparison.metric)} is within {percent(verdict.margin)}"
+    if all(keeps_up(result) for result in results):
+        return f"both keep up with it, and {within}"
+    limits = {_bottleneck(result, analysis.run.experiment) for result in results}
+    (shared, *others) = limits
+    return within if others or shared is None else f"both are limited by {shared}, and {within}"
+
+
+def _failing(analysis: Analysis, comparison: Comparison) -> str:
+    failing = [name for name in (comparison.over, comparison.of) if name in comparison.fails]
+    if len(failing) > 1:
+        return "both fail under this load"
+    reasons = dict.fromkeys(failure.reason for failure in analysis.verdict.variants[failing[0]].failures)
+    return f"{failing[0]} fails under this load" + (f" ({figures.listed(list(reasons))})" if reasons else "")
+
+
+def _undecided(analysis: Analysis, comparison: Comparison) -> str:
+    verdict = analysis.verdict
+    if any(verdict.variants[name].failed_blocks for name in (comparison.of, comparison.over)):
+        return "a variant failed in some blocks" if verdict.n > 1 else "a variant failed in the only block"
+    if comparison.ratio is None:
+        return "neither keeps up with the arrivals" if len(comparison.overloaded) > 1 else "there is nothing to compare"
+    if comparison.low is None or comparison.high is None:
+        return "one block gives no interval"
+    if comparison.low <= 1 <= comparison.high:
+        return f"these blocks show no clear difference in {words.noun(comparison.metric)}"
+    return f"the difference in {words.noun(comparison.metric)} is not clearly beyond {percent(verdict.margin)}"
