@@ -29,6 +29,8 @@ class Figures:
     processors: float | None
     #: The most threads that Tomcat's pool may have; -1 without a pool.
     tomcat_threads: float | None
+    #: 1 where Jetty's requests have virtual threads, else 0.
+    jetty_virtual: float | None
     java: str
     gc: str
 
@@ -40,6 +42,7 @@ def read(client: Prometheus, name: str, at_ms: int) -> Figures:
         cpu_limit=client.measured(name, "max(cgroup_cpu_limit_cores{$server})", at_ms),
         processors=client.measured(name, "max(system_cpu_count{$server})", at_ms),
         tomcat_threads=client.measured(name, "max(tomcat_threads_config_max_threads{$server})", at_ms),
+        jetty_virtual=client.measured(name, "max(jetty_threads_virtual{$server})", at_ms),
         java=" ".join(filter(None, (info.get("version", "unknown"), info.get("vendor")))),
         gc=client.labels(name, "jvm_gc_info{$server}", at_ms).get("name", "unknown"),
     )
@@ -74,8 +77,15 @@ def refuse_other_limits(
 
 def refuse_other_threads(name: str, experiment: Experiment, meters: Collection[Meters], figures: Figures) -> None:
     """BadInput where a variant does not run on its kind of threads, as far as the service tells."""
+    threads = experiment.properties_of(name).threads
     if "tomcat" in meters:
-        variant.refuse_other_threads(name, experiment.properties_of(name).threads, figures.tomcat_threads)
+        # Neither Tomcat nor Jetty: the sample application's third variant.
+        none = "reactive" if threads == "reactive" else None
+        pool = figures.tomcat_threads
+        variant.refuse_other_threads(name, threads, none if pool is None else "virtual" if pool < 0 else "platform")
+    elif "jetty" in meters:
+        virtual = figures.jetty_virtual
+        variant.refuse_other_threads(name, threads, None if virtual is None else "virtual" if virtual else "platform")
 
 
 def close(value: float | None, wanted: float) -> bool:
