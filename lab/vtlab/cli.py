@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast, get_args
 
 import typer
 from rich.console import Console
@@ -21,6 +21,7 @@ from vtlab.analysis import simulation
 from vtlab.errors import BadInput, Interrupted, LabError
 from vtlab.model import experiment, normalised, units
 from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.model.records import DiagnosisMode
 from vtlab.planning import plan
 from vtlab.services import sample
 from vtlab.targets.kubernetes import doctor as kubernetes
@@ -62,6 +63,9 @@ def run(
         int | None,
         typer.Option("--max-rejected", help="Rejected blocks after which a run is given up; max(2, blocks/2) if none."),
     ] = None,
+    diagnosis: Annotated[
+        str, typer.Option("--diagnosis", help="Thread dumps of variants: always, or of those that are unexplained.")
+    ] = "unexplained",
     target: To = "local",
     context: Context = None,
     namespace: Namespace = "lab",
@@ -77,6 +81,7 @@ def run(
         _refuse_no_port(prometheus_port)
     if max_rejected is not None and max_rejected < 0:
         raise BadInput(f"--max-rejected {max_rejected}: fewer than none", "0 gives up at the first")
+    mode = _diagnosis(diagnosis, cluster)
     planned = plan.runs(session.resolve(experiments), _cpus(cpu))
     label = "+".join(dict.fromkeys(r.experiment.name for r in planned))
     options = replace(
@@ -85,6 +90,7 @@ def run(
         asserts=demand or [],
         prometheus_port=prometheus_port,
         max_rejected=max_rejected,
+        diagnosis=mode,
     )
     session.measure_and_report(session.create_runs(planned, options, label), root, console)
 
@@ -233,6 +239,18 @@ def doctor_(
     else:
         prerequisites = doctor.findings(root, session.REPOSITORY)
     doctor.examine(prerequisites, console)
+
+
+def _diagnosis(text: str, cluster: ReleaseRef | None) -> DiagnosisMode:
+    """BadInput for another word, and in a cluster, where vtlab may not run commands in a pod, for ``always``."""
+    if text not in get_args(DiagnosisMode):
+        raise BadInput(f"--diagnosis {text}: no such choice", f"write {' or '.join(get_args(DiagnosisMode))}")
+    if cluster and text == "always":
+        raise BadInput(
+            "--diagnosis always is for this machine: in a cluster vtlab may not run commands in a pod",
+            "leave it out, or measure the service with --target local",
+        )
+    return cast(DiagnosisMode, text)
 
 
 def _shipped() -> list[Experiment]:

@@ -22,7 +22,7 @@ from vtlab.errors import BadInput, BlockFault, Interrupted, InvalidRun, LabError
 from vtlab.host import machine, processes, tools
 from vtlab.model import publication
 from vtlab.model.experiment import Experiment, load
-from vtlab.model.records import Facts, Manifest
+from vtlab.model.records import DiagnosisMode, Facts, Manifest
 from vtlab.model.run import Analysis, Run
 from vtlab.planning import plan
 from vtlab.progress import Progress
@@ -57,6 +57,8 @@ class Options:
     asserts: Sequence[str] = ()
     #: Where the Prometheus of a local run listens, which then keeps its data; None is anywhere.
     prometheus_port: int | None = None
+    #: Which variants get thread dumps.
+    diagnosis: DiagnosisMode = "unexplained"
     #: Rejected blocks after which a run is given up; None: ``plan.max_rejected``.
     max_rejected: int | None = None
 
@@ -86,6 +88,7 @@ def create_runs(planned: Sequence[plan.PlannedRun], options: Options, label: str
             publication=publication.of(run.experiment, publications),
             started=now.isoformat(timespec="seconds"),
             blocks=options.blocks,
+            diagnosis=options.diagnosis,
             max_rejected=plan.max_rejected(options.blocks) if options.max_rejected is None else options.max_rejected,
             seed=seed,
             command=_command(),

@@ -14,6 +14,7 @@ from vtlab.analysis import places
 from vtlab.analysis.places import Cause
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Diagnosis
+from vtlab.planning.load import AS_PLANNED
 from vtlab.targets.local.target import LocalBlock, LocalTarget
 
 pytestmark = [pytest.mark.timeout(600), needs_root]
@@ -47,7 +48,7 @@ class Lab:
             self.block = self.block.renumbered(planned, self.block.number + 1, 1)
         else:
             self.block = self.target.start(planned, 1, 1)
-        diagnoses = self.block.diagnose(planned.variants)
+        diagnoses = self.block.diagnose(dict.fromkeys(planned.variants, AS_PLANNED))
         assert list(self.run.folder.rglob("dumps-*")) == [], "nothing of them is left"
         return diagnoses
 

@@ -18,6 +18,7 @@ from vtlab.errors import BlockFault, Interrupted
 from vtlab.host import jcmd as host_jcmd
 from vtlab.host.cgroup import Limit
 from vtlab.model.records import Diagnosis, Place, Trial
+from vtlab.planning import dumping
 from vtlab.targets.local import dumps
 
 THREAD = {
@@ -69,7 +70,7 @@ def variant(name: str = "virtual") -> Any:
 def taking(folder: Path) -> dumps.Dumps:
     command = host_jcmd.command_for(os.getpid())
     assert command is not None
-    return dumps.Dumps(variant(), command, folder)
+    return dumps.Dumps(variant(), command, folder, window=0.02)
 
 
 @pytest.fixture
@@ -94,7 +95,7 @@ def test_the_dumps_of_a_trial_become_a_diagnosis(jcmd: Callable[[str], Path], fo
         modes.extend(path.stat().st_mode & 0o777 for path in folder.iterdir())
         return window(begun)
 
-    diagnoses = dumps.diagnose([variant()], folder, load)
+    diagnoses = dumps.diagnose([variant()], folder, load, {})
     assert diagnoses["virtual"].dumps >= 3
     assert diagnoses["virtual"].throughput == builders.trial().throughput
     assert diagnoses["virtual"].places == [Place(activity="wait", place="Thread.sleep at Till:7", threads=1)]
@@ -146,7 +147,7 @@ def test_dumps_that_do_not_come_are_no_diagnosis(
         until(noted.is_file)
         return window(begun)
 
-    assert dumps.diagnose([variant()], folder, load) == {}
+    assert dumps.diagnose([variant()], folder, load, {}) == {}
     assert list(folder.iterdir()) == []
 
 
@@ -167,7 +168,7 @@ def test_a_variant_that_breaks_under_it_costs_only_its_diagnosis(jcmd: Callable[
         until(lambda: noted.is_file() and noted.read_text(encoding="utf-8").count("dump_to_file") > 1)
         return window(begun)
 
-    diagnoses = dumps.diagnose([variant("platform"), variant("virtual")], folder, load)
+    diagnoses = dumps.diagnose([variant("platform"), variant("virtual")], folder, load, {})
     assert list(diagnoses) == ["virtual"]
     assert isinstance(diagnoses["virtual"], Diagnosis)
 
@@ -179,17 +180,17 @@ def test_an_interrupt_is_one(jcmd: Callable[[str], Path], folder: Path) -> None:
         raise Interrupted("interrupted")
 
     with pytest.raises(Interrupted):
-        dumps.diagnose([variant()], folder, load)
+        dumps.diagnose([variant()], folder, load, {})
     assert list(folder.iterdir()) == []
 
 
 def test_dumps_take_a_tenth_of_the_cpu_at_most() -> None:
-    assert dumps.pause(0.05, cores=1) == pytest.approx(0.5)
-    assert dumps.pause(0.05, cores=0.25) == pytest.approx(2)
+    assert dumping.interval(0.05, cores=1) == pytest.approx(0.5)
+    assert dumping.interval(0.05, cores=0.25) == pytest.approx(2)
 
 
 def test_of_what_is_no_jvm_there_is_no_trial(folder: Path) -> None:
-    assert dumps.diagnose([variant()], folder, lambda name: pytest.fail("it got load")) == {}
+    assert dumps.diagnose([variant()], folder, lambda name: pytest.fail("it got load"), {}) == {}
 
 
 def test_a_second_signal_leaves_no_dumps(

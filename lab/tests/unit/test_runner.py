@@ -6,7 +6,7 @@ import math
 import os
 import re
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, tzinfo
 from io import StringIO
@@ -92,7 +92,7 @@ class Played:
             parts |= {"single": self.now.single if single else [], "trials": self.now.trials if order else []}
         return K6Document(version=1, experiment="blocking", run_id="r", block=1, order=[], agreed=True, **parts)
 
-    def diagnose(self, variants: Sequence[str]) -> dict[str, Diagnosis]:
+    def diagnose(self, paces: Mapping[str, Pace]) -> dict[str, Diagnosis]:
         raise AssertionError("every variant is explained")
 
     def trial_without_drain(self, variant: str, position: int, pace: Pace = AS_PLANNED) -> K6Document:
@@ -314,9 +314,9 @@ class Breaking(Played):
         kept = {part: [t for t in getattr(document, part) if t.variant in self.left] for part in ("warmup", "single")}
         return document.model_copy(update={**kept, "trials": [t for t in document.trials if t.variant in order]})
 
-    def diagnose(self, variants: Sequence[str]) -> dict[str, Diagnosis]:
-        self.said.append(f"thread dumps of {' '.join(variants)}")
-        return {name: Diagnosis(dumps=20, threads=40.0, places=[]) for name in variants}
+    def diagnose(self, paces: Mapping[str, Pace]) -> dict[str, Diagnosis]:
+        self.said.append(f"thread dumps of {' '.join(paces)}")
+        return {name: Diagnosis(dumps=20, threads=40.0, places=[]) for name in paces}
 
 
 def one_block(target: Breaking, tmp_path: Path, exp: Experiment | None = None) -> tuple[Block, str]:
@@ -578,11 +578,11 @@ class Killed(Breaking):
     fault: BlockFault | None = None
     is_killed = False
 
-    def diagnose(self, variants: Sequence[str]) -> dict[str, Diagnosis]:
+    def diagnose(self, paces: Mapping[str, Pace]) -> dict[str, Diagnosis]:
         self.is_killed = True
         if self.fault:
             raise self.fault
-        return super().diagnose(variants)
+        return super().diagnose(paces)
 
     def check_instances(self) -> list[Instance]:
         return [i.model_copy(update={"alive": not self.is_killed}) for i in super().check_instances()]

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from vtlab.model.records import VariantResult
 from vtlab.model.run import Analysis
 from vtlab.model.units import in_blocks, percent
-from vtlab.report import bottlenecks, charts, figures, sections, words
+from vtlab.report import bottlenecks, breakdowns, charts, figures, sections, words
 from vtlab.report.glossary import GLOSSARY
 
 
@@ -81,6 +81,7 @@ class Evidence:
     over_time_note: str
     resources: list[sections.Panel]
     resource_table: sections.Table
+    time: sections.Table
     places: sections.Table
     pinned: sections.Table
     checks: sections.Table
@@ -244,6 +245,7 @@ def _evidence(analysis: Analysis) -> Evidence:
         else "",
         resources=sections.resources(analysis),
         resource_table=sections.resource_table(analysis),
+        time=breakdowns.table(analysis),
         places=sections.places(analysis),
         pinned=sections.pinned(analysis),
         checks=sections.checks(analysis),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from vtlab.model.run import Analysis
-from vtlab.report import bottlenecks, figures, sections, words
+from vtlab.report import bottlenecks, breakdowns, figures, sections, words
 from vtlab.report.html import repeat
 
 _SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]|#~"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"})
@@ -57,6 +57,7 @@ def _run(analysis: Analysis) -> list[str]:
         lines += _folded("Failures", [sections.failures(analysis)])
         lines += _folded("Ratios by metric", [sections.by_metric(analysis)])
         lines += _folded("Bound beside measurement", [sections.resource_table(analysis)])
+        lines += _folded(breakdowns.TITLE, [breakdowns.table(analysis)])
         lines += _folded("Where threads stood", [sections.places(analysis)])
         lines += _folded("Pinned virtual threads", [sections.pinned(analysis)])
     lines += _folded("Validity checks and rejected attempts", [sections.checks(analysis), sections.rejected(analysis)])
