@@ -572,6 +572,51 @@ def test_only_a_variant_that_nothing_explains_is_diagnosed(tmp_path: Path) -> No
     assert [list(block.diagnosis) for block in blocks] == [["virtual"], []]
 
 
+def test_every_variant_is_diagnosed_once_where_that_was_asked_for(tmp_path: Path) -> None:
+    run = always(builders.run(blocks=2))
+    blocks, text = measured(target := Breaking(run.blocks), tmp_path, run)
+    assert beside(target)[-1] == "thread dumps of platform virtual"
+    assert [list(block.diagnosis) for block in blocks] == [["platform", "virtual"], []]
+    assert "no thread dumps" not in text
+
+
+def test_it_is_said_which_variant_has_no_thread_dumps(tmp_path: Path) -> None:
+    class Silent(Breaking):
+        def diagnose(self, paces: Mapping[str, Pace]) -> dict[str, Diagnosis]:
+            return {name: diagnosis for name, diagnosis in super().diagnose(paces).items() if name == "virtual"}
+
+    run = always(builders.run(blocks=1))
+    _, text = measured(Silent(run.blocks), tmp_path, run)
+    assert "no thread dumps of platform: vtlab could not ask the JVM, or the JVM ended" in text
+
+
+def test_a_trial_with_dumps_of_many_requests_is_longer_at_the_pace_of_the_others(tmp_path: Path) -> None:
+    given: dict[str, Pace] = {}
+
+    class Noting(Breaking):
+        def diagnose(self, paces: Mapping[str, Pace]) -> dict[str, Diagnosis]:
+            given.update(paces)
+            return super().diagnose(paces)
+
+    # Windows of 5 s: platform and virtual have 1000 requests in flight.
+    run = always(builders.run(builders.experiment(windows={"measure": "5s", "warmup_cycles": 0}), blocks=1))
+    measured(Noting(run.blocks), tmp_path, run)
+    assert {name: pace.measure for name, pace in given.items()} == pytest.approx(
+        {"platform": 20_000, "virtual": 20_000}, rel=0.1
+    )
+    assert {pace.seed for pace in given.values()} == {run.manifest.seed}
+
+
+def test_the_time_of_the_trials_with_dumps_is_expected(tmp_path: Path) -> None:
+    once = builders.run(blocks=0)
+    assert runner.seconds_beside(always(once)) > runner.seconds_beside(once)
+
+
+def always(run: Run) -> Run:
+    """That run, with thread dumps of every variant."""
+    return replace(run, manifest=run.manifest.model_copy(update={"diagnosis": "always"}))
+
+
 class Killed(Breaking):
     """A variant does not survive its thread dumps, or k6 its call for them."""
 
@@ -606,8 +651,9 @@ def test_without_a_drain_nothing_is_measured_beside_the_trials(tmp_path: Path, m
     monkeypatch.setattr(plan, "order", lambda *_: ["virtual", "platform"])
     windows = GIVING_UP
     run = builders.run(builders.experiment(windows=windows), blocks=1)
-    (block,), _ = measured(target := InTurn(run.blocks), tmp_path, run)
+    (block,), text = measured(target := InTurn(run.blocks), tmp_path, always(run))
     assert "light load" not in target.calls
+    assert "no thread dumps of platform and virtual: each ends with its trials" in text
     assert len(block.trials) == 2
 
 

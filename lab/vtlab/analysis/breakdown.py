@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import math
 
+from vtlab.analysis.laws import Measured, capacity
+from vtlab.catalogue.resources import RESOURCES
 from vtlab.model.records import Breakdown, Diagnosis, TimePart
 
 #: Of the requests in flight, the share from which on the dumps contradict the latency.
@@ -24,16 +26,25 @@ SLOWED = 0.9
 SPARE = 0.05
 
 
-def of(diagnosis: Diagnosis | None, throughput: float) -> Breakdown | None:
-    """The breakdown by these dumps; None where there are none, or of a trial whose figures are not known.
-    ``throughput``: of the blocks, OK requests per second."""
-    if diagnosis is None or not diagnosis.throughput or not diagnosis.latency:
+def of(m: Measured) -> Breakdown | None:
+    """The breakdown of a variant over blocks; None without thread dumps."""
+    limits = [capacity(m, resource) for resource in RESOURCES.values() if resource.demand == "request"]
+    known = [limit for limit in limits if limit is not None]
+    return by_dumps(m.diagnosis, m.throughput or 0.0, min(known, default=None)) if m.diagnosis else None
+
+
+def by_dumps(diagnosis: Diagnosis, throughput: float, threads: float | None = None) -> Breakdown | None:
+    """The breakdown by these dumps; None for those of a trial whose figures are not known. ``throughput``: of the
+    blocks, OK requests per second. ``threads``: the most that the server's pool may have; None where that is not known.
+    """
+    if not diagnosis.throughput or not diagnosis.latency:
         return None
     in_flight = diagnosis.throughput * diagnosis.latency
     is_slowed = diagnosis.throughput < SLOWED * throughput
     handled = math.fsum(place.threads for place in diagnosis.places if not place.is_task)
     accounted = handled / in_flight
-    parts = [] if accounted > CONTRADICTED else _parts(diagnosis, in_flight, with_seconds=not is_slowed)
+    is_full = _has_none_to_spare(diagnosis, threads)
+    parts = [] if accounted > CONTRADICTED else _parts(diagnosis, in_flight, is_full, with_seconds=not is_slowed)
     return Breakdown(
         dumps=diagnosis.dumps,
         throughput=diagnosis.throughput,
@@ -48,7 +59,7 @@ def of(diagnosis: Diagnosis | None, throughput: float) -> Breakdown | None:
     )
 
 
-def _parts(diagnosis: Diagnosis, in_flight: float, *, with_seconds: bool) -> list[TimePart]:
+def _parts(diagnosis: Diagnosis, in_flight: float, is_full: bool, *, with_seconds: bool) -> list[TimePart]:
     seconds_each = 1 / diagnosis.throughput if with_seconds and diagnosis.throughput else None
     handled = [place for place in diagnosis.places if not place.is_task]
     parts = [
@@ -65,23 +76,22 @@ def _parts(diagnosis: Diagnosis, in_flight: float, *, with_seconds: bool) -> lis
     ]
     outside = in_flight - math.fsum(place.threads for place in handled)
     if outside > 0:
-        is_queue = _has_none_to_spare(diagnosis)
         parts.append(
             TimePart(
-                activity="server-queue" if is_queue else "outside",
+                activity="server-queue" if is_full else "outside",
                 place="",
                 share=outside / in_flight,
                 seconds=None if seconds_each is None else outside * seconds_each,
                 requests=outside,
-                is_explained=is_queue,
+                is_explained=is_full,
             )
         )
     return sorted(parts, key=lambda part: (-part.share, part.activity, part.place))
 
 
-def _has_none_to_spare(diagnosis: Diagnosis) -> bool:
-    """Whether all threads of the server's pool have a request."""
+def _has_none_to_spare(diagnosis: Diagnosis, threads: float | None) -> bool:
+    """Whether the server's pool is as large as it may be, and all of its threads have a request."""
     if diagnosis.idle is None:
         return False
-    busy = math.fsum(place.threads for place in diagnosis.places if not place.is_task)
-    return diagnosis.idle <= SPARE * (busy + diagnosis.idle)
+    pool = diagnosis.idle + math.fsum(place.threads for place in diagnosis.places if not place.is_task)
+    return diagnosis.idle <= SPARE * pool and (threads is None or pool >= (1 - SPARE) * threads)

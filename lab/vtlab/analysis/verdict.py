@@ -442,7 +442,7 @@ def _summarise_variant(m: laws.Measured) -> VariantResult:
         next=explained.next,
         bounds=explained.bounds,
         pinned=_pinned(m),
-        time=breakdown.of(m.diagnosis, throughput),
+        time=breakdown.of(m),
         modelled=explained.modelled,
         expected=expected,
         fidelity=throughput / expected if expected and m.trials else None,
