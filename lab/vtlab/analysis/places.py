@@ -39,7 +39,7 @@ _CLIENT, _UNKNOWN = "the client", "unknown"
 _SERVER = (*libraries.REQUEST, *libraries.CLIENT)
 
 #: What nobody does while he is alone: a thread there queues.
-QUEUES: tuple[Activity, ...] = ("lock", "db-pool", "client-pool", "server-queue")
+QUEUES: tuple[Activity, ...] = ("lock", "db-pool", "client-pool")
 #: What is one cause wherever the code does it from.
 ANYWHERE: tuple[Activity, ...] = ("database", "downstream", "db-pool", "client-pool", "executor", "computation")
 #: What only the holder of one of its connections can do.
@@ -213,9 +213,10 @@ def holders(diagnosis: Diagnosis, pool: str | None = None) -> list[Place]:
     """Where those stand that do not wait for a pool (``db-pool``, ``client-pool``, ``executor``). All, for None and for
     a resource that no thread waits for, as Tomcat's threads.
 
-    Every holder is among them. So may be others, who neither hold nor wait.
+    Every holder is among them. So may be others, who neither hold nor wait. Requests that the server does not let begin
+    hold nothing.
     """
-    return [place for place in diagnosis.places if place.activity != pool]
+    return [place for place in diagnosis.places if place.activity not in (pool, "server-queue")]
 
 
 def cause(

@@ -12,7 +12,7 @@ from vtlab.report import figures, sections
 from vtlab.report.sections import Table
 
 TITLE = "Where the time goes"
-#: Rows of a terminal, and the share from which on a row of the table stands alone.
+#: Parts on a line of a terminal, and the share from which on a part stands alone.
 _LINES, _LEAST = 3, 0.01
 #: What a request does in a part of its time, as a noun and after "62 % of a request".
 _WORDS: Mapping[str, tuple[str, str]] = {
@@ -23,7 +23,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "executor": ("wait for the executor", "waits for the executor"),
     "lock": ("lock", "waits at a lock"),
     "wait": ("wait", "waits"),
-    "computation": ("computation, or ready to run", "computes or is ready to"),
+    "computation": ("computation, or ready to run", "computes"),
     "server-queue": ("queue in front of the server's threads", "waits until the server has a thread for it"),
     "outside": ("unknown: no thread has the request", "passes where no thread has it"),
 }
@@ -35,7 +35,8 @@ def line(name: str, time: Breakdown) -> str:
     time``."""
     if not time.parts:
         return f"{name}: {_contradiction(time)}"
-    parts = [_sentence(part, " of a request" if part is time.parts[0] else "") for part in time.parts[:_LINES]]
+    shown = [part for part in time.parts[:_LINES] if part.share >= _LEAST]
+    parts = [_sentence(part, " of a request" if part is time.parts[0] else "") for part in shown]
     of = "" if time.is_slowed else f" of {figures.duration(time.latency)}"
     return f"{name}: {'. '.join(parts)}. Explained: {percent(time.explained)}{of}."
 
@@ -102,7 +103,7 @@ def _sentence(part: TimePart, of: str) -> str:
     text = f"{percent(part.share)}{of} {_WORDS[part.activity][1]}"
     if not part.is_explained and part.activity != "outside":
         text += f" ({_UNEXPLAINED})"
-    joint = ": " if part.activity == "wait" else ", "
+    joint = ": " if part.activity in ("wait", "computation") else ", "
     place = f"{joint}{part.place}" if part.place else ""
     return f"{text}{place}; {figures.count(part.requests)} at a time"
 
