@@ -13,7 +13,7 @@ from vtlab.catalogue import palette
 from vtlab.model.records import NO_COMMIT, VariantResult
 from vtlab.model.run import Analysis
 from vtlab.model.units import in_blocks, percent
-from vtlab.report import bottlenecks, charts, decision, figures, findings, sections, time_split, words
+from vtlab.report import bottlenecks, breakdowns, charts, decision, figures, findings, sections, time_split, words
 from vtlab.report.decision import Decision
 from vtlab.report.glossary import GLOSSARY
 
@@ -86,6 +86,7 @@ class Evidence:
     over_time_note: str
     resources: list[sections.Panel]
     resource_table: sections.Table
+    time: sections.Table
     places: sections.Table
     pinned: sections.Table
     findings: sections.Table
@@ -259,6 +260,7 @@ def _evidence(analysis: Analysis) -> Evidence:
         else "",
         resources=sections.resources(analysis),
         resource_table=sections.resource_table(analysis),
+        time=breakdowns.table(analysis),
         places=sections.places(analysis),
         pinned=sections.pinned(analysis),
         findings=findings.table(analysis),
