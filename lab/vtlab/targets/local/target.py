@@ -15,7 +15,7 @@ from pathlib import Path
 from vtlab import results, services
 from vtlab.catalogue import rules
 from vtlab.errors import BlockFault, LabError, PrerequisiteMissing, VariantFailed
-from vtlab.host import cgroup, machine, ports, processes, tools
+from vtlab.host import agent, cgroup, machine, ports, processes, tools
 from vtlab.host.processes import Ledger, Process
 from vtlab.host.tools import Java, Tool
 from vtlab.model import units
@@ -23,7 +23,7 @@ from vtlab.model.experiment import Experiment
 from vtlab.model.records import Diagnosis, Failure, Instance, K6Document, ServerFigure, Trial
 from vtlab.model.run import BlockSeries
 from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
-from vtlab.services import agent, companions
+from vtlab.services import companions
 from vtlab.services.companions import CompanionServices
 from vtlab.services.process import READY_WITHIN, Launch, VariantProcess, spawn
 from vtlab.targets import k6, verification
