@@ -13,7 +13,7 @@ from rich.console import Console
 
 from vtlab import results, search, session
 from vtlab.errors import BadInput, PrerequisiteMissing
-from vtlab.host import tools
+from vtlab.host import agent, tools
 from vtlab.model import workload_files
 from vtlab.model.curve import Curve
 from vtlab.model.experiment import ClosedLoad, Experiment, Limits, OpenLoad, Windows
@@ -21,9 +21,11 @@ from vtlab.model.workload import Workload
 from vtlab.planning import chosen, further
 from vtlab.planning.plan import PlannedRun
 from vtlab.report import curve as curve_words
-from vtlab.services import agent, own
+from vtlab.services import own
 from vtlab.targets.local.target import local_target
 
+#: Requests to each variant in the first part of the warm-up, which has more CPU.
+WARM_UP_REQUESTS = 10_000
 #: Seconds that the blocks have at least, when a search was slow to begin.
 LEAST_WITHIN = 120.0
 #: Of the search, beside the manifest: its trials, one a line.
@@ -58,6 +60,7 @@ def measure(asked: Asked, options: session.Options, console: Console) -> None:
     session.refuse_other_systems()
     agent.find(session.REPOSITORY)
     began = time.monotonic()
+    options = replace(options, diagnosis="always")
     experiment = experiment_of(asked)
     folder = options.root / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{experiment.name}"
     curve = None
@@ -106,7 +109,7 @@ def experiment_of(asked: Asked) -> Experiment:
             workload_=workload_files.resolved(workload, Path("vtlab-try")),
             load=load,
             limits=Limits(cpu=asked.cpu, memory=asked.memory, heap=None),
-            windows=Windows(),
+            windows=Windows(warmup_requests=WARM_UP_REQUESTS),
             variants=["platform", "virtual"],
         )
     except ValidationError as error:

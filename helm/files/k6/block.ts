@@ -70,11 +70,13 @@ interface Common {
 }
 
 const TAGS = ['name', 'method', 'status', 'error_code', 'expected_response'] as const;
-const OF_REQUESTS: Options = {
+const OF_REQUESTS: Options & { noTeardown: boolean } = {
   systemTags: [...TAGS],
   discardResponseBodies: true,
   maxRedirects: 0,
   noVUConnectionReuse: false,
+  // It would leave samples that belong to no phase.
+  noTeardown: true,
   // A failed request is counted with its reason, not logged.
   throw: true,
 };

@@ -94,7 +94,7 @@ def picture(curve: Curve, variants: Sequence[str]) -> Markup:
             drawn.append(svg.text(x(level), top + height + 16, svg.number(level), "middle"))
     for slot, variant in enumerate(variants):
         of = [p for p in curve.of(variant) if p.throughput > 0]
-        drawn.append(svg.path([(x(p.users), y(p.throughput)) for p in of], f"v{slot} line"))
+        drawn.append(svg.path([(x(p.users), y(p.throughput)) for p in of], f"line v{slot}"))
         drawn += [
             svg.mark(
                 slot,

@@ -6,10 +6,11 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from vtlab.host import agent
 from vtlab.host.tools import Java
 from vtlab.model.inspection import Inspection
 from vtlab.model.service import Meters, Service
-from vtlab.services import agent, inspection
+from vtlab.services import inspection
 
 #: Answers without a database that is down, too; and where there is none of it, the server has started as well.
 _HEALTH = "/actuator/health/liveness"
@@ -37,7 +38,7 @@ def of_jar(
         jvm_flags=[*jvm_flags, *ends],
         agent=True,
         readiness=_HEALTH if seen.actuator else "/",
-        metrics=agent.METRICS,
+        metrics=agent.PAGE,
         environment_from=list(environment_from),
         environment_file=str(environment_file.absolute()) if environment_file else None,
         meters=meters(seen),

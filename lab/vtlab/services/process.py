@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
 
+from vtlab.host import agent as host_agent
 from vtlab.host import ports, server, usage
 from vtlab.host.cgroup import Cgroup, Limit
 from vtlab.host.processes import Ledger, Process
@@ -219,7 +220,7 @@ class VariantProcess:
         if status is None or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             return False
         if (jar := self.launch.attached) and ports.listening_pid(chosen[-1]) is None:
-            agent.attach(self.process.pid, jar, chosen[-1])
+            host_agent.attach(self.process.pid, jar, chosen[-1])
         return True
 
     def _reason(self, process: Process) -> str | None:

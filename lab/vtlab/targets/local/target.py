@@ -15,7 +15,7 @@ from pathlib import Path
 from vtlab import results, services
 from vtlab.catalogue import rules
 from vtlab.errors import BlockFault, LabError, PrerequisiteMissing, VariantFailed
-from vtlab.host import cgroup, machine, ports, processes, tools
+from vtlab.host import agent, cgroup, machine, ports, processes, tools
 from vtlab.host.processes import Ledger, Process
 from vtlab.host.tools import Java, Tool
 from vtlab.model import units
@@ -23,7 +23,7 @@ from vtlab.model.experiment import Experiment
 from vtlab.model.records import Diagnosis, Failure, Instance, K6Document, ServerFigure, Trial
 from vtlab.model.run import BlockSeries
 from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
-from vtlab.services import agent, companions
+from vtlab.services import companions
 from vtlab.services.companions import CompanionServices
 from vtlab.services.process import READY_WITHIN, Launch, VariantProcess, spawn
 from vtlab.targets import k6, verification
@@ -361,20 +361,21 @@ class LocalBlock:
         self._process_of(variant).process.stop(0)
         self._before.pop(variant, None)
 
-    def diagnose(self, variants: Sequence[str]) -> dict[str, Diagnosis]:
+    def diagnose(self, paces: Mapping[str, Pace]) -> dict[str, Diagnosis]:
         """Runs one more trial of each of these variants, which does not count, with thread dumps in it. Without a
         variant of which none came, or which has ended."""
-        running = [self._process_of(name) for name in variants if name not in self._retired]
+        running = [self._process_of(name) for name in paces if name not in self._retired]
 
         def trial(name: str) -> Trial:
             try:
-                return self._load(phase_variables([name], 0, None), f"{self._target.run_id}-diagnosis").trials[0]
+                variables = phase_variables([name], 0, None, pace=paces[name])
+                return self._load(variables, f"{self._target.run_id}-diagnosis").trials[0]
             except VariantFailed as broken:
                 # The next one's trial does without it.
                 self.drop(broken.variant)
                 raise
 
-        return dumps.diagnose(running, self._target.folder, trial)
+        return dumps.diagnose(running, self._target.folder, trial, paces)
 
     def check_instances(self) -> list[Instance]:
         """Whether the processes are those that started."""
