@@ -14,6 +14,7 @@ from vtlab.host.cgroup import Limit
 from vtlab.model import units, variant
 from vtlab.model.experiment import Experiment
 from vtlab.model.service import Meters
+from vtlab.model.variant import Threads
 from vtlab.targets.prometheus import Prometheus
 
 #: A quota is rounded to microseconds per period, memory to pages; a chart may write 500m for 0.5.
@@ -79,13 +80,17 @@ def refuse_other_threads(name: str, experiment: Experiment, meters: Collection[M
     """BadInput where a variant does not run on its kind of threads, as far as the service tells."""
     threads = experiment.properties_of(name).threads
     if "tomcat" in meters:
-        # Neither Tomcat nor Jetty: the sample application's third variant.
-        none = "reactive" if threads == "reactive" else None
-        pool = figures.tomcat_threads
-        variant.refuse_other_threads(name, threads, none if pool is None else "virtual" if pool < 0 else "platform")
+        variant.refuse_other_threads(name, threads, _of_tomcat(figures.tomcat_threads, threads))
     elif "jetty" in meters:
         virtual = figures.jetty_virtual
         variant.refuse_other_threads(name, threads, None if virtual is None else "virtual" if virtual else "platform")
+
+
+def _of_tomcat(pool: float | None, wanted: Threads) -> Threads | None:
+    """The threads of a service of whose Tomcat ``pool`` is known: where there is none it may be on another server."""
+    if pool is None:
+        return wanted if wanted == "reactive" else None
+    return "virtual" if pool < 0 else "platform"
 
 
 def close(value: float | None, wanted: float) -> bool:
