@@ -16,7 +16,7 @@ from vtlab.model.variant import Threads
 #: What runs beside the variants.
 Need = Literal["database", "downstream", "jdk21"]
 #: Groups of meters. Of a service without one of them vtlab measures what it can itself.
-Meters = Literal["jvm", "process", "cgroup", "tomcat"]
+Meters = Literal["jvm", "process", "cgroup", "tomcat", "jetty"]
 _VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
 _Path = Annotated[str, Field(pattern=r"^/")]
 

@@ -47,8 +47,7 @@ def of_jar(
 
 def meters(seen: Inspection) -> list[Meters]:
     """What the agent tells of it."""
-    of_all: list[Meters] = ["jvm", "process", "cgroup"]
-    return [*of_all, "tomcat"] if seen.server == "tomcat" else of_all
+    return ["jvm", "process", "cgroup", seen.server]
 
 
 def name_of(jar: Path) -> str:
