@@ -25,7 +25,7 @@ from vtlab.model.run import BlockSeries
 from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
 from vtlab.services import agent, companions
 from vtlab.services.companions import CompanionServices
-from vtlab.services.process import READY_WITHIN, Launch, VariantProcess, spawn
+from vtlab.services.process import Elsewhere, Launch, VariantProcess, ready_within, spawn
 from vtlab.targets import k6, verification
 from vtlab.targets.annotation import annotate, fill_gaps, fill_series_gaps
 from vtlab.targets.k6 import phase_variables
@@ -37,6 +37,8 @@ from vtlab.targets.prometheus import Prometheus
 KEPT = "prometheus"
 #: Seconds until a variant that is ready must have been scraped.
 _SCRAPED_WITHIN = 30.0
+#: Seconds between two lines that say that a variant is not ready.
+_SAID_EVERY = 30.0
 #: Characters of the end of a log in the reason of a failure.
 _LOG_SHOWN = 400
 #: Below this many free bytes a fault is the disk's.
@@ -110,6 +112,9 @@ class LocalTarget:
                         instances.append(self._verified(client, variant))
                     except VariantFailed as failure:
                         failures.append(_at_start(failure.variant, failure.reason))
+            if experiment.workload_ and not self._is_checked and not instances:
+                # Nothing was measured before: there is no service to compare.
+                raise _not_started(failures, self.folder)
             started = LocalBlock(self, experiment, block, attempt, list(self._running), instances, failures)
             if experiment.workload_ and not self._is_checked:
                 self._origin = started.preflight(self.say)
@@ -120,16 +125,22 @@ class LocalTarget:
         """Waits until every variant is ready or has failed to start; how those failed. BlockFault for one that found no
         free port."""
         waiting, failures = list(self._running), []
+        began, said = time.monotonic(), _SAID_EVERY
         while waiting:
+            if time.monotonic() - began > said:
+                self.say(f"{' and '.join(v.variant for v in waiting)}: not ready after {said:.0f} s, waiting")
+                said += _SAID_EVERY
             for variant in list(waiting):
                 try:
                     if variant.server.ready():
                         waiting.remove(variant)
-                except BlockFault:
+                except BlockFault as fault:
                     if ports.taken(variant.process.last_lines(40)):
                         raise
                     waiting.remove(variant)
-                    how = variant.end() or f"it was not ready after {READY_WITHIN:.0f} s"
+                    within = ready_within(variant.launch.service)
+                    late = str(fault) if isinstance(fault, Elsewhere) else f"it was not ready after {within:.0f} s"
+                    how = variant.end() or late
                     log = variant.process.last_lines()[-_LOG_SHOWN:]
                     failures.append(_at_start(variant.variant, f"{how}: {log}" if log else how))
                     variant.process.stop(1)
@@ -421,11 +432,18 @@ class LocalBlock:
                 workload.wait(generator, seconds)
             finally:
                 generator.stop(1)
+            for variant in self.variants:
+                how = None if variant.variant in self._retired else variant.end()
+                if how is not None:
+                    log = variant.process.last_lines(3)
+                    raise VariantFailed(variant.variant, f"{how} when it got the first requests", log=log)
             return generator
 
         if not call.targets:
             return None
         origin, remarks = workload.check(self.experiment, call, run)
+        if any(url.startswith("https://") for url in call.targets.values()):
+            remarks = ["the service answers by HTTPS: k6 takes any certificate, and what TLS costs counts", *remarks]
         for remark in [*self._workload.remarks, *remarks]:
             say(f"{self.experiment.name}: {remark}")
         return origin
@@ -457,6 +475,15 @@ class LocalBlock:
 
     def _process_of(self, name: str) -> VariantProcess:
         return next(variant for variant in self.variants if variant.variant == name)
+
+
+def _not_started(failures: Sequence[Failure], folder: Path) -> PrerequisiteMissing:
+    how = {failure.reason: failure.variant for failure in reversed(failures)}
+    reasons = "; ".join(f"{variant}: {reason}" for reason, variant in how.items())
+    return PrerequisiteMissing(
+        f"no variant of the service starts: {reasons}",
+        f"start it by hand with the same environment; its whole log is in {folder / 'logs'}",
+    )
 
 
 @contextlib.contextmanager
