@@ -13,12 +13,14 @@ from rich.console import Console
 
 from vtlab import own_experiment, results, search, services, session
 from vtlab.errors import BadInput, BlockFault, Interrupted, PrerequisiteMissing, VariantFailed
+from vtlab.model import units
 from vtlab.model.curve import Curve
 from vtlab.model.experiment import Experiment
 from vtlab.own_experiment import Asked
 from vtlab.planning import chosen
 from vtlab.planning.plan import PlannedRun
 from vtlab.report import curve as curve_words
+from vtlab.report import figures
 from vtlab.services import agent
 from vtlab.targets.local.target import local_target
 
@@ -68,7 +70,9 @@ def _searched(experiment: Experiment, folder: Path, options: session.Options, co
     except Interrupted as error:
         # Without a block it is no run, and could not be resumed.
         shutil.rmtree(folder, ignore_errors=True)
-        raise Interrupted(f"{error.message} during the search; nothing was kept", "give the same command again") from None
+        raise Interrupted(
+            f"{error.message} during the search; nothing was kept", "give the same command again"
+        ) from None
     except VariantFailed as broken:
         raise PrerequisiteMissing(f"{broken.variant} failed: {broken}", logs) from None
     except BlockFault as fault:
@@ -78,14 +82,25 @@ def _searched(experiment: Experiment, folder: Path, options: session.Options, co
             f"no request was answered as expected: {curve.why or 'there was no answer'}",
             f"correct the request, or say which answer is right in a file: expect: {{status: 201}}; {logs}",
         )
+    _refuse_errors(curve, experiment, logs)
     return curve
+
+
+def _refuse_errors(curve: Curve, experiment: Experiment, logs: str) -> None:
+    """BadInput where every variant answered with errors: they are the service's, whatever its threads."""
+    last = [curve.of(variant)[-1] for variant in experiment.variants if curve.of(variant)]
+    if curve.ended != "failed" or not last or min(point.failed for point in last) <= experiment.max_errors:
+        return
+    shares = figures.listed([f"{units.percent(point.failed, 1)} by {point.variant}" for point in last])
+    raise BadInput(
+        f"answers are errors at {last[0].users} users: {shares}",
+        f"see why, or allow them in the file of vtlab try: max_errors: 0.02; {logs}",
+    )
 
 
 def _curve(experiment: Experiment, folder: Path, options: session.Options, say: Callable[[str], None]) -> Curve:
     say(f"starting {' and '.join(experiment.variants)}")
-    with local_target(
-        folder, options.root, session.REPOSITORY, no_cpu_limit=options.no_cpu_limit, say=say
-    ) as target:
+    with local_target(folder, options.root, session.REPOSITORY, no_cpu_limit=options.no_cpu_limit, say=say) as target:
         started = target.start(experiment, 0, 1)
         if started.failures:
             raise BlockFault("; ".join(f"{f.variant} failed, {f.moment}: {f.reason}" for f in started.failures))

@@ -311,9 +311,7 @@ def test_a_file_that_describes_a_service_may_be_tried_as_well(tmp_path: Path, in
         ({"server.servlet.context-path": "${CONTEXT}"}, "/actuator/health/liveness"),
     ],
 )
-def test_readiness_is_asked_where_the_jars_settings_put_it(
-    settings: dict[str, str], path: str, tmp_path: Path
-) -> None:
+def test_readiness_is_asked_where_the_jars_settings_put_it(settings: dict[str, str], path: str, tmp_path: Path) -> None:
     text = "".join(f"{name}={value}\n" for name, value in settings.items())
     actuator = {"org.springframework.boot:spring-boot-actuator": "3.5.0"}
     jar = jars.service(tmp_path / "shop.jar", actuator, files={"application.properties": text})

@@ -24,6 +24,13 @@ def free(count: int) -> list[int]:
         return [sock.getsockname()[1] for sock in sockets]
 
 
+def is_open(port: int) -> bool:
+    """Whether something takes connections there."""
+    with socket.socket() as tried:
+        tried.settimeout(1)
+        return tried.connect_ex((HOST, port)) == 0
+
+
 def require_free(port: int, what: str) -> None:
     """PrerequisiteMissing, with the holder's pid where that can be seen, when a chosen port is taken."""
     with socket.socket() as tried:

@@ -194,8 +194,8 @@ class Experiment(_Strict):
         str | None,
         Field(
             min_length=1,
-            description="before each trial, on one machine: a request as a line, POST /test/reset, or a command with its"
-            " arguments; {base} is the address of the variant, {variant} its name, {env.NAME} a variable of vtlab's"
+            description="before each trial, on one machine: a request as a line, POST /test/reset, or a command with"
+            " its arguments; {base} is the address of the variant, {variant} its name, {env.NAME} a variable of vtlab's"
             " environment",
         ),
     ] = None

@@ -65,16 +65,21 @@ class OwnFile(Workload):
     load: Users | Rate = Users()
     env: Annotated[
         list[_Variable] | dict[_Variable, str],
-        Field(description="variables for the service: names of vtlab's environment, or names and values"),
-    ] = []
+        Field(
+            description="variables for the service: names of vtlab's environment, or names and values",
+            default_factory=list,
+        ),
+    ]
     env_file: Annotated[str | None, Field(description="lines NAME=VALUE for the service")] = None
     limits: OwnLimits = OwnLimits()
     max_errors: Annotated[float, Field(ge=0, lt=1, description="share of the answers that may be errors")] = MAX_ERRORS
-    jvm: Annotated[list[str], Field(description="flags of production, as -Xmx512m")] = []
+    jvm: Annotated[list[str], Field(description="flags of production, as -Xmx512m", default_factory=list)]
     java: Annotated[
         int | str | None, Field(description="a JDK: its major version, or its directory; the newest if none")
     ] = None
-    with_: Annotated[list[str], Field(alias="with", description="more variants, as of vtlab try --with")] = []
+    with_: Annotated[
+        list[str], Field(alias="with", description="more variants, as of vtlab try --with", default_factory=list)
+    ]
     between: Annotated[
         str | None, Field(min_length=1, description="before each trial: POST /test/reset, or a command")
     ] = None

@@ -69,7 +69,8 @@ class Service(BaseModel):
         Field(description="variables of vtlab's own environment that every variant gets: values that no file may hold"),
     ] = []
     environment_file: Annotated[
-        str | None, Field(
+        str | None,
+        Field(
             description="lines NAME=VALUE for every variant, or a YAML or JSON file with env; read at each start;"
             " relative to directory"
         ),

@@ -1,7 +1,7 @@
 """Settings inside a jar: a small reading of ``application.properties`` and ``application.yml``.
 
-Only the default profile's files, and of them what concerns threads and paths: other values may be secrets. Profiles, imports,
-placeholders, environment variables and code, which Spring Boot heeds too, are not.
+Only the default profile's files, and of them what concerns threads and paths: other values may be secrets. Profiles,
+imports, placeholders, environment variables and code, which Spring Boot heeds too, are not.
 """
 
 from __future__ import annotations

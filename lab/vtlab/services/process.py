@@ -77,6 +77,8 @@ class Launch:
     ports: Mapping[str, Sequence[int]] = field(default_factory=dict)
     #: Environment that says where the companions are. It may hold a password.
     companions: Mapping[str, str] = field(default_factory=dict, repr=False)
+    #: By variant, the environment that says where its own database is.
+    databases: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
     #: The agent's jar; None for a service that has metrics of its own.
     agent: Path | None = None
 
@@ -115,6 +117,7 @@ class Launch:
             **experiment.settings,
             **experiment.environment_of(variant),
             **self.companions,
+            **self.databases.get(variant, {}),
         }
         if self.agent is None:
             return clean_environment(**environment | where(port, management))
@@ -210,19 +213,31 @@ class VariantProcess:
 
     def _answers(self, chosen: Sequence[int]) -> bool:
         service = self.launch.service
-        if not service.agent:
-            return server.answers_ok(chosen[-1], service.readiness)
-        status = server.status(chosen[0], service.readiness)
-        # To a plain request Tomcat says 400 where it expects TLS, Jetty nothing.
-        if status in (None, HTTPStatus.BAD_REQUEST):
-            by_tls = server.status(chosen[0], service.readiness, is_tls=True)
-            self.is_tls, status = by_tls is not None, status if by_tls is None else by_tls
-        if status is None or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        if service.agent:
+            status = self._status(chosen[0])
+            is_ready = status is not None and status < HTTPStatus.INTERNAL_SERVER_ERROR
+        else:
+            is_ready = server.answers_ok(chosen[-1], service.readiness)
+            if is_ready and service.management_port is not None:
+                self._status(chosen[0])
+        if not is_ready:
             self._refuse_elsewhere(chosen)
             return False
         if (jar := self.launch.attached) and ports.listening_pid(chosen[-1]) is None:
             agent.attach(self.process.pid, jar, chosen[-1])
         return True
+
+    def _status(self, port: int) -> int | None:
+        """The status of the readiness on that port, by HTTP or HTTPS; finds out which of them it is."""
+        path = self.launch.service.readiness
+        status = server.status(port, path)
+        # To a plain request Tomcat says 400 where it expects TLS, others nothing.
+        if status in (None, HTTPStatus.BAD_REQUEST):
+            by_tls = server.status(port, path, is_tls=True)
+            self.is_tls = by_tls is not None
+            return by_tls or status
+        self.is_tls = False
+        return status
 
     def _refuse_elsewhere(self, chosen: Sequence[int]) -> None:
         """BlockFault where the service has listened on other ports than its own for a while."""
@@ -234,8 +249,8 @@ class VariantProcess:
         self._elsewhere_since = self._elsewhere_since or time.monotonic()
         if time.monotonic() - self._elsewhere_since > ELSEWHERE_WITHIN:
             raise Elsewhere(
-                f"it listens on port {' and '.join(map(str, others))}, not on port {chosen[0]}, which SERVER_PORT names:"
-                " let it read server.port from there, without a port in its code or on its command line"
+                f"it listens on port {' and '.join(map(str, others))}, not on {chosen[0]}, which SERVER_PORT names: let"
+                " it read server.port from there, without a port in its code or on its command line"
             )
 
     def _reason(self, process: Process) -> str | None:

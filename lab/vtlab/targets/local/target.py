@@ -23,7 +23,7 @@ from vtlab.model.experiment import Experiment
 from vtlab.model.records import Diagnosis, Failure, Instance, K6Document, ServerFigure, Trial
 from vtlab.model.run import BlockSeries
 from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
-from vtlab.services import agent, companions
+from vtlab.services import agent, between, companions
 from vtlab.services.companions import CompanionServices
 from vtlab.services.process import Elsewhere, Launch, VariantProcess, ready_within, spawn
 from vtlab.targets import k6, verification
@@ -94,6 +94,7 @@ class LocalTarget:
                 self.cpu_limited,
                 self._ports,
                 self.companions.start(experiment.needs, service),
+                self.companions.databases(experiment.needs, service, experiment.variants),
                 agent.find(self.repository) if service.agent else None,
             )
             spawn(launch, self._running)
@@ -302,6 +303,8 @@ class LocalBlock:
         Fills ``server`` and ``machine`` of every record. Under light load the shortest pins of JDKs before 24 count,
         too, and CPU is what the kernel counts: a window of a second lies between two scrapes.
         """
+        if self.experiment.between and order:
+            return self._load_apart(order, warmup_cycles, single, own_cycles, pace)
         variables = phase_variables(order, warmup_cycles, single, own_cycles=own_cycles, light=light, pace=pace)
         if light is None:
             return self._load(variables)
@@ -312,8 +315,35 @@ class LocalBlock:
             phase.server["cpu_cores"] = self._usage(phase.variant, phase.start, phase.end).get("cpu_cores")
         return document
 
+    def _load_apart(
+        self, order: Sequence[str], warmup_cycles: int, single: str | None, own_cycles: int, pace: Pace
+    ) -> K6Document:
+        """The same by one call of k6 for each trial, with what is to come between before it."""
+        documents = []
+        if warmup_cycles or own_cycles or single:
+            documents.append(self._load(phase_variables([], warmup_cycles, single, own_cycles=own_cycles, pace=pace)))
+        levels: list[tuple[int, ...]] = [(users,) for users in pace.users] or [()]
+        trials = [
+            (variant, users)
+            for turn, users in enumerate(levels)
+            for variant in (order if turn % 2 == 0 else list(reversed(order)))
+        ]
+        for position, (variant, users) in enumerate(trials, 1):
+            self._reset(variant)
+            variables = phase_variables([variant], 0, None, position, pace=replace(pace, users=users))
+            documents.append(self._load(variables))
+        return k6.joined(documents)
+
+    def _reset(self, variant: str) -> None:
+        """Does what the experiment wants done before a trial. Errors as of ``between.run``."""
+        if self.experiment.between:
+            base = self._process_of(variant).url
+            log = self._target.folder / "logs" / f"{self.number}-{self.attempt}-between.log"
+            between.run(self.experiment.between, variant, base, self._target.ledger, log)
+
     def trial_without_drain(self, variant: str, position: int, pace: Pace = AS_PLANNED) -> K6Document:
         """Runs k6 once; it gives up what is unanswered when the window ends, and the variant ends with it."""
+        self._reset(variant)
         document = self._load(phase_variables([variant], 0, None, position, wait_for_answers=False, pace=pace))
         self.drop(variant)
         with Prometheus(self._target.prometheus.url) as client:
