@@ -50,7 +50,7 @@ def parts(curve: Curve, variants: Sequence[str]) -> str:
     at = {p.variant: p.throughput for p in curve.points if p.users == differs}
     more = max(variants[:2], key=lambda variant: at.get(variant, 0.0))
     if same is None:
-        return f"From {differs:,} users on {more} serves more."
+        return f"From {'a single user' if differs == 1 else f'{differs:,} users'} on {more} serves more."
     return f"Up to about {same:,} users no difference, from about {differs:,} on {more} serves more."
 
 
