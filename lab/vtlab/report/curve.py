@@ -101,7 +101,7 @@ def picture(curve: Curve, variants: Sequence[str]) -> Markup:
                 x(p.users),
                 y(p.throughput),
                 4,
-                f"v{slot}",
+                f"v{slot} solid",
                 f"{variant}, {p.users:,} users: {figures.rate(p.throughput)}",
             )
             for p in of
