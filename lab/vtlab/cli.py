@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from vtlab import compare as comparing
-from vtlab import doctor, jmh, look, own_service, reproductions, session
+from vtlab import doctor, jmh, look, own_experiment, own_service, reproductions, session
 from vtlab import history as all_runs
 from vtlab.analysis import sequential, simulated_looks, simulation
 from vtlab.errors import BadInput, Interrupted, LabError
@@ -117,8 +117,12 @@ def run(
 
 @app.command("try")
 def try_(
-    jar: Annotated[
-        Path, typer.Argument(metavar="JAR", help="An executable Spring Boot jar: 3.2 or newer, on Tomcat or Jetty.")
+    service: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SERVICE",
+            help="An executable Spring Boot jar: 3.2 or newer, on Tomcat or Jetty; or a YAML file (vtlab init).",
+        ),
     ],
     requests: Annotated[
         list[str] | None, typer.Argument(metavar="[REQUEST...]", help="Lines such as 'GET /orders/{id}'.")
@@ -129,9 +133,11 @@ def try_(
     ] = None,
     users: Annotated[int | None, typer.Option("--users", help="So many users; vtlab searches if not given.")] = None,
     rate: Annotated[float | None, typer.Option("--rate", help="Arrivals per second, in place of users.")] = None,
-    think: Annotated[str, typer.Option("--think", help="Between two requests of a user: 500ms.")] = "0s",
-    cpu: Annotated[float, typer.Option("--cpu", help="CPU limit of each variant, in cores.")] = 1.0,
-    memory: Annotated[str, typer.Option("--memory", help="Memory limit of each variant.")] = "1Gi",
+    think: Annotated[
+        str | None, typer.Option("--think", help="Between two requests of a user: 500ms; none if not given.")
+    ] = None,
+    cpu: Annotated[float | None, typer.Option("--cpu", help="CPU limit of each variant, in cores; 1.")] = None,
+    memory: Annotated[str | None, typer.Option("--memory", help="Memory limit of each variant; 1Gi.")] = None,
     jvm: Annotated[
         list[str] | None, typer.Option("--jvm", help="A flag of production, such as --jvm=-Xmx512m; once for each.")
     ] = None,
@@ -141,6 +147,12 @@ def try_(
         typer.Option("--env", metavar="NAME[=VALUE]", help="A variable for the service; no record has its value."),
     ] = None,
     env_file: Annotated[Path | None, typer.Option("--env-file", help="Lines NAME=VALUE for the service.")] = None,
+    between: Annotated[
+        str | None, typer.Option("--between", help="Before each trial: 'POST /test/reset', or a command.")
+    ] = None,
+    database: Annotated[
+        bool, typer.Option("--database", help="vtlab starts a MariaDB, with a database for each variant.")
+    ] = False,
     more: Annotated[
         list[str] | None, typer.Option("--with", metavar="VARIANT", help=f"One more variant: {further.KINDS}.")
     ] = None,
@@ -157,21 +169,22 @@ def try_(
     no_cpu_limit: NoLimit = False,
 ) -> None:
     """Measure your own service: search a load, measure blocks, and say in a line what virtual threads change."""
-    asked = own_service.Asked(
-        jar=jar,
-        requests=requests or [],
-        script=script,
-        data=data,
-        users=users,
-        rate=rate,
-        think_time=think,
-        cpu=cpu,
-        memory=memory,
-        jvm_flags=jvm or [],
-        java=java,
-        environment_from=_exported(env or []),
-        environment_file=env_file,
-        more=more or [],
+    given = {
+        "users": users,
+        "rate": rate,
+        "think_time": think,
+        "cpu": cpu,
+        "memory": memory,
+        "jvm_flags": jvm,
+        "java": java,
+        "environment_from": _exported(env or []) or None,
+        "environment_file": env_file,
+        "between": between,
+        "database": database or None,
+        "more": more,
+    }
+    asked = own_experiment.of_call(
+        service, requests or [], script, data, **{name: value for name, value in given.items() if value is not None}
     )
     options = _options(blocks, seed, root, no_cpu_limit)
     if blocks is None:

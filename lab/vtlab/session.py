@@ -89,6 +89,7 @@ def create_runs(
     for run in planned if cluster else ():
         _refuse_other_services(run.experiment)
         _refuse_other_workloads(run.experiment)
+        _refuse_between(run.experiment)
     publications = publication.load()
     facts_of_runs = [
         _facts_in(cluster, run.experiment) if cluster else facts(run.experiment, not options.no_cpu_limit)
@@ -152,6 +153,11 @@ def _refuse_other_services(experiment: Experiment) -> None:
             f"{experiment.name}: in a cluster no jar is started, as {' and '.join(builds)} would be",
             "make the other build a variant of the release by its image, or measure it with --target local",
         )
+
+
+def _refuse_between(experiment: Experiment) -> None:
+    if experiment.between:
+        raise BadInput(f"{experiment.name}: in a cluster nothing is done between trials", "leave out the key between")
 
 
 def _refuse_unreadable_workload(experiment: Experiment) -> None:
