@@ -1,5 +1,7 @@
-"""``vtlab try`` on a service that starts at once: a whole call, and what may be wrong with a service. Each has a message
-that names it and an exit code, and leaves nothing running."""
+"""``vtlab try`` on a service that starts at once: a whole call, and what may be wrong with a service.
+
+Each has a message that names it and an exit code, and leaves nothing running.
+"""
 
 from __future__ import annotations
 
