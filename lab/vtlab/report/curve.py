@@ -46,12 +46,18 @@ def parts(curve: Curve, variants: Sequence[str]) -> str:
     """Up to which users the first two variants serve alike, and from which on one serves more."""
     same, differs = curves.range_of(curve, variants)
     if differs is None:
-        return f"Up to {same:,} users {' and '.join(variants[:2])} serve alike." if same else "No level was measured."
+        both = " and ".join(variants[:2])
+        return f"Up to {_users(same)} {both} serve alike." if same else "No level was measured."
     at = {p.variant: p.throughput for p in curve.points if p.users == differs}
     more = max(variants[:2], key=lambda variant: at.get(variant, 0.0))
     if same is None:
-        return f"From {'a single user' if differs == 1 else f'{differs:,} users'} on {more} serves more."
-    return f"Up to about {same:,} users no difference, from about {differs:,} on {more} serves more."
+        return f"From {_users(differs)} on {more} serves more."
+    up_to = "With a single user" if same == 1 else f"Up to about {same:,} users"
+    return f"{up_to} no difference, from about {differs:,} on {more} serves more."
+
+
+def _users(count: int) -> str:
+    return "a single user" if count == 1 else f"{count:,} users"
 
 
 def table(curve: Curve, variants: Sequence[str]) -> Table:
