@@ -15,11 +15,11 @@ from rich.console import Console
 
 from vtlab import own_experiment, services, session
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
-from vtlab.host import processes, tools
+from vtlab.host import agent, processes, tools
 from vtlab.host import server as http
 from vtlab.model import documents
 from vtlab.model.endpoints import Endpoint, file_text, of_mappings, of_openapi
-from vtlab.services import agent, inspection, process
+from vtlab.services import inspection, process
 
 OPENAPI = "/v3/api-docs"
 #: Exposed for the moment in which vtlab asks for it.
