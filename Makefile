@@ -18,8 +18,8 @@ STALLED := $(if $(STALLS),$(PYTHON) lab/tests/support/stalling.py)
 help: ## Show what there is to make
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-compare: setup ## The main job: does a blocking and a CPU-bound service gain from virtual threads here?
-	$(VTLAB) run blocking cpu $(if $(BLOCKS),--blocks $(BLOCKS))
+compare: setup ## The main job: a service that waits, and one behind a pool: does it gain from virtual threads here?
+	$(VTLAB) run blocking behind-a-pool $(if $(BLOCKS),--blocks $(BLOCKS))
 
 jmh: setup ## 500 tasks on pools and on virtual threads, by JMH under a CPU limit (publication 001)
 	$(VTLAB) jmh

@@ -6,6 +6,7 @@ export interface Closed {
   think_time: number;
   is_think_time_exponential: boolean;
   round: Record<string, number>;
+  service_time: Record<string, number>;
 }
 
 export interface Expected {
@@ -37,6 +38,7 @@ export interface Windows {
   warmup_query: Record<string, string> | null;
   warmup_load: number;
   warmup_cycles: number;
+  warmup_requests: number;
   single_user_phase: number;
   ramp_up: number;
   measure: number;

@@ -145,10 +145,12 @@ function parseTargets(text: string | undefined): Record<string, string> {
   return targets;
 }
 
-/** Without ORDER: the experiment's block, mirrored where it has two trials of each variant. */
+/** Without ORDER: the experiment's block, mirrored where it has two trials of each variant, as vtlab/planning/plan.py. */
 function parseOrder(text: string | undefined, experiment: Experiment, targets: Record<string, string>): string[] {
   const { variants, windows } = experiment;
-  const block = windows.trials === 2 ? [...variants, ...variants.toReversed()] : variants;
+  const back = variants.toReversed();
+  const mirrored = [...variants, ...back, ...(windows.trials === 4 ? [...back, ...variants] : [])];
+  const block = windows.trials === 1 ? variants : mirrored;
   const order = text === undefined ? block : text === '' ? [] : text.split(',').map((name) => name.trim());
   for (const variant of order) {
     if (!(variant in targets)) {

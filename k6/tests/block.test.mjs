@@ -382,6 +382,47 @@ test('warm-up only: an empty order', async () => {
   );
 });
 
+test('a warm-up of so many requests is as many for each variant, and ends with the last answer or when it has lasted enough', async () => {
+  const result = await undisturbed(
+    async () => {
+      const servers = {
+        fast: await stub(constant(5)),
+        slow: await stub(constant(40)),
+        hanging: await stub(constant(900)),
+      };
+      const windows = { warmup_users: 5, warmup_requests: 100, warmup_load: 1000, ramp_up: 100 };
+      const measured = await block(experiment({ windows }), servers, {
+        ORDER: '',
+        WARMUP_CYCLES: '2',
+        OWN_CYCLES: '0',
+      });
+      for (const server of Object.values(servers)) server.close();
+      return measured;
+    },
+    (measured) => {
+      sound(measured);
+      for (const record of measured.document.warmup) {
+        const { variant, begin, start, end, drained, started, ok, throughput } = record;
+        assert.equal(start, begin);
+        if (variant === 'hanging') {
+          // Three times a second and the ramp-up; five users, of whom each waits 0.9 s.
+          assert.equal(end, begin + 3100);
+          assert.ok(started < 100, `${started} requests`);
+          continue;
+        }
+        assert.deepEqual([started, ok, end], [100, 100, drained]);
+        near(throughput, (1000 * ok) / (end - begin), 1e-4, 'throughput');
+        assert.ok(end - begin < 3000, `${end - begin} ms`);
+      }
+    },
+  );
+  const seen = (name) => result.servers[name].log.length;
+  assert.deepEqual([seen('fast'), seen('slow')], [200, 200]);
+  // The next variant's turn comes with the last answer, not when the longest time is over.
+  const [fast, slow] = result.document.warmup;
+  assert.ok(slow.begin - fast.end < 1000, `${slow.begin - fast.end} ms`);
+});
+
 const OPEN = { model: 'open', rate: 100, users: 50 };
 
 test('open load: exact arrivals, each in time', async () => {

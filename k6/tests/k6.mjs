@@ -31,12 +31,13 @@ export function request(change = {}) {
  */
 export function experiment({ requests, ...change } = {}) {
   const query = { duration: '1s', what: 'a b' };
-  const closed = { think_time: 0, is_think_time_exponential: false, round: {} };
+  const closed = { think_time: 0, is_think_time_exponential: false, round: {}, service_time: {} };
   const windows = {
     warmup_users: 5,
     warmup_query: query,
     warmup_load: 500,
     warmup_cycles: 1,
+    warmup_requests: 0,
     single_user_phase: 0,
     ramp_up: 200,
     measure: 1000,

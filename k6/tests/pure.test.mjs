@@ -1,6 +1,6 @@
 // The parts that need no k6.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { load } from './compiled.mjs';
 import { experiment, reassemble } from './k6.mjs';
@@ -18,6 +18,7 @@ const { shape, unmet } = await load('answers');
 const { keptOptions, taskOf, tasksOf, thresholdResults, thresholdsOf } = await load('scripts');
 const { moved, movedCookie, originOf } = await load('addresses');
 
+const GOLDEN = new URL('golden/plans.txt', import.meta.url);
 const TARGETS = '{"platform":"http://p/","virtual":"http://v"}';
 const input = (change, env = {}) =>
   parseInput({ EXPERIMENT: 'stub', TARGETS, OWN_CYCLES: '0', SINGLE_PHASES: '1', ...env }, () =>
@@ -38,7 +39,7 @@ test('overrides are written as in an experiment, or refused', () => {
 test('without ORDER the block is the experiment’s: mirrored, or one trial of each variant', () => {
   const TARGETS = '{"a":"http://a","b":"http://b","c":"http://c","other":"http://o"}';
   const order = (trials) => input({ variants: ['b', 'a', 'c'], windows: { trials } }, { TARGETS }).order.join();
-  assert.deepEqual([order(2), order(1)], ['b,a,c,c,a,b', 'b,a,c']);
+  assert.deepEqual([order(2), order(1), order(4)], ['b,a,c,c,a,b', 'b,a,c', 'b,a,c,c,a,b,c,a,b,b,a,c']);
   assert.throws(
     () => input({ variants: ['a', 'gone'] }, { TARGETS }),
     (error) => error === 'ORDER: no variant "gone" in TARGETS: write a comma list of a, b, c, other',
@@ -181,6 +182,79 @@ test('a round that rounds to nothing still lets users begin', () => {
   assert.deepEqual([platform.rampUp, platform.start], [5, 6]);
 });
 
+test('closed load: where users queue, the window opens when as many have begun as are served, and has no latency', () => {
+  const trials = (serviceTime, env = {}) => {
+    const load = { model: 'closed', users: 1000, round: { platform: 5000, virtual: 1000 }, service_time: serviceTime };
+    const { phases } = plan(input({ load }, { ORDER: 'platform,virtual', WARMUP_CYCLES: '0', ...env }));
+    return phases;
+  };
+  const [slow, fast] = trials({});
+  assert.deepEqual([slow.isLatencySteady, fast.isLatencySteady], [true, true]);
+  const [platform, virtual] = trials({ platform: 1000 });
+  // 200 of 1000 users have begun after 1 s, and one to two times the service time passes.
+  assert.equal(platform.start, 1000 + (slow.start - slow.rampUp) / 5);
+  assert.deepEqual([platform.rampUp, platform.isLatencySteady], [slow.rampUp, false]);
+  assert.deepEqual(virtual, fast);
+  // With seven users nobody queues: a round is shorter than the service time.
+  assert.deepEqual(trials({ platform: 1000 }, { USERS: '7' }), trials({}, { USERS: '7' }));
+});
+
+test('a variant that serves its threads from the start is counted as the law says, in the window of any seed', () => {
+  // 1000 users begin at 200 a second; 200 threads take 1 s each, first come, first served.
+  const users = Array.from({ length: 1000 }, (_, user) => 5 * user);
+  const threads = Array.from({ length: 200 }, () => 0);
+  const waiting = [...users];
+  const answers = [];
+  for (let i = 0; i < 4000; i++) {
+    const due = waiting.shift();
+    const done = Math.max(due, threads.shift()) + 1000;
+    threads.push(done);
+    answers.push(done);
+    // The next request of that user; all answers come in order.
+    waiting.splice(waiting.findLastIndex((other) => other <= done) + 1, 0, done);
+  }
+  for (let SEED = 1; SEED <= 50; SEED++) {
+    const load = { model: 'closed', users: 1000, round: { platform: 5000 }, service_time: { platform: 1000 } };
+    const env = { ORDER: 'platform', WARMUP_CYCLES: '0', SEED: String(SEED) };
+    const [{ start, end }] = plan(input({ load, windows: { measure: 5000 } }, env)).phases;
+    const counted = answers.filter((time) => time >= start && time < end).length;
+    assert.equal(counted, 1000, `from ${start}`);
+  }
+});
+
+test('warm-up of so many requests: as many of each user, however long, within three times the load', () => {
+  const windows = { warmup_users: 30, warmup_requests: 1000, warmup_load: 2000, ramp_up: 400 };
+  const [first, second, trial] = plan(input({ windows }, { ORDER: 'platform,virtual' })).phases;
+  for (const phase of [first, second]) {
+    assert.deepEqual([phase.users, phase.requests, phase.start, phase.end], [30, 34, 0, 6400]);
+  }
+  assert.equal(trial.requests, undefined);
+  const open = plan(input({ load: { model: 'open', rate: 50, users: 20 }, windows }, { ORDER: 'platform' })).phases;
+  assert.deepEqual([open[0].requests, open[0].end], [undefined, 2400]);
+  // As long as the load, for what is not known before.
+  const seconds = (more) => plan(input({ windows: { ...windows, ...more } }, { ORDER: '' })).seconds;
+  assert.equal(seconds({}), seconds({ warmup_requests: 0 }));
+});
+
+test('the window of so many requests ends with the last answer, and of a latency that is not steady nothing is told', () => {
+  const load = { model: 'closed', users: 1000, round: { platform: 5000 }, service_time: { platform: 1000 } };
+  const asked = input({ load, windows: { warmup_requests: 100 } }, { ORDER: 'platform' });
+  const block = plan(asked);
+  const values = (drained) => ({
+    'trial_begin{trial:w1}': { values: { min: 1000, max: 1000 } },
+    'trial_drained{trial:w1}': { values: { max: drained } },
+    'trial_latency{trial:w1,phase:warmup}': { values: { count: 100, avg: 20, max: 50 } },
+    'trial_begin{trial:1}': { values: { min: 9000, max: 9000 } },
+    'trial_latency{trial:1,phase:measure}': { values: { count: 400, avg: 3500, max: 5000 } },
+  });
+  const record = (drained) => makeDocument(asked, block, { metrics: values(drained) });
+  const { warmup, trials } = record(1800);
+  assert.deepEqual([warmup[0].start, warmup[0].end, warmup[0].throughput], [1000, 1800, 125]);
+  assert.equal(record(99_000).warmup[0].end, 1000 + block.phases[0].end, 'those that were not done in time');
+  const unknown = { p50: null, p90: null, p95: null, p99: null, p99_9: null };
+  assert.deepEqual([trials[0].ok, trials[0].latency], [400, { count: 0, mean: null, ...unknown, max: null }]);
+});
+
 test('a trial in a separate call is paced and numbered as in its block, and may give up what is unanswered', () => {
   const load = { model: 'closed', users: 10, round: { platform: 2000 } };
   const phases = (env, windows) => plan(input({ load, windows }, { WARMUP_CYCLES: '1', SINGLE: '2s', ...env })).phases;
@@ -258,6 +332,12 @@ test('warm-up ends with the trials’ own load: its users and request, a window 
     [20, 70, 100, 200, 2200, 'full'],
   ]);
   assert.deepEqual(warmup({ load: { ...short, round: {} }, windows }).at(-1), [20, 70, 400, 800, 2800, 'full']);
+  // Where users queue: as many as are served at a time.
+  const queue = { ...load, service_time: { platform: 3000 } };
+  assert.deepEqual(
+    warmup({ load: queue, windows }).map(([users]) => users),
+    [5, 5, 200, 1000, 200, 1000],
+  );
   // A backlog that no trial waits for would have to be waited for here.
   const [, , few] = warmup({ load, windows: { ...windows, trials: 1, wait_for_answers: false } });
   assert.deepEqual(few, [5, 70, 1000, 4000, 7000, 'full']);
@@ -314,19 +394,19 @@ test('the length of a block is that of its phases, with a second between two and
 function phaseLines({ phases }, { workload, windows }) {
   const [{ path, query }] = workload.requests;
   return phases.map((phase) => {
-    const { trial, users, rate, gaps, thinkTime, rampUp, start, end, waitForAnswers, base, isCheap } = phase;
+    const { trial, users, rate, gaps, thinkTime, rampUp, start, end, requests, waitForAnswers, base, isCheap } = phase;
     const url = base + target(path, (isCheap && windows.warmup_query) || query)(() => '');
     const load = rate === undefined ? `think ${thinkTime}` : `rate ${rate} (${gaps})`;
+    const most = requests === undefined ? '' : `, ${requests} requests each`;
+    const early = phase.isLatencySteady === false ? ', without latency' : '';
     const wait = waitForAnswers ? '' : ', gives up';
-    return `  ${trial} ${url}: ${users} users, ${load}, ramp-up ${rampUp}, window ${start} to ${end}${wait}`;
+    return `  ${trial} ${url}: ${users} users, ${load}, ramp-up ${rampUp}, window ${start} to ${end}${most}${early}${wait}`;
   });
 }
 
 test('the plans of the shipped experiments are those that were measured: changed pacing is another measurement', () => {
   const folder = new URL('../plans/', import.meta.url);
-  const measured = readFileSync(new URL('golden/plans.txt', import.meta.url), 'utf8')
-    .trimEnd()
-    .split('\n');
+  const measured = readFileSync(GOLDEN, 'utf8').trimEnd().split('\n');
   const lines = [];
   // A new experiment has not been measured: it needs no line.
   for (const [, name] of measured.map((line) => /^(\S+): timeout/.exec(line)).filter(Boolean)) {
@@ -344,7 +424,8 @@ test('the plans of the shipped experiments are those that were measured: changed
       );
     }
   }
-  assert.deepEqual(lines, measured);
+  if (process.env.VTLAB_GOLDEN === 'write') writeFileSync(GOLDEN, `${lines.join('\n')}\n`);
+  else assert.deepEqual(lines, measured);
 });
 
 /** Whether these values have that distribution: Kolmogorov's statistic within its 99 % bound (values are seeded). */

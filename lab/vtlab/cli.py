@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast, get_args
 
 import typer
 from rich.console import Console
@@ -24,6 +24,7 @@ from vtlab.analysis import sequential, simulated_looks, simulation
 from vtlab.errors import BadInput, Interrupted, LabError
 from vtlab.model import experiment, normalised, units
 from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.model.records import DiagnosisMode
 from vtlab.planning import further, plan
 from vtlab.services import own, sample
 from vtlab.targets.kubernetes import doctor as kubernetes
@@ -79,6 +80,9 @@ def run(
         list[str] | None,
         typer.Option("--with", metavar="jar=PATH", help="One more variant: the first one, from another build's jar."),
     ] = None,
+    diagnosis: Annotated[
+        str, typer.Option("--diagnosis", help="Thread dumps of variants: always, or of those that are unexplained.")
+    ] = "unexplained",
     target: To = "local",
     context: Context = None,
     namespace: Namespace = "lab",
@@ -94,6 +98,7 @@ def run(
         _refuse_no_port(prometheus_port)
     if max_rejected is not None and max_rejected < 0:
         raise BadInput(f"--max-rejected {max_rejected}: fewer than none", "0 gives up at the first")
+    mode = _diagnosis(diagnosis, cluster)
     resolved = [further.with_more(experiment, more or []) for experiment in session.resolve(experiments)]
     planned = plan.runs(resolved, _cpus(cpu))
     label = "+".join(dict.fromkeys(r.experiment.name for r in planned))
@@ -105,6 +110,7 @@ def run(
         asserts=demand or [],
         prometheus_port=prometheus_port,
         max_rejected=max_rejected,
+        diagnosis=mode,
     )
     session.measure_and_report(session.create_runs(planned, options, label), root, console)
 
@@ -401,6 +407,18 @@ def doctor_(
     else:
         prerequisites = doctor.prerequisites(root, session.REPOSITORY)
     doctor.examine(prerequisites, console)
+
+
+def _diagnosis(text: str, cluster: ReleaseRef | None) -> DiagnosisMode:
+    """BadInput for another word, and in a cluster, where vtlab may not run commands in a pod, for ``always``."""
+    if text not in get_args(DiagnosisMode):
+        raise BadInput(f"--diagnosis {text}: no such choice", f"write {' or '.join(get_args(DiagnosisMode))}")
+    if cluster and text == "always":
+        raise BadInput(
+            "--diagnosis always is for this machine: in a cluster vtlab may not run commands in a pod",
+            "leave it out, or measure the service with --target local",
+        )
+    return cast(DiagnosisMode, text)
 
 
 def _shipped() -> list[Experiment]:

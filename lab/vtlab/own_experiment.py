@@ -23,6 +23,8 @@ from vtlab.search import WARM_UP_USERS
 from vtlab.services import own
 
 _Made = TypeVar("_Made")
+#: Requests to each variant in each cycle of the first part of the warm-up, which has more CPU.
+WARM_UP_REQUESTS = 5_000
 #: The variants of every call; ``--with`` adds to them.
 VARIANTS = ["platform", "virtual"]
 
@@ -122,7 +124,7 @@ def experiment_of(asked: Asked) -> Experiment:
             workload_=resolved,
             load=_load(asked),
             limits=Limits(cpu=asked.cpu, memory=asked.memory, heap=None),
-            windows=Windows(),
+            windows=Windows(warmup_requests=WARM_UP_REQUESTS),
             variants=VARIANTS,
             properties=_properties(asked.java),
             max_errors=asked.max_errors,

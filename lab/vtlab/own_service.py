@@ -13,6 +13,7 @@ from rich.console import Console
 
 from vtlab import own_experiment, results, search, services, session
 from vtlab.errors import BadInput, BlockFault, Interrupted, PrerequisiteMissing, VariantFailed
+from vtlab.host import agent
 from vtlab.model import units
 from vtlab.model.curve import Curve
 from vtlab.model.experiment import Experiment
@@ -21,7 +22,6 @@ from vtlab.planning import chosen
 from vtlab.planning.plan import PlannedRun
 from vtlab.report import curve as curve_words
 from vtlab.report import figures
-from vtlab.services import agent
 from vtlab.targets.local.target import local_target
 
 #: Seconds that the blocks have at least, when a search was slow to begin.
@@ -34,6 +34,7 @@ def measure(asked: Asked, options: session.Options, console: Console) -> None:
     """Looks at the jar, searches a load where none is asked for, measures blocks, reports. Errors as of ``session``."""
     session.refuse_other_systems()
     began = time.monotonic()
+    options = replace(options, diagnosis="always")
     own_experiment.choose_java(asked.java)
     experiment = own_experiment.experiment_of(asked)
     if services.of(experiment, session.REPOSITORY).agent:
@@ -43,7 +44,7 @@ def measure(asked: Asked, options: session.Options, console: Console) -> None:
     folder = options.root / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{experiment.name}"
     curve = None
     if asked.is_searched:
-        session.facts(experiment)
+        session.facts(experiment, not options.no_cpu_limit)
         curve = _searched(experiment, folder, options, console)
         for line in curve_words.lines(curve, experiment.variants):
             console.print(line, highlight=False, soft_wrap=True)

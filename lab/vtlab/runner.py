@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -17,10 +17,10 @@ from vtlab.analysis.laws import cpu_capacity
 from vtlab.errors import BlockFault, InvalidRun, VariantFailed
 from vtlab.host import processes
 from vtlab.model import units
-from vtlab.model.experiment import Experiment, OpenLoad
-from vtlab.model.records import Block, Diagnosis, Facts, Failure, Instance, K6Document, Manifest
+from vtlab.model.experiment import ClosedLoad, Experiment, OpenLoad
+from vtlab.model.records import Block, Diagnosis, DiagnosisMode, Facts, Failure, Instance, K6Document, Manifest
 from vtlab.model.run import BlockSeries, Run
-from vtlab.planning import load, plan
+from vtlab.planning import dumping, load, plan
 from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
 from vtlab.progress import Progress
 from vtlab.report import words
@@ -41,6 +41,13 @@ class StartedBlock(Protocol):
     def drop(self, variant: str) -> None:
         """This variant gets no more load in the block; it ends where it can be ended."""
 
+    def raise_cpu(self) -> float | None:
+        """Gives every variant more CPU than its limit, until ``restore_cpu``: how many cores each; None where they keep
+        their limit."""
+
+    def restore_cpu(self) -> None:
+        """Sets the limit again. A BlockFault where it does not hold."""
+
     def load(
         self,
         *,
@@ -49,14 +56,16 @@ class StartedBlock(Protocol):
         single: str | None,
         own_cycles: int = 0,
         light: LightLoad | None = None,
+        wait_for_answers: bool = True,
         pace: Pace = AS_PLANNED,
     ) -> K6Document:
         """One call of k6: warm-up cycles, those with the trials' own load, then the single-user phases, then the trials
-        in that order, then phases of light load."""
+        in that order, then phases of light load. Without ``wait_for_answers`` what is unanswered when the last window
+        ends may be given up: the variants get no more load."""
 
-    def diagnose(self, variants: Sequence[str]) -> dict[str, Diagnosis]:
-        """What the threads of these variants wait for, by one more trial that does not count; without a variant of
-        which that cannot be told."""
+    def diagnose(self, paces: Mapping[str, Pace]) -> dict[str, Diagnosis]:
+        """What the threads of these variants wait for, by one more trial of each, at its pace, that does not count;
+        without a variant of which that cannot be told."""
 
     def trial_without_drain(self, variant: str, position: int, pace: Pace = AS_PLANNED) -> K6Document:
         """One call of k6: a trial after which this variant gets no more load in this block. At its return nothing of it
@@ -108,6 +117,7 @@ def measure(
             with_single=not alone.issuperset(experiment.variants),
             beside=[variant for variant in experiment.variants if variant not in lit],
             before=accepted,
+            diagnosis=manifest.diagnosis,
         )
         block.seconds = round(time.monotonic() - began, 3)
         # Ctrl-C must not cost a block that is measured.
@@ -148,7 +158,8 @@ def seconds_beside(run: Run) -> float:
     variants = set(run.experiment.variants)
     has_single = variants <= {phase.variant for block in accepted for phase in block.single}
     has_light = variants <= {phase.variant for block in accepted for phase in block.light}
-    return load.beside_seconds(run.experiment, not has_single, not has_light)
+    always = run.manifest.diagnosis == "always"
+    return load.beside_seconds(run.experiment, not has_single, not has_light, always)
 
 
 def seconds_longer(run: Run) -> float | None:
@@ -184,10 +195,11 @@ class Attempt:
         with_single: bool,
         beside: Sequence[str] = (),
         before: Sequence[Block] = (),
+        diagnosis: DiagnosisMode = "unexplained",
     ) -> tuple[Block, BlockSeries]:
         """The block and its samples for the charts. ``beside``: the variants of which no block has what is measured
-        beside the trials, light load and, where these do not explain the trials, thread dumps. ``before``: the run's
-        blocks so far."""
+        beside the trials: light load, and thread dumps, always or where nothing else explains the trials. ``before``:
+        the run's blocks so far."""
         block, experiment = self._block, self._experiment
         block.order = list(order)
         samples: BlockSeries = {}
@@ -204,7 +216,8 @@ class Attempt:
         try:
             self._warm_up(started)
             single = experiment.windows.single_user_phase
-            self._measure_trials(started, order, single if with_single and units.milliseconds(single) else None)
+            alone = single if with_single and units.milliseconds(single) else None
+            self._measure_trials(started, order, alone, is_all=not beside)
             if block.trials:
                 samples = started.series(block.trials[0].begin, block.trials[-1].drained)
                 beside = [variant for variant in beside if variant in self._variants]
@@ -219,33 +232,26 @@ class Attempt:
         # From here on nothing counts: a variant that the dumps break has not failed.
         if block.light and not block.faults:
             with self._beside_the_trials():
-                self._diagnose(started, beside, before)
+                self._diagnose(started, beside, before, diagnosis)
+        elif diagnosis == "always" and beside and not experiment.windows.wait_for_answers:
+            self._say_no_dumps(beside, "each ends with its trials (windows.wait_for_answers: false)")
         return block, samples
 
     def _warm_up(self, started: StartedBlock) -> None:
         """Equal warm-up cycles for all variants, until all have reached their steady state and their JIT compilers
         rest. Those without a steady state leave; of those that still compile the checks judge the trials."""
         windows, block = self._experiment.windows, self._block
-        least = windows.warmup_cycles + checks.LEAST_CYCLES
+        is_raised = self._warm_up_raised(started)
+        own = checks.LEAST_AFTER_RAISED if is_raised else checks.LEAST_CYCLES
+        least = windows.warmup_cycles + own
         most = least + windows.max_cycles
-        cycles, cheap, own = 0, windows.warmup_cycles, checks.LEAST_CYCLES
+        cycles, cheap = (windows.warmup_cycles, 0) if is_raised else (0, windows.warmup_cycles)
         while self._variants:
-            self._step(f"warm-up, cycle {cycles + 1} of {least} to {most}")
-            call = partial(started.load, order=[], warmup_cycles=cheap, own_cycles=own, single=None, pace=self._pace)
-            document = self._survived(started, cycles, "the warm-up", call)
-            if document is None:
+            if not self._warm_up_cycles(started, cycles, cheap, own, f"{least} to {most}"):
                 continue
             cycles += cheap + own
-            block.warmup += [
-                trial.model_copy(update={"position": position})
-                for position, trial in enumerate(document.warmup, len(block.warmup) + 1)
-            ]
-            block.agreed = block.agreed and document.agreed
-            # No answer was OK: more of the same does not help, and the checks say why.
-            silent = {trial.variant for trial in document.warmup if not trial.ok}
             unsteady = {variant for variant in self._variants if not self._is_steady(variant)}
-            leaving = silent | unsteady if cycles >= most else silent
-            for variant in [name for name in self._variants if name in leaving]:
+            for variant in [name for name in self._variants if name in unsteady and cycles >= most]:
                 self._leave(started, variant)
             warmed = [[t for t in block.warmup if t.variant == variant][-1] for variant in self._variants]
             compiling = {trial.variant for trial in warmed if not checks.is_compiled(trial, self._experiment)}
@@ -254,6 +260,43 @@ class Attempt:
                 self._say_pace()
                 return
             cheap, own = 0, 1
+
+    def _warm_up_raised(self, started: StartedBlock) -> bool:
+        """The cheap cycles with more CPU than the limit, where the machine has it: whether that was so.
+
+        The JIT compiler is ready sooner, and does not have to share the limit with the requests. More CPU serves
+        variants unequally, so the cycles must have as many requests for each (``windows.warmup_requests``).
+        """
+        windows = self._experiment.windows
+        is_counted = windows.warmup_requests is not None and isinstance(self._experiment.load, ClosedLoad)
+        if not (is_counted and windows.warmup_cycles and self._variants) or started.raise_cpu() is None:
+            return False
+        try:
+            while self._variants:
+                if self._warm_up_cycles(started, 0, windows.warmup_cycles, 0, "those with more CPU"):
+                    break
+        finally:
+            started.restore_cpu()
+        return True
+
+    def _warm_up_cycles(self, started: StartedBlock, before: int, cheap: int, own: int, planned: str) -> bool:
+        """One call of k6 for so many further cycles, of which there are to be ``planned``. False where a variant broke,
+        which left. So does one without an OK answer: more of the same does not help, and the checks say why."""
+        block = self._block
+        self._step(f"warm-up, cycle {before + 1} of {planned}")
+        call = partial(started.load, order=[], warmup_cycles=cheap, own_cycles=own, single=None, pace=self._pace)
+        document = self._survived(started, before, "the warm-up", call)
+        if document is None:
+            return False
+        block.warmup += [
+            trial.model_copy(update={"position": position})
+            for position, trial in enumerate(document.warmup, len(block.warmup) + 1)
+        ]
+        block.agreed = block.agreed and document.agreed
+        silent = {trial.variant for trial in document.warmup if not trial.ok}
+        for variant in [name for name in self._variants if name in silent]:
+            self._leave(started, variant)
+        return True
 
     def _say_pace(self) -> None:
         """That windows last longer than the experiment's, and what they show."""
@@ -268,13 +311,18 @@ class Attempt:
         cycles = [trial for trial in self._block.warmup if trial.variant == variant]
         instance = next(i for i in self._block.instances if i.variant == variant)
         judged = checks.own_load(cycles, self._experiment)
-        return len(judged) >= checks.LEAST_CYCLES and checks.steady_state(judged, cpu_capacity(instance)).reached
+        return (
+            len(judged) >= checks.least_cycles(cycles) and checks.steady_state(judged, cpu_capacity(instance)).reached
+        )
 
-    def _measure_trials(self, started: StartedBlock, order: Sequence[str], single: str | None) -> None:
+    def _measure_trials(self, started: StartedBlock, order: Sequence[str], single: str | None, is_all: bool) -> None:
         """The trials, and the single-user phases after them: a JVM that serves one user compiles anew, and would do so
-        in the trials. Where what is unanswered may be given up a JVM ends with its last trial: they come before."""
+        in the trials. Where what is unanswered may be given up a JVM ends with its last trial: they come before.
+
+        ``is_all``: nothing comes after these. What the last one leaves unanswered is not waited for then."""
         if self._experiment.windows.wait_for_answers:
-            self._measure_together(started, order, None)
+            gives_up = is_all and not single and isinstance(self._experiment.load, ClosedLoad)
+            self._measure_together(started, order, None, wait_for_answers=not gives_up)
             if single and self._block.trials:
                 self._measure_together(started, [], single)
             return
@@ -294,7 +342,9 @@ class Attempt:
                     self._keep(document)
                     break
 
-    def _measure_together(self, started: StartedBlock, order: Sequence[str], single: str | None) -> None:
+    def _measure_together(
+        self, started: StartedBlock, order: Sequence[str], single: str | None, wait_for_answers: bool = True
+    ) -> None:
         while self._variants:
             left = [variant for variant in order if variant in self._variants]
             self._step(f"measuring in the order {', '.join(left)}" if left else "measuring a single user")
@@ -302,7 +352,14 @@ class Attempt:
                 started,
                 0,
                 "the trials",
-                partial(started.load, order=left, warmup_cycles=0, single=single, pace=self._pace),
+                partial(
+                    started.load,
+                    order=left,
+                    warmup_cycles=0,
+                    single=single,
+                    wait_for_answers=wait_for_answers,
+                    pace=self._pace,
+                ),
             )
             if document is not None:
                 self._keep(document)
@@ -335,17 +392,30 @@ class Attempt:
         document = self._survived(started, 0, "light load", call)
         block.light = document.light if document else []
 
-    def _diagnose(self, started: StartedBlock, variants: Sequence[str], before: Sequence[Block]) -> None:
-        """Thread dumps of those of these variants that nothing measured explains."""
-        blocks = [*before, self._block]
-        unexplained = [
+    def _diagnose(
+        self, started: StartedBlock, variants: Sequence[str], before: Sequence[Block], mode: DiagnosisMode
+    ) -> None:
+        """Thread dumps of these variants, or of those that nothing measured explains."""
+        block, experiment = self._block, self._experiment
+        wanted = [
             variant
             for variant in variants
-            if variant in self._variants and verdict.is_unexplained(blocks, self._experiment, variant)
+            if variant in self._variants
+            and (mode == "always" or verdict.is_unexplained([*before, block], experiment, variant))
         ]
-        if unexplained:
-            self._step(f"thread dumps of {' and '.join(unexplained)}")
-            self._block.diagnosis = started.diagnose(unexplained)
+        if not wanted:
+            return
+        self._step(f"thread dumps of {' and '.join(wanted)}")
+        trials = {variant: [trial for trial in block.trials if trial.variant == variant] for variant in wanted}
+        block.diagnosis = started.diagnose(
+            {variant: dumping.pace(self._pace, experiment, trials[variant]) for variant in wanted}
+        )
+        missing = [variant for variant in wanted if variant not in block.diagnosis]
+        if missing and mode == "always":
+            self._say_no_dumps(missing, "vtlab could not ask the JVM, or the JVM ended")
+
+    def _say_no_dumps(self, variants: Sequence[str], reason: str) -> None:
+        self._progress.say(f"{self._title}: no thread dumps of {' and '.join(variants)}: {reason}")
 
     def _keep(self, document: K6Document) -> None:
         self._block.single += document.single

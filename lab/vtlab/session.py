@@ -25,7 +25,7 @@ from vtlab.host import machine, processes, tools
 from vtlab.model import publication, workload_files
 from vtlab.model.curve import Curve
 from vtlab.model.experiment import Experiment, load
-from vtlab.model.records import NO_COMMIT, Facts, Manifest, SequentialRule
+from vtlab.model.records import NO_COMMIT, DiagnosisMode, Facts, Manifest, SequentialRule
 from vtlab.model.run import Analysis, Run
 from vtlab.planning import plan
 from vtlab.progress import Progress
@@ -61,6 +61,8 @@ class Options:
     asserts: Sequence[str] = ()
     #: Where the Prometheus of a local run listens, which then keeps its data; None is anywhere.
     prometheus_port: int | None = None
+    #: Which variants get thread dumps.
+    diagnosis: DiagnosisMode = "unexplained"
     #: Rejected blocks after which a run is given up; None: ``plan.max_rejected``.
     max_rejected: int | None = None
     #: Of runs with looks: the wanted half-width of the ratio's interval, and the seconds that each run may take.
@@ -89,7 +91,10 @@ def create_runs(
         _refuse_other_workloads(run.experiment)
         _refuse_between(run.experiment)
     publications = publication.load()
-    facts_of_runs = [_facts_in(cluster, run.experiment) if cluster else facts(run.experiment) for run in planned]
+    facts_of_runs = [
+        _facts_in(cluster, run.experiment) if cluster else facts(run.experiment, not options.no_cpu_limit)
+        for run in planned
+    ]
     now = datetime.now(UTC)
     seed = options.seed if options.seed is not None else secrets.randbelow(SEEDS)
     folder = folder or options.root / f"{now:%Y%m%dT%H%M%SZ}-{label}"
@@ -106,6 +111,7 @@ def create_runs(
             started=now.isoformat(timespec="seconds"),
             blocks=blocks,
             rule=None if fixed else rule,
+            diagnosis=options.diagnosis,
             max_rejected=plan.max_rejected(blocks) if options.max_rejected is None else options.max_rejected,
             seed=seed,
             command=_command(),
@@ -176,7 +182,7 @@ def _facts_in(cluster: ReleaseRef, experiment: Experiment) -> Facts:
     return release.facts(cluster, services.of(experiment, REPOSITORY), experiment)
 
 
-def facts(experiment: Experiment) -> Facts:
+def facts(experiment: Experiment, cpu_limited: bool) -> Facts:
     """What this machine runs the experiment with; PrerequisiteMissing or BadInput where it cannot."""
     cores = os.cpu_count() or 1
     if experiment.limits.cpu > cores:
@@ -188,7 +194,7 @@ def facts(experiment: Experiment) -> Facts:
     service = services.of(experiment, REPOSITORY)
     return Facts(
         versions=_versions(experiment),
-        jvm_flags=process.jvm_flags_of(service, experiment, tools.find_java()),
+        jvm_flags=process.jvm_flags_of(service, experiment, tools.find_java(), cpu_limited),
         machine=machine.describe(),
         inspection=services.look(service),
     )

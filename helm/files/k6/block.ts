@@ -6,7 +6,8 @@
 // TARGETS        JSON: variant -> base URL
 // ORDER          the trials, a comma list of variants; default: the experiment's block; empty: warm-up only
 // WARMUP_CYCLES  rounds of warm-up, one cycle for each variant in each; default: the experiment's
-// OWN_CYCLES     further rounds with the trials' own users and request; default: 3, or 0 where WARMUP_CYCLES is 0
+// OWN_CYCLES     further rounds with the trials' own users and request (fewer where these queue); default: 3, or 0 where
+//                WARMUP_CYCLES is 0
 // SINGLE         length of the phases with one user, for each variant, after the warm-up; default: the experiment's; 0s: none
 // SINGLE_PHASES  into how many of each variant it is divided, in mirrored order; default: 3
 // POSITION       the number of the first trial in its block, for one of several calls; default: 1
@@ -69,11 +70,13 @@ interface Common {
 }
 
 const TAGS = ['name', 'method', 'status', 'error_code', 'expected_response'] as const;
-const OF_REQUESTS: Options = {
+const OF_REQUESTS: Options & { noTeardown: boolean } = {
   systemTags: [...TAGS],
   discardResponseBodies: true,
   maxRedirects: 0,
   noVUConnectionReuse: false,
+  // It would leave samples that belong to no phase.
+  noTeardown: true,
   // A failed request is counted with its reason, not logged.
   throw: true,
 };
@@ -142,7 +145,7 @@ export default async function ({ clock, data }: Common): Promise<void> {
 
   const begin = awaitBegin(phase.index, block.users);
   await takePart(phase, begin, user, shared);
-  endOnGrid(begin + phase.end);
+  endOnGrid(phase.requests === undefined ? begin + phase.end : begin);
 }
 
 export async function teardown({ data }: Common): Promise<void> {

@@ -7,21 +7,32 @@ from pathlib import Path
 
 from tests.support.versions import REPOSITORY
 from tests.support.waiting import until
-from vtlab.host import agent, ports, server, tools
+from vtlab.host import agent, ports, tools
+
+#: Says that it runs, and waits for its end.
+SERVICE = """
+class Service {
+    public static void main(String[] arguments) throws Exception {
+        System.out.println("ready");
+        Thread.sleep(Long.MAX_VALUE);
+    }
+}
+"""
 
 
 def test_a_running_jvm_takes_the_agent_and_says_what_it_costs(tmp_path: Path) -> None:
     """A running JVM takes the agent from vtlab, serves its page on the chosen port, and says what the agent costs."""
-    service, page = ports.free(2)
-    java = tools.find_java().path
-    command = [str(java), "-m", "jdk.httpserver", "-b", ports.HOST, "-p", str(service), "-d", str(tmp_path)]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as jvm:
+    (tmp_path / "Service.java").write_text(SERVICE, encoding="utf-8")
+    (port,) = ports.free(1)
+    command = [str(tools.find_java(compiler=True).path), str(tmp_path / "Service.java")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as jvm:
         try:
-            until(lambda: server.answers_ok(service, "/"))
-            agent.attach(jvm.pid, agent.find(REPOSITORY), page)
-            first = agent.page(page)
+            assert jvm.stdout
+            assert jvm.stdout.readline() == "ready\n"
+            agent.attach(jvm.pid, agent.find(REPOSITORY), port)
+            first = agent.page(port)
             assert agent.total(first, agent.PROCESS_CPU) > 0
             # The kernel counts the process's CPU time in steps.
-            until(lambda: 0 < agent.cost(first, agent.page(page)) <= 1)
+            until(lambda: 0 < agent.cost(first, agent.page(port)) <= 1)
         finally:
             jvm.kill()

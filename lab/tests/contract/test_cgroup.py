@@ -57,6 +57,21 @@ def test_busy_loops_get_a_tenth_of_a_cpu_and_are_throttled() -> None:
 
 
 @needs_root
+def test_a_quota_is_raised_and_set_back_under_a_running_process() -> None:
+    """A control group takes another CPU quota while its processes run, which is read back from that of a process."""
+    group = Cgroup.create(f"test-{os.getpid()}-raised", 0.5, 32 * 1024**2)
+    try:
+        child = subprocess.Popen([*group.prefix, "/bin/sleep", "600"])
+        until(lambda: cgroup.limit_of(child.pid).cpu == 0.5)
+        for cpu in (1.5, 0.5):
+            group.set_cpu(cpu)
+            assert cgroup.limit_of(child.pid) == Limit(cpu, 32 * 1024**2)
+    finally:
+        group.remove()
+    assert child.wait(60) == -9
+
+
+@needs_root
 def test_a_process_beyond_its_memory_is_killed_and_counted() -> None:
     """A control group kills what exceeds its memory, counts that, and ends what still runs in it when it is removed."""
     group = Cgroup.create(f"test-{os.getpid()}-small", 1, 32 * 1024**2)

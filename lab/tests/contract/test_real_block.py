@@ -25,8 +25,10 @@ from vtlab.catalogue.dashboards import substitute
 from vtlab.catalogue.metrics import REPORT_SERIES, WINDOW_METRICS
 from vtlab.host import cgroup
 from vtlab.host.cgroup import Limit
+from vtlab.model import units
 from vtlab.planning import plan
 from vtlab.report import write as write_report
+from vtlab.targets.local import raised
 
 pytestmark = [pytest.mark.timeout(600), needs_root]
 
@@ -83,6 +85,20 @@ def test_limits_are_read_back(measured: Measured, variant: str) -> None:
     assert cgroup.limit_of(measured.run.pids["prometheus"]).cpu is None
     pool = measured.trial(variant).server["tomcat_threads_max"]
     assert pool == {"platform": 10, "virtual": None}[variant]
+
+
+def test_the_first_part_of_the_warm_up_has_more_cpu(measured: Measured) -> None:
+    """Where the machine has it, a JVM reads more CPU in the first part of its warm-up, and its limit afterwards. It
+    counts as many processors as by its limit all along, and each variant is sent as many requests."""
+    cpu = raised.cores(1.0, raised.available())
+    warmup = measured.block.warmup
+    assert [t.raised_cpu for t in warmup] == [cpu] * 4 + [None] * 2
+    assert [t.server["cpu_limit"] for t in warmup] == [pytest.approx(cpu or 1.0)] * 4 + [1.0] * 2
+    assert {t.server["processors"] for t in (*warmup, *measured.block.trials)} == {1.0}
+    # A machine that stalls may need longer than k6 waits for that many.
+    longest = 3 * units.milliseconds(measured.planned.windows.warmup_load)
+    assert all(t.started == 200 or t.end - t.begin >= longest for t in warmup)
+    assert all(t.end == t.drained for t in warmup)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

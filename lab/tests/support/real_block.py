@@ -61,20 +61,25 @@ class Measured:
 def measured(root: Path, window: str, attempts: int = 4) -> Iterator[Measured]:
     """A block; everything still runs. Measured again where its validity checks reject it, or the machine stalled in it;
     the last attempt stands as it is, and says so."""
-    run = RunFolder(root, tiny(windows={"measure": window}, settings={"SERVER_TOMCAT_THREADS_MAX": "10"}))
+    windows = {"measure": window, "warmup_requests": 200}
+    run = RunFolder(root, tiny(windows=windows, settings={"SERVER_TOMCAT_THREADS_MAX": "10"}))
     with run.target() as target, contextlib.closing(Stalls()) as stalls:
 
         def measure(attempt: int) -> Measured:
             # A run each: what a rejected attempt measured is not this one's.
             target.run_id = f"run-{attempt}"
             started = target.start(run.planned, 1, attempt)
-            document = started.load(order=VARIANTS, warmup_cycles=3, single="4s")
+            raised = started.raise_cpu()
+            first = started.load(order=[], warmup_cycles=2, single=None)
+            if raised is not None:
+                started.restore_cpu()
+            document = started.load(order=VARIANTS, warmup_cycles=1, single="4s")
             block = Block(
                 block=1,
                 attempt=attempt,
                 order=list(VARIANTS),
                 agreed=document.agreed,
-                warmup=document.warmup,
+                warmup=[*first.warmup, *document.warmup],
                 single=document.single,
                 trials=document.trials,
                 instances=started.check_instances(),

@@ -71,6 +71,30 @@ def test_version_2_is_written_as_the_kernel_wants_it(v2: Host) -> None:
     assert Cgroup.restore(group.entry(), v2).oom_kills() == 2
 
 
+def test_a_quota_is_raised_and_set_back(tmp_path: Path, v2: Host) -> None:
+    group = Cgroup.create("a", 0.5, 1 << 20, v2)
+    file = v2.root / "sys/fs/cgroup/vtlab/a/cpu.max"
+    (file.parent / "inner").mkdir()
+    group.set_cpu(1.5)
+    assert text(file) == "150000 100000"
+    assert cgroup.limit_of(77, v2).cpu == 1.5
+    group.set_cpu(0.5)
+    assert cgroup.limit_of(77, v2).cpu == 0.5
+
+    host = machine(tmp_path / "v1", V1, "3:cpu,cpuacct:/vtlab/a\n2:memory:/vtlab/a\n0::/\n")
+    old = Cgroup.create("a", 0.5, 1 << 20, host)
+    old.set_cpu(1.5)
+    assert cgroup.limit_of(77, host).cpu == 1.5
+
+    commands = Commands()
+    scope = Cgroup.create("a", 0.5, 1 << 20, user(tmp_path / "user", commands))
+    scope.set_cpu(1.5)
+    assert " ".join(commands.calls[-1]) == "systemctl --user set-property --runtime vtlab-a.scope CPUQuota=150%"
+    commands.answer = (1, "", "Access denied\n")
+    with pytest.raises(OSError, match="Access denied"):
+        scope.set_cpu(0.5)
+
+
 def test_the_smallest_limit_on_the_path_holds_in_version_2(v2: Host) -> None:
     top = v2.root / "sys/fs/cgroup"
     write(top / "vtlab/a/inner/cpu.max", "max 100000\n")

@@ -157,6 +157,31 @@ def with_rates(*rates: float, exp: Experiment = BLOCKING) -> Block:
     return good.model_copy(update={"trials": trials})
 
 
+def with_four(rates: dict[str, list[float]], order: str) -> list[str]:
+    """Why a block of four trials of each variant does not count; ``order``: p and v."""
+    exp = builders.experiment(windows={**BLOCKING.windows.model_dump(), "trials": 4})
+    names = {"p": "platform", "v": "virtual"}
+    left = {name: iter(values) for name, values in rates.items()}
+    trials = []
+    for position, letter in enumerate(order, 1):
+        rate = next(left[names[letter]])
+        trial = builders.trial(names[letter], position, exp=exp, begin=builders.EPOCH + 100_000 * position)
+        trials.append(trial.model_copy(update={"throughput": rate, "ok": round(30 * rate)}))
+    turns = [t.variant for t in trials]
+    return checks.reasons(builders.block(exp=exp).model_copy(update={"trials": trials, "order": turns}), exp)
+
+
+def test_four_trials_of_each_variant_are_mirrored_twice_and_their_halves_are_compared() -> None:
+    level = {"platform": [200.0] * 4, "virtual": [1000.0] * 4}
+    assert with_four(level, "pvvpvppv") == []
+    assert with_four(level, "vppvpvvp") == []
+    assert "is not mirrored with four trials of each variant" in with_four(level, "pvvppvvp")[0]
+    # One trial may be off by much; the mean of two may not.
+    assert with_four(level | {"virtual": [1000.0, 1000.0, 1000.0, 1120.0]}, "pvvpvppv") == []
+    (rising,) = with_four(level | {"virtual": [1000.0, 1000.0, 1120.0, 1120.0]}, "pvvpvppv")
+    assert rising.startswith("virtual: throughput rose by 12.0 % from its first to its last 2 trials")
+
+
 def test_a_variant_that_becomes_faster_from_trial_to_trial_is_not_warm() -> None:
     assert reasons(with_rates(200, 1000, 1080, 210)) == "", "as much as the trials of a CPU-bound service differ"
     rising = reasons(with_rates(200, 1000, 1130, 200))
@@ -341,8 +366,35 @@ def test_a_cpu_that_still_falls_is_no_steady_state_though_throughput_is() -> Non
     assert not checks.steady_state(cycles((200, 0.96), (200, 0.80), (200, 0.67)), 1.0).reached
 
 
+def test_of_two_cycles_the_second_is_judged_by_the_first() -> None:
+    level = checks.steady_state(cycles((200, 0.1), (205, 0.1)), 1.0)
+    assert (level.reached, len(level.gains)) == (True, 1)
+    assert not checks.steady_state(cycles((200, 0.1), (210, 0.1)), 1.0).reached
+    assert not checks.steady_state(cycles((1000, 0.9), (1000, 0.85)), 1.0).reached, "CPU, where it is scarce"
+
+
+def test_only_cycles_under_the_limit_judge_and_two_are_enough_after_those_with_more_cpu() -> None:
+    exp = builders.experiment(windows={"warmup_cycles": 1, "warmup_requests": 6000, "measure": "30s"})
+    first, *last = cycles((900, 1.4), (200, 0.1), (201, 0.1))
+    raised = first.model_copy(update={"raised_cpu": 1.5})
+    assert checks.own_load([raised, *last], exp) == last
+    assert checks.own_load([raised, raised, *last], exp) == last, "wherever they come"
+    assert (checks.least_cycles([raised, *last]), checks.least_cycles([first, *last])) == (2, 3)
+
+    virtual = [t for t in builders.block(exp=exp, cycles=4).warmup if t.variant == "virtual"]
+    warmed = [virtual[0].model_copy(update={"raised_cpu": 1.5}), *virtual[1:3]]
+    good = builders.block(exp=exp)
+    enough = good.model_copy(update={"warmup": [raised, *last, *warmed]})
+    assert (checks.reasons(enough, exp), checks.failures(enough, exp)) == ([], [])
+    few = checks.reasons(good.model_copy(update={"warmup": [first, *last, *virtual[:3]]}), exp)
+    assert few[0] == "platform: 3 warm-up cycles, at least 4 needed"
+    rising = good.model_copy(update={"warmup": [raised, *cycles((200, 0.1), (220, 0.1)), *warmed]})
+    (failure,) = checks.failures(rising, exp)
+    assert "3 warm-up cycles: in the last throughput rose by 10.0 %" in failure.reason.replace("9.9", "10.0")
+
+
 def test_too_few_or_unmeasured_cycles_are_no_steady_state() -> None:
-    assert not checks.steady_state(cycles((200, 0.1), (200, 0.1)), 1.0).reached
+    assert not checks.steady_state(cycles((200, 0.1)), 1.0).reached
     assert not checks.steady_state([], 1.0).reached
     flat = cycles((200, 0.1), (200, 0.1), (200, 0.1))
     blind = [flat[0], flat[1].model_copy(update={"server": {}}), flat[2]]
@@ -528,6 +580,18 @@ def test_users_that_no_answer_accounts_for_are_counted() -> None:
     assert not rows["Little's law"].passed
     assert rows["Little's law"].worst == "700 users missing (block 1, virtual, trial 2)"
     assert checks.missing_users(builders.trial(exp=OPEN), OPEN) is None
+
+
+def test_where_latency_was_not_yet_steady_nothing_is_said_of_users() -> None:
+    early = builders.trial(latency=builders.latency(0, 0.0))
+    assert early.ok
+    assert checks.missing_users(early, BLOCKING) is None
+    block = builders.block()
+    trials = [t.model_copy(update={"latency": early.latency}) for t in block.trials]
+    rows = {row.name for row in checks.results([block.model_copy(update={"trials": trials})], BLOCKING)}
+    assert "Little's law" not in rows
+    silent = early.model_copy(update={"ok": 0, "throughput": 0.0})
+    assert checks.missing_users(silent, BLOCKING) == pytest.approx(1000)
 
 
 def test_think_time_errors_and_time_outs_account_for_users() -> None:

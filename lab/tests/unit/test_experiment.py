@@ -56,7 +56,17 @@ def test_the_experiments_of_the_issue_are_there() -> None:
         ("{", "not valid JSON"),
         ("[]", "the file"),
         (changed(userz=3), "userz: unknown key"),
-        (changed(windows__wait_for_answers=False), "windows.wait_for_answers: false needs windows.trials: 1"),
+        (
+            changed(windows__wait_for_answers=False, windows__trials=2),
+            "windows.wait_for_answers: false needs windows.trials: 1",
+        ),
+        (changed(windows__trials=3), "windows.trials: Input should be 1, 2 or 4"),
+        (changed(windows__warmup_requests=0), "windows.warmup_requests: Input should be greater than 0"),
+        (
+            changed(load__service_time={"green": "1s"}),
+            "load.service_time names 'green', which is not among the variants",
+        ),
+        (changed(load__service_time={"platform": "0s"}), "load.service_time.platform must be above 0"),
         (changed(ideal={"platform": 200}), "ideal: its new name is expected, for reports; load.round, which paces"),
         (changed(windows__spread="1s"), "windows.spread: its new name is windows.ramp_up"),
         (changed(windows__measure_of={}), "windows.measure_of: its new name is windows.measure_by_variant"),

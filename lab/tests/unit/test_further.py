@@ -103,8 +103,8 @@ def test_each_variant_starts_from_its_jar_and_none_has_a_cache_of_one_alone(tmp_
     }
     assert all(cached in command for command in alone.values())
     assert not any(cached in command for command in with_old.values())
-    assert cached in process.jvm_flags_of(service, exp, java)
-    assert cached not in process.jvm_flags_of(service, added(old, exp), java)
+    assert cached in process.jvm_flags_of(service, exp, java, True)
+    assert cached not in process.jvm_flags_of(service, added(old, exp), java, True)
 
 
 def test_the_manifest_names_the_build_and_a_resumed_run_needs_the_same(

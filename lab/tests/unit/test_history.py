@@ -66,8 +66,8 @@ def test_the_page_has_a_line_for_each_experiment_and_limit(root: Path) -> None:
     ]
     links = [attrs["href"] for tag, attrs in outline.tags if tag == "a"]
     assert links == ["both/report.html", "both/report.html", "c/report.html", "b/report.html", "a/report.html"]
-    assert re.search(r'<tr><th scope="row">broken</th><td>\S*manifest.json: not valid JSON', text)
-    assert '<tr><th scope="row">empty</th>' in text
+    assert re.search(r">broken</th><td [^>]*>\S*manifest.json: not valid JSON", text)
+    assert ">empty</th>" in text
     assert ".vtlab" not in text
 
 

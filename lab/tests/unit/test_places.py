@@ -285,8 +285,9 @@ def test_what_works_for_no_request_is_not_counted(idle: dict[str, Any]) -> None:
     assert diagnosis(idle) == Diagnosis(dumps=1, threads=0, places=[])
 
 
-def test_a_task_of_an_executor_and_a_request_without_a_carrier_are_counted() -> None:
-    counted = diagnosis(thread(*SLEEP, SERVICE, TASK, name="pool-1-thread-1"), thread(name="tomcat-handler-8"))
+@pytest.mark.parametrize("server", ["tomcat-handler-8", "jetty-8"])
+def test_a_task_of_an_executor_and_a_request_without_a_carrier_are_counted(server: str) -> None:
+    counted = diagnosis(thread(*SLEEP, SERVICE, TASK, name="pool-1-thread-1"), thread(name=server))
     assert counted.threads == 2
     assert [place.place for place in counted.places] == ["Thread.sleep at OrderService:42", "a carrier"]
 
@@ -450,6 +451,21 @@ def test_where_no_place_has_half_of_the_holders_there_is_no_cause() -> None:
     assert places.cause(standing(lock_A=4, lock_B=3, wait_S=3)) is None
     assert places.cause(standing(db_pool_W=5), "db-pool") is None, "nobody holds it"
     assert places.cause(Diagnosis(dumps=3, threads=0, places=[])) is None
+
+
+def test_requests_that_the_server_does_not_let_begin_hold_nothing() -> None:
+    taken = standing(server_queue_J=90, lock_A=6, wait_S=4)
+    assert places.cause(taken, "db-pool") == Cause("lock", "A", 0.6)
+    assert places.cause(taken) == Cause("lock", "A", 0.6)
+
+
+def test_a_place_of_tasks_and_of_requests_is_one() -> None:
+    place, tasks = (
+        Place(activity="wait", place="S", threads=3),
+        Place(activity="wait", place="S", threads=3, is_task=True),
+    )
+    taken = Diagnosis(dumps=1, threads=10, places=[Place(activity="lock", place="L", threads=4), place, tasks])
+    assert places.cause(taken) == Cause("wait", "S", 0.6)
 
 
 def test_queries_of_many_lines_are_one_database() -> None:

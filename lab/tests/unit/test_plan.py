@@ -29,6 +29,17 @@ def test_more_than_two_variants_are_mirrored_too_and_each_comes_first() -> None:
     assert all(odd[:3] == even[2::-1] for odd, even in zip(orders[::2], orders[1::2], strict=True))
 
 
+def test_four_trials_cancel_a_drift_that_bends() -> None:
+    one, two, four = (plan.mirrored(["a", "b"], trials) for trials in (1, 2, 4))
+    assert ["".join(order) for order in (one, two, four)] == ["ab", "abba", "abbabaab"]
+    for power in (1, 2):
+        drift = {name: sum(i**power for i, turn in enumerate(four) if turn == name) for name in "ab"}
+        assert drift["a"] == drift["b"], f"a drift by the power {power} of time"
+    assert plan.order(["platform", "virtual"], seed=7, block=1, trials=4)[:4] == plan.order(
+        ["platform", "virtual"], 7, 1
+    )
+
+
 def test_each_cpu_limit_makes_a_run_of_its_own() -> None:
     blocking = load("blocking", session.EXPERIMENTS)
     planned = plan.runs([blocking], [0.5, 1])
@@ -43,6 +54,7 @@ def test_an_aa_run_has_the_same_variant_twice() -> None:
     assert same.expected == {"platform-a": 200, "platform-b": 200}
     assert isinstance(same.load, ClosedLoad)
     assert same.load.round == {"platform-a": "5s", "platform-b": "5s"}
+    assert same.load.service_time == {"platform-a": "1s", "platform-b": "1s"}
     assert {same.window_of(name) for name in same.variants} == {"5s"}
     with pytest.raises(BadInput, match="unknown variant 'green'"):
         plan.identical(same, "green")

@@ -6,7 +6,7 @@ import math
 import os
 import re
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, tzinfo
 from io import StringIO
@@ -71,6 +71,12 @@ class Played:
     def drop(self, variant: str) -> None:
         raise AssertionError("nothing failed")
 
+    def raise_cpu(self) -> float | None:
+        return None
+
+    def restore_cpu(self) -> None:
+        raise AssertionError("nothing was raised")
+
     def load(
         self,
         *,
@@ -79,6 +85,7 @@ class Played:
         single: str | None,
         own_cycles: int = 0,
         light: LightLoad | None = None,
+        wait_for_answers: bool = True,
         pace: Pace = AS_PLANNED,
     ) -> K6Document:
         parts: dict[str, list[Trial]] = {"warmup": [], "single": [], "trials": [], "light": []}
@@ -92,7 +99,7 @@ class Played:
             parts |= {"single": self.now.single if single else [], "trials": self.now.trials if order else []}
         return K6Document(version=1, experiment="blocking", run_id="r", block=1, order=[], agreed=True, **parts)
 
-    def diagnose(self, variants: Sequence[str]) -> dict[str, Diagnosis]:
+    def diagnose(self, paces: Mapping[str, Pace]) -> dict[str, Diagnosis]:
         raise AssertionError("every variant is explained")
 
     def trial_without_drain(self, variant: str, position: int, pace: Pace = AS_PLANNED) -> K6Document:
@@ -291,13 +298,14 @@ class Breaking(Played):
         single: str | None,
         own_cycles: int = 0,
         light: LightLoad | None = None,
+        wait_for_answers: bool = True,
         pace: Pace = AS_PLANNED,
     ) -> K6Document:
         self.paces.append(pace)
         if light:
             call, kind = "light", f"light load for {' '.join(light.rates)}"
             self.light.append(light)
-        elif own_cycles:
+        elif own_cycles or warmup_cycles:
             cheap = f"{warmup_cycles} cheap and " if warmup_cycles else ""
             call, kind = "warmup", f"{cheap}{own_cycles} own cycles"
         elif single and not order:
@@ -314,9 +322,9 @@ class Breaking(Played):
         kept = {part: [t for t in getattr(document, part) if t.variant in self.left] for part in ("warmup", "single")}
         return document.model_copy(update={**kept, "trials": [t for t in document.trials if t.variant in order]})
 
-    def diagnose(self, variants: Sequence[str]) -> dict[str, Diagnosis]:
-        self.said.append(f"thread dumps of {' '.join(variants)}")
-        return {name: Diagnosis(dumps=20, threads=40.0, places=[]) for name in variants}
+    def diagnose(self, paces: Mapping[str, Pace]) -> dict[str, Diagnosis]:
+        self.said.append(f"thread dumps of {' '.join(paces)}")
+        return {name: Diagnosis(dumps=20, threads=40.0, places=[]) for name in paces}
 
 
 def one_block(target: Breaking, tmp_path: Path, exp: Experiment | None = None) -> tuple[Block, str]:
@@ -611,17 +619,184 @@ def test_only_a_variant_that_nothing_explains_is_diagnosed(tmp_path: Path) -> No
     assert [list(block.diagnosis) for block in blocks] == [["virtual"], []]
 
 
+class WithMore(Breaking):
+    """A target whose variants get more CPU; ``cores``: how many, None for a machine without."""
+
+    def __init__(self, blocks: Sequence[Block], cores: float | None = 1.5, **breaks: BlockFault | Failure) -> None:
+        super().__init__(blocks, **breaks)
+        self.cores = cores
+        self.waits: list[bool] = []
+        self.is_raised = False
+
+    def raise_cpu(self) -> float | None:
+        self.said.append(f"raise {' '.join(self.left)}")
+        self.is_raised = self.cores is not None
+        return self.cores
+
+    def restore_cpu(self) -> None:
+        self.said.append("restore")
+        self.is_raised = False
+
+    def load(
+        self, *, warmup_cycles: int, own_cycles: int = 0, wait_for_answers: bool = True, **rest: Any
+    ) -> K6Document:  # type: ignore[override]
+        if not warmup_cycles and not own_cycles:
+            self.waits.append(wait_for_answers)
+        document = super().load(warmup_cycles=warmup_cycles, own_cycles=own_cycles, **rest)
+        raised = [t.model_copy(update={"raised_cpu": self.cores}) for t in document.warmup]
+        return document.model_copy(update={"warmup": raised}) if self.is_raised else document
+
+
+#: The cheap cycles have so many requests for each variant.
+COUNTED = {"warmup_users": 200, "warmup_load": "6s", "warmup_cycles": 2, "warmup_requests": 6000, "measure": "30s"}
+
+
+def test_the_cheap_cycles_have_more_cpu_and_those_that_judge_have_the_limit(tmp_path: Path) -> None:
+    exp = builders.experiment(windows=COUNTED)
+    run = builders.run(exp, blocks=1)
+    target = WithMore([run.blocks[0].model_copy(update={"warmup": builders.block(cycles=4).warmup})])
+    block, _ = one_block(target, tmp_path, exp)
+    assert target.said[:5] == [
+        "raise platform virtual",
+        "2 cheap and 0 own cycles of platform virtual",
+        "restore",
+        "2 own cycles of platform virtual",
+        "trials virtual platform platform virtual of platform virtual",
+    ]
+    assert [t.raised_cpu for t in block.warmup] == [1.5] * 4 + [None] * 4
+    assert [t.position for t in block.warmup] == list(range(1, 9))
+
+
+@pytest.mark.parametrize(
+    ("cores", "windows"),
+    [
+        (None, COUNTED),
+        (1.5, COUNTED | {"warmup_requests": None}),
+        (1.5, COUNTED | {"warmup_cycles": 0}),
+    ],
+)
+def test_without_more_cpu_or_equal_requests_all_cycles_have_the_limit(
+    tmp_path: Path, cores: float | None, windows: dict[str, Any]
+) -> None:
+    exp = builders.experiment(windows=windows)
+    (good,) = builders.run(exp, blocks=1).blocks
+    target = WithMore([good.model_copy(update={"warmup": builders.block(cycles=5).warmup})], cores)
+    block, _ = one_block(target, tmp_path, exp)
+    cheap = f"{windows['warmup_cycles']} cheap and " if windows["warmup_cycles"] else ""
+    assert next(said for said in target.said if "cycles" in said) == f"{cheap}3 own cycles of platform virtual"
+    assert "restore" not in target.said
+    assert {t.raised_cpu for t in block.warmup} == {None}
+
+
+def test_open_load_has_no_more_cpu_in_its_warm_up(tmp_path: Path) -> None:
+    exp = builders.arrivals(windows=COUNTED)
+    (good,) = builders.run(exp, blocks=1).blocks
+    target = WithMore([good.model_copy(update={"warmup": builders.block(exp=exp, cycles=5).warmup})])
+    one_block(target, tmp_path, exp)
+    assert target.said[0] == "2 cheap and 3 own cycles of platform virtual"
+
+
+def test_a_variant_that_breaks_with_more_cpu_leaves_and_the_limit_comes_back(tmp_path: Path) -> None:
+    exp = builders.experiment(windows=COUNTED)
+    (good,) = builders.run(exp, blocks=1).blocks
+    warmup = [t for t in builders.block(cycles=4).warmup if t.variant == "platform"]
+    broken = VariantFailed("virtual", "out of heap memory (256m)", "w2")
+    target = WithMore([good.model_copy(update={"warmup": warmup})], warmup=broken)
+    block, _ = one_block(target, tmp_path, exp)
+    assert block.failures == [Failure(variant="virtual", reason="out of heap memory (256m)", moment="warm-up cycle 1")]
+    assert target.said[:6] == [
+        "raise platform virtual",
+        "2 cheap and 0 own cycles of platform virtual",
+        "drop virtual",
+        "2 cheap and 0 own cycles of platform",
+        "restore",
+        "2 own cycles of platform",
+    ]
+
+
+def test_a_limit_that_does_not_come_back_rejects_the_block(tmp_path: Path) -> None:
+    class Stuck(WithMore):
+        def restore_cpu(self) -> None:
+            raise BlockFault("platform: its control group has 1.5 cores, 1 cores were set")
+
+    exp = builders.experiment(windows=COUNTED)
+    run = builders.run(exp, blocks=1)
+    results.create(tmp_path, run.manifest.model_copy(update={"max_rejected": 0}))
+    with pytest.raises(InvalidRun, match="its control group has"), Progress(console()[0], [1]) as progress:
+        runner.measure(tmp_path, Stuck(run.blocks), progress, "blocking", wait=lambda _: None)
+    (block,) = results.read(tmp_path).blocks
+    assert block.trials == []
+
+
+def test_the_last_trial_is_not_waited_for_where_nothing_comes_after_it(tmp_path: Path) -> None:
+    _, _ = measured(target := WithMore(RUN.blocks, None), tmp_path, RUN)
+    # The first block has a single user and light load after its trials, the second has them alone.
+    assert target.waits == [True, True, True, False]
+
+
+def test_an_open_load_is_waited_for_always(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = builders.run(builders.arrivals(), blocks=2)
+    monkeypatch.setattr(plan, "order", lambda variants, seed, block, trials: run.blocks[block - 1].order)
+    _, _ = measured(target := WithMore(run.blocks, None), tmp_path, run)
+    assert target.waits == [True] * 4, "trials, a single user and light load, then trials alone"
+
+
+def test_every_variant_is_diagnosed_once_where_that_was_asked_for(tmp_path: Path) -> None:
+    run = always(builders.run(blocks=2))
+    blocks, text = measured(target := Breaking(run.blocks), tmp_path, run)
+    assert beside(target)[-1] == "thread dumps of platform virtual"
+    assert [list(block.diagnosis) for block in blocks] == [["platform", "virtual"], []]
+    assert "no thread dumps" not in text
+
+
+def test_it_is_said_which_variant_has_no_thread_dumps(tmp_path: Path) -> None:
+    class Silent(Breaking):
+        def diagnose(self, paces: Mapping[str, Pace]) -> dict[str, Diagnosis]:
+            return {name: diagnosis for name, diagnosis in super().diagnose(paces).items() if name == "virtual"}
+
+    run = always(builders.run(blocks=1))
+    _, text = measured(Silent(run.blocks), tmp_path, run)
+    assert "no thread dumps of platform: vtlab could not ask the JVM, or the JVM ended" in text
+
+
+def test_a_trial_with_dumps_of_many_requests_is_longer_at_the_pace_of_the_others(tmp_path: Path) -> None:
+    given: dict[str, Pace] = {}
+
+    class Noting(Breaking):
+        def diagnose(self, paces: Mapping[str, Pace]) -> dict[str, Diagnosis]:
+            given.update(paces)
+            return super().diagnose(paces)
+
+    # Windows of 5 s: platform and virtual have 1000 requests in flight.
+    run = always(builders.run(builders.experiment(windows={"measure": "5s", "warmup_cycles": 0}), blocks=1))
+    measured(Noting(run.blocks), tmp_path, run)
+    assert {name: pace.measure for name, pace in given.items()} == pytest.approx(
+        {"platform": 20_000, "virtual": 20_000}, rel=0.1
+    )
+    assert {pace.seed for pace in given.values()} == {run.manifest.seed}
+
+
+def test_the_time_of_the_trials_with_dumps_is_expected(tmp_path: Path) -> None:
+    once = builders.run(blocks=0)
+    assert runner.seconds_beside(always(once)) > runner.seconds_beside(once)
+
+
+def always(run: Run) -> Run:
+    """That run, with thread dumps of every variant."""
+    return replace(run, manifest=run.manifest.model_copy(update={"diagnosis": "always"}))
+
+
 class Killed(Breaking):
     """A variant does not survive its thread dumps, or k6 its call for them."""
 
     fault: BlockFault | None = None
     is_killed = False
 
-    def diagnose(self, variants: Sequence[str]) -> dict[str, Diagnosis]:
+    def diagnose(self, paces: Mapping[str, Pace]) -> dict[str, Diagnosis]:
         self.is_killed = True
         if self.fault:
             raise self.fault
-        return super().diagnose(variants)
+        return super().diagnose(paces)
 
     def check_instances(self) -> list[Instance]:
         return [i.model_copy(update={"alive": not self.is_killed}) for i in super().check_instances()]
@@ -645,8 +820,9 @@ def test_without_a_drain_nothing_is_measured_beside_the_trials(tmp_path: Path, m
     monkeypatch.setattr(plan, "order", lambda *_: ["virtual", "platform"])
     windows = GIVING_UP
     run = builders.run(builders.experiment(windows=windows), blocks=1)
-    (block,), _ = measured(target := InTurn(run.blocks), tmp_path, run)
+    (block,), text = measured(target := InTurn(run.blocks), tmp_path, always(run))
     assert "light load" not in target.calls
+    assert "no thread dumps of platform and virtual: each ends with its trials" in text
     assert len(block.trials) == 2
 
 

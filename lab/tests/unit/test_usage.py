@@ -32,6 +32,9 @@ class Group(Cgroup):
     def make(self, cpu: float, memory: int) -> None:
         raise AssertionError("it is only read")
 
+    def set_cpu(self, cpu: float) -> None:
+        raise AssertionError("it is only read")
+
     def cpu_stat(self) -> CpuStat | None:
         return self.stat
 

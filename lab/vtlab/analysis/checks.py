@@ -31,6 +31,7 @@ from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.model.records import Block, Counts, Failure, Instance, Trial
 from vtlab.model.run import CheckResult
 from vtlab.model.units import percent
+from vtlab.planning.plan import mirrored
 
 Kind = Literal["machine", "service", "mark"]
 
@@ -58,8 +59,9 @@ MOST_LATE = 0.01
 SCARCE = 0.8
 #: Gain of each of the last two warm-up cycles over the best before, in OK throughput and in the CPU budget.
 MOST_GAIN = 0.03
-#: Warm-up cycles that must have run with the trials' own load.
-LEAST_CYCLES = 3
+#: Warm-up cycles that must have run with the trials' own load under their CPU limit: two are judged by one before, or,
+#: where a first part with more CPU has warmed the code, one by the other.
+LEAST_CYCLES, LEAST_AFTER_RAISED = 3, 2
 #: Answers for a p99: ten must lie beyond it.
 LEAST_FOR_P99 = 1000
 #: Share of the cores' time that the hypervisor may give to others.
@@ -240,10 +242,11 @@ def steady_state(cycles: Sequence[Trial], cpu_limit: float) -> SteadyState:
     and bounds nothing.
 
     Over the best before, not over the one before: while the compiler works, and on a shared machine always, cycles
-    of 3 s scatter by more than 3 % around their level, and a rise from a slow cycle back to it is not warming up. At
-    least three cycles are needed.
+    of 3 s scatter by more than 3 % around their level, and a rise from a slow cycle back to it is not warming up. Of
+    two cycles the second is judged by the first; one tells nothing.
     """
-    before, last = list(cycles)[:-2], list(cycles)[-2:]
+    judged = 1 if len(cycles) == 2 else 2
+    before, last = list(cycles)[:-judged], list(cycles)[-judged:]
     if not before:
         return SteadyState(False, [])
     best = max(t.throughput for t in before)
@@ -282,9 +285,14 @@ def _is_scarce(trial: Trial, experiment: Experiment) -> bool:
 
 
 def own_load(cycles: Sequence[Trial], experiment: Experiment) -> list[Trial]:
-    """Of one variant's warm-up cycles those that judge its steady state: those with the load of its trials, which come
-    after the cheaper ones."""
-    return list(cycles)[experiment.windows.warmup_cycles :]
+    """Of one variant's warm-up cycles those that judge its steady state: those with the load and the CPU limit of its
+    trials, which come after the cheaper ones."""
+    return [t for t in list(cycles)[experiment.windows.warmup_cycles :] if t.raised_cpu is None]
+
+
+def least_cycles(cycles: Sequence[Trial]) -> int:
+    """How many cycles must judge the steady state of a variant with this warm-up."""
+    return LEAST_CYCLES if all(t.raised_cpu is None for t in cycles) else LEAST_AFTER_RAISED
 
 
 @dataclass(frozen=True)
@@ -312,13 +320,13 @@ def _warm_up(block: Block, experiment: Experiment, variant: str) -> _WarmUp:
 
 def _cycles(block: Block, experiment: Experiment) -> Iterator[Value]:
     """One value for each thing that is wrong with the numbers of warm-up cycles; one if nothing is."""
-    least = experiment.windows.warmup_cycles + LEAST_CYCLES
     warm_ups = [_warm_up(block, experiment, variant) for variant in _sound(block, experiment)]
     if len({len(warm_up.cycles) for warm_up in warm_ups}) > 1:
         unequal = ", ".join(f"{w.variant} {len(w.cycles)}" for w in warm_ups)
         yield Value(1, "unequal", f"the variants had unequal numbers of warm-up cycles: {unequal}")
     for warm_up in warm_ups:
         count = len(warm_up.cycles)
+        least = experiment.windows.warmup_cycles + least_cycles(warm_up.cycles)
         text = f"{count} warm-up cycles, at least {least} needed"
         yield Value(least - count, f"{count}" if count >= least else text, text, warm_up.variant)
 
@@ -335,7 +343,7 @@ def _warm_up_measured(block: Block, experiment: Experiment) -> Iterator[Value]:
 
 def _enough_cycles(block: Block, experiment: Experiment) -> list[_WarmUp]:
     warm_ups = [_warm_up(block, experiment, variant) for variant in experiment.variants]
-    return [w for w in warm_ups if len(w.judged) >= LEAST_CYCLES]
+    return [w for w in warm_ups if len(w.judged) >= least_cycles(w.cycles)]
 
 
 def _steady_state(warm_up: _WarmUp, _: Experiment) -> Value | None:
@@ -351,8 +359,9 @@ def _steady_state(warm_up: _WarmUp, _: Experiment) -> Value | None:
         f"{percent(gain.throughput or 0.0, 1)} (CPU fell by {percent(gain.cpu or 0.0, 1)} of its limit)"
         for gain in state.gains
     )
+    last = "the last two" if len(state.gains) == 2 else "the last"
     reason = (
-        f"no steady state after {len(warm_up.cycles)} warm-up cycles: in the last two throughput rose by {steps},"
+        f"no steady state after {len(warm_up.cycles)} warm-up cycles: in {last} throughput rose by {steps},"
         f" over the best before; less than {percent(MOST_GAIN)} allowed"
     )
     return Value(state.worst, percent(state.worst, 1), reason, warm_up.variant, moment)
@@ -418,8 +427,8 @@ def _complete(block: Block, experiment: Experiment) -> Iterator[Value]:
     if in_order != planned:
         reason = f"the trials ran as {in_words}, not in the order {', '.join(planned)}"
         yield Value(1, "incomplete", reason)
-    elif sorted(in_order) != sorted(sound * trials) or (trials == 2 and in_order != in_order[::-1]):
-        form = "mirrored with two trials" if trials == 2 else "one trial"
+    elif sorted(in_order) != sorted(sound * trials) or in_order != mirrored(in_order[: len(sound)], trials):
+        form = {1: "one trial", 2: "mirrored with two trials", 4: "mirrored with four trials"}[trials]
         yield Value(1, "not mirrored", f"the order {in_words} is not {form} of each variant")
     else:
         yield Value(0, "complete", "")
@@ -694,20 +703,24 @@ def _jit(trial: Trial, experiment: Experiment) -> Value | None:
 
 
 def _trend(block: Block, experiment: Experiment) -> Iterator[Value]:
-    """Of throughput, less what the two counts allow. Under open load throughput is that of the arrivals."""
+    """Of throughput from the first half of a variant's trials to the other, less what the counts allow. Under open load
+    throughput is that of the arrivals."""
     if not isinstance(experiment.load, ClosedLoad):
         return
     for variant in _sound(block, experiment):
         trials = sorted((t for t in block.trials if t.variant == variant), key=lambda t: t.position)
-        if len(trials) < 2 or not trials[0].ok or not trials[-1].ok:
+        half = len(trials) // 2
+        first, last = trials[:half], trials[len(trials) - half :]
+        answers = [sum(t.ok for t in part) for part in (first, last)]
+        if not all(answers):
             continue
-        first, last = trials[0], trials[-1]
-        rise = last.throughput / first.throughput - 1
+        rise = math.fsum(t.throughput for t in last) / math.fsum(t.throughput for t in first) - 1
+        parts = "trial" if half == 1 else f"{half} trials"
         reason = (
-            f"throughput rose by {percent(rise, 1)} from its first to its last trial, at most {percent(MOST_RISE)}"
+            f"throughput rose by {percent(rise, 1)} from its first to its last {parts}, at most {percent(MOST_RISE)}"
             " allowed: it was still warming up"
         )
-        yield Value(rise - 1 / first.ok - 1 / last.ok, percent(rise, 1), reason, variant)
+        yield Value(rise - sum(1 / count for count in answers), percent(rise, 1), reason, variant)
 
 
 # Which figures hold
@@ -721,7 +734,7 @@ def missing_users(trial: Trial, experiment: Experiment) -> float | None:
     ``max_response``.
     """
     load = experiment.load
-    if not isinstance(load, ClosedLoad) or trial.window <= 0:
+    if not isinstance(load, ClosedLoad) or trial.window <= 0 or _is_unsettled(trial):
         return None
     think, longest = load.mean_think_time, units.seconds(experiment.max_response)
     timeouts = trial.failed.get("timeout", 0)
@@ -729,6 +742,11 @@ def missing_users(trial: Trial, experiment: Experiment) -> float | None:
     waited = (trial.ok + errors) * ((trial.latency.mean or 0.0) + think) + timeouts * (longest + think)
     missing = trial.users - waited / trial.window
     return missing if abs(missing) > (MOST_MISSING + _cut_off(trial, load)) * trial.users else None
+
+
+def _is_unsettled(trial: Trial) -> bool:
+    """Whether throughput was steady in the window and latency was not, which is then not recorded."""
+    return trial.ok > 0 and not trial.latency.count
 
 
 def _cut_off(trial: Trial, load: ClosedLoad) -> float:
@@ -750,7 +768,7 @@ def _cut_off(trial: Trial, load: ClosedLoad) -> float:
 
 
 def _little(trial: Trial, experiment: Experiment) -> Value | None:
-    if not isinstance(experiment.load, ClosedLoad):
+    if not isinstance(experiment.load, ClosedLoad) or _is_unsettled(trial):
         return None
     missing = missing_users(trial, experiment)
     if missing is None:
@@ -890,7 +908,7 @@ CHECKS: tuple[Check[Any], ...] = (
     _LENGTH,
     _CYCLES,
     _MEASURED,
-    _block_check("trials complete", "machine", "two per variant, mirrored", _complete),
+    _block_check("trials complete", "machine", "all of each variant, mirrored where there are two or four", _complete),
     _block_check("drain measured", "machine", "before each trial", _drain_measured),
     Check("started = completed", "machine", "no request lost", _trials, _lost, 0, operator.ne),
     Check("answers for a p99", "machine", f">= {LEAST_FOR_P99:,}", _sound_trials, _enough, 1, operator.lt),
@@ -923,7 +941,7 @@ CHECKS: tuple[Check[Any], ...] = (
         MOST_JIT,
     ),
     _block_check(
-        "trend", "machine", f"<= {percent(MOST_RISE)} from a variant's first to its last trial", _trend, MOST_RISE
+        "trend", "machine", f"<= {percent(MOST_RISE)} from a variant's first trials to its last", _trend, MOST_RISE
     ),
     _block_check("same instance", "service", "no restart, no OOM kill", _lasted),
     Check("errors", "service", "<= max_errors of the answers", _under_load, _answered),

@@ -152,6 +152,10 @@ class Cgroup(ABC):
     def make(self, cpu: float, memory: int) -> None:
         """Creates it with these limits."""
 
+    @abstractmethod
+    def set_cpu(self, cpu: float) -> None:
+        """Gives it another quota, in cores. OSError where that is refused."""
+
     def attach(self, pid: int) -> None:  # noqa: B027  (only a systemd scope has to learn where it is)
         """Tells the group the process that runs in it."""
 
@@ -190,13 +194,11 @@ class _Direct(Cgroup):
         return {"version": self.version, "directories": directories}
 
     def make(self, cpu: float, memory: int) -> None:
-        quota = round(cpu * PERIOD)
         for directory in self._distinct:
             self._make(directory)
+        self.set_cpu(cpu)
         directory = self.directories["memory"]
         if self.version == 1:
-            _write(self.directories["cpu"] / "cpu.cfs_period_us", PERIOD)
-            _write(self.directories["cpu"] / "cpu.cfs_quota_us", quota)
             _write(directory / "memory.limit_in_bytes", memory)
             # Without swap where the kernel accounts for it.
             if (directory / "memory.memsw.limit_in_bytes").exists():
@@ -204,10 +206,17 @@ class _Direct(Cgroup):
             elif (directory / "memory.swappiness").exists():
                 _write(directory / "memory.swappiness", 0)
         else:
-            _write(self.directories["cpu"] / "cpu.max", f"{quota} {PERIOD}")
             _write(directory / "memory.max", memory)
             if (directory / "memory.swap.max").exists():
                 _write(directory / "memory.swap.max", 0)
+
+    def set_cpu(self, cpu: float) -> None:
+        directory, quota = self.directories["cpu"], round(cpu * PERIOD)
+        if self.version == 1:
+            _write(directory / "cpu.cfs_period_us", PERIOD)
+            _write(directory / "cpu.cfs_quota_us", quota)
+        else:
+            _write(directory / "cpu.max", f"{quota} {PERIOD}")
 
     def _make(self, directory: Path) -> None:
         for attempt in range(10):
@@ -267,6 +276,11 @@ class _Scope(Cgroup):
 
     def make(self, cpu: float, memory: int) -> None:
         """Nothing: systemd makes it when the command starts."""
+
+    def set_cpu(self, cpu: float) -> None:
+        done = self._host.run(["systemctl", "--user", "set-property", "--runtime", self.unit, _systemd_quota(cpu)])
+        if done.returncode != 0:
+            raise OSError((done.stderr.strip().splitlines() or ["systemctl set-property gave no reason"])[-1])
 
     def attach(self, pid: int) -> None:
         self._pid = pid
@@ -329,9 +343,12 @@ def _plan(name: str, cpu: float, memory: int, host: Host) -> Cgroup:
         return _Direct(places, version, host)
     if host.which("systemd-run") is None:
         raise PrerequisiteMissing("not root, and no systemd-run: nothing here can set a CPU limit", NO_LIMIT)
-    # Percent with two digits: what CPUQuota= accepts.
-    quota = f"CPUQuota={cpu * 100:.2f}%".replace(".00%", "%")
-    properties = [quota, f"CPUQuotaPeriodSec={PERIOD // 1000}ms", f"MemoryMax={memory}", "MemorySwapMax=0"]
+    properties = [
+        _systemd_quota(cpu),
+        f"CPUQuotaPeriodSec={PERIOD // 1000}ms",
+        f"MemoryMax={memory}",
+        "MemorySwapMax=0",
+    ]
     tried = host.run(
         ["systemd-run", "--user", "--scope", "--quiet", *(w for p in properties for w in ("-p", p)), "true"]
     )
@@ -339,6 +356,11 @@ def _plan(name: str, cpu: float, memory: int, host: Host) -> Cgroup:
         reason = (tried.stderr.strip().splitlines() or ["no reason given"])[-1]
         raise PrerequisiteMissing(f"not root, and systemd-run --user cannot set a CPU limit: {reason}", NO_LIMIT)
     return _Scope(f"{PARENT}-{name}.scope", properties, host)
+
+
+def _systemd_quota(cpu: float) -> str:
+    # Percent with two digits: what CPUQuota= accepts.
+    return f"CPUQuota={cpu * 100:.2f}%".replace(".00%", "%")
 
 
 def _groups(pid: int | None, controller: str, host: Host) -> list[tuple[Path, int]]:

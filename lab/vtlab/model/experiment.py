@@ -48,6 +48,15 @@ class ClosedLoad(_Strict):
             " counts, or the shortest of the others where its windows hold ten rounds"
         ),
     ] = {}
+    service_time: Annotated[
+        dict[str, Duration],
+        Field(
+            description="how long a request takes a variant once a thread or a connection has it, where so many users"
+            " queue for these. Throughput is steady as soon as all are taken, so the window begins then, and not after"
+            " a round; the latency, which is not steady before, is not recorded. In the warm-up no more users come than"
+            " are served at a time"
+        ),
+    ] = {}
 
     @property
     def is_think_time_exponential(self) -> bool:
@@ -105,10 +114,20 @@ class Windows(_Strict):
         int,
         Field(
             ge=0,
-            description="with warmup_users and warmup_query. After these come at least three with the trials' own users"
-            " and request, which are judged; warmup_users there, too, where wait_for_answers is false",
+            description="with warmup_users and warmup_query. After these come at least two with the trials' own users"
+            " and request, which are judged (three, where the first ones had no more CPU than the trials); warmup_users"
+            " there, too, where wait_for_answers is false",
         ),
     ] = 2
+    warmup_requests: Annotated[
+        int | None,
+        Field(
+            gt=0,
+            description="of all users together in each of these cycles, which ends with the last answer, and after"
+            " three times warmup_load at the latest; of closed load. They get more CPU than the limit, where the"
+            " machine has it. None: a cycle lasts for warmup_load",
+        ),
+    ] = None
     max_cycles: Annotated[
         int, Field(ge=0, le=60, description="cycles with the trials' own load at most beyond the first three")
     ] = 8
@@ -124,7 +143,11 @@ class Windows(_Strict):
         dict[str, Duration], Field(description="windows of variants that need others, as one that answers rarely")
     ] = {}
     trials: Annotated[
-        Literal[1, 2], Field(description="of each variant in a block; 1, where they take minutes, is not mirrored")
+        Literal[1, 2, 4],
+        Field(
+            description="of each variant in a block; 1, where nothing drifts or they take minutes, is not mirrored; 4"
+            " short ones, where drift is most of what blocks differ by"
+        ),
     ] = 2
     wait_for_answers: Annotated[
         bool,
@@ -250,6 +273,7 @@ class Experiment(_Strict):
             "expected": self.expected,
             "windows.measure_by_variant": self.windows.measure_by_variant,
             "load.round": _rounds(self.load),
+            "load.service_time": _service_times(self.load),
         }
         for key, names in by_variant.items():
             for name in names:
@@ -266,6 +290,7 @@ class Experiment(_Strict):
             "windows.measure": windows.measure,
             **{f"windows.measure_by_variant.{name}": text for name, text in windows.measure_by_variant.items()},
             **{f"load.round.{name}": text for name, text in _rounds(self.load).items()},
+            **{f"load.service_time.{name}": text for name, text in _service_times(self.load).items()},
             "max_response": self.max_response,
         }
         for key, text in durations.items():
@@ -316,6 +341,10 @@ class Experiment(_Strict):
 
 def _rounds(load: ClosedLoad | OpenLoad) -> dict[str, str]:
     return load.round if isinstance(load, ClosedLoad) else {}
+
+
+def _service_times(load: ClosedLoad | OpenLoad) -> dict[str, str]:
+    return load.service_time if isinstance(load, ClosedLoad) else {}
 
 
 #: Old keys, each with what has taken its place.

@@ -63,6 +63,8 @@ class Closed(_Part):
     is_think_time_exponential: bool
     #: One round of a user, by variant, with so many users.
     round: dict[str, Milliseconds]
+    #: Of a request without its wait for a thread, by variant, where users queue.
+    service_time: dict[str, Milliseconds]
 
 
 class Open(_Part):
@@ -78,6 +80,8 @@ class Windows(_Part):
     warmup_query: dict[str, str] | None
     warmup_load: Milliseconds
     warmup_cycles: int
+    #: 0: a cycle lasts for ``warmup_load``.
+    warmup_requests: int
     single_user_phase: Milliseconds
     ramp_up: Milliseconds
     measure: Milliseconds
@@ -112,6 +116,7 @@ def normalise(experiment: Experiment) -> Normalised:
                 think_time=1000 * load.mean_think_time,
                 is_think_time_exponential=load.is_think_time_exponential,
                 round=_milliseconds(load.round),
+                service_time=_milliseconds(load.service_time),
             )
             if isinstance(load, ClosedLoad)
             else Open(model="open", users=load.users, rate=load.rate, gaps=load.gaps)
@@ -121,6 +126,7 @@ def normalise(experiment: Experiment) -> Normalised:
             warmup_query=windows.warmup_query,
             warmup_load=units.milliseconds(windows.warmup_load),
             warmup_cycles=windows.warmup_cycles,
+            warmup_requests=windows.warmup_requests or 0,
             single_user_phase=units.milliseconds(windows.single_user_phase),
             ramp_up=units.milliseconds(windows.ramp_up),
             measure=units.milliseconds(windows.measure),

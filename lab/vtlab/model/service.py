@@ -17,7 +17,7 @@ from vtlab.model.variant import Threads
 #: What runs beside the variants.
 Need = Literal["database", "downstream", "jdk21"]
 #: Groups of meters. Of a service without one of them vtlab measures what it can itself.
-Meters = Literal["jvm", "process", "cgroup", "tomcat"]
+Meters = Literal["jvm", "process", "cgroup", "tomcat", "jetty"]
 #: In the environment of a companion: a database that a variant has alone.
 OWN_DATABASE = "{address}"
 _VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"

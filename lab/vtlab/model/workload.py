@@ -52,7 +52,7 @@ class Expect(_Strict):
 def _schema_in_short(schema: dict[str, Any]) -> None:
     """Beside method and path ``{POST: /visits}``, of which the model itself has no fields."""
     schema["required"] = [name for name in schema.get("required", []) if name != "path"]
-    schema["properties"] |= {method: {"type": "string", "pattern": "^/"} for method in METHODS}
+    schema["patternProperties"] = {f"^({'|'.join(METHODS)})$": {"type": "string", "pattern": "^/"}}
 
 
 class Call(_Strict):
@@ -61,7 +61,7 @@ class Call(_Strict):
     model_config = ConfigDict(json_schema_extra=_schema_in_short)
 
     method: Method = "GET"
-    path: Annotated[str, Field(pattern=r"^/")]
+    path: Annotated[str, Field(pattern=r"^/", description="required; {POST: /path} is short for method and path")]
     query: dict[str, str] = {}
     headers: dict[str, str] = {}
     body: Annotated[

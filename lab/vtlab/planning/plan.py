@@ -56,7 +56,8 @@ def identical(experiment: Experiment, kind: str) -> Experiment:
     windows = experiment.windows.model_copy(update={"measure": experiment.window_of(kind), "measure_by_variant": {}})
     load = experiment.load
     if isinstance(load, ClosedLoad):
-        load = load.model_copy(update={"round": _of_both(load.round, kind, names)})
+        times = {key: _of_both(getattr(load, key), kind, names) for key in ("round", "service_time")}
+        load = load.model_copy(update=times)
     return experiment.model_copy(
         update={
             "variants": names,
@@ -84,4 +85,11 @@ def order(variants: Sequence[str], seed: int, block: int, trials: int = 2) -> li
     turns = drawn.sample(variants, len(variants)) if len(variants) > 2 else list(variants)
     if forth != (block % 2 == 1):
         turns.reverse()
-    return [*turns, *reversed(turns)] if trials == 2 else turns
+    return mirrored(turns, trials)
+
+
+def mirrored(turns: Sequence[str], trials: int) -> list[str]:
+    """The order of a block whose variants take their first turns like this, with 1, 2 or 4 trials of each: AB, ABBA or
+    ABBABAAB. A linear drift cancels in ABBA, in ABBABAAB one that is a parabola, too (Thue-Morse sequence)."""
+    back = list(reversed(turns))
+    return [*turns, *(back if trials >= 2 else ()), *([*back, *turns] if trials == 4 else ())]

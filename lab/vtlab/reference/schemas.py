@@ -11,9 +11,9 @@ from vtlab.reference.pages import code, page, sentence, table
 
 _Schema = Mapping[str, Any]
 
-_EXPERIMENT = """An experiment is one JSON file. `vtlab list` shows those in `k6/experiments/`; `vtlab run` also
-takes the path of a file. Unknown keys are errors. For completion in an editor set `$schema` to
-`k6/experiments/experiment.schema.json`.
+_EXPERIMENT = """An experiment is one JSON or YAML file. `vtlab list` shows those in `k6/experiments/`; `vtlab run`
+also takes the path of a file. Unknown keys are errors. For completion in an editor set `$schema` to
+`k6/experiments/experiment.schema.json`. [A workload of your own](../how-to/workload.md) has examples of `workload`.
 
 A duration is a number with its unit: `50ms`, `5s`, `1m`. `expected` changes the report only, never the measurement."""
 _SERVICE = """A service is one JSON file, which the key `service` of an [experiment](experiment.md) names. The
@@ -24,6 +24,8 @@ sample application of the lab.
 `lab/tests/support/stub.json` is an example."""
 #: The pattern of a duration, where no description says what the text is.
 _DURATION = r"^\d+(\.\d+)?(ms|s|m|h)$"
+#: The definition of a key that may be anything.
+_ANY = "JsonValue"
 #: What a schema says of every duration.
 _OF_ANY_DURATION = "50ms, 5s, 1m"
 
@@ -41,25 +43,37 @@ def service_page() -> str:
 def _sections(text: str) -> list[str]:
     schema = json.loads(text)
     parts = [f"## Keys\n\n{_table(schema)}"]
-    referred = [name for key in schema["properties"].values() for name in _referred(key)]
-    for name in dict.fromkeys(referred):
+    for name, key in _keys(schema).items():
         part = schema["$defs"][name]
-        title, description = _key(name, schema), sentence(part.get("description", ""))
-        parts.append(f"## {title}\n\n{description}\n\n{_table(part)}")
+        description = sentence(part.get("description", ""))
+        load = {"ClosedLoad": ", closed", "OpenLoad": ", open"}.get(name, "")
+        parts.append(f"## `{key}`{load}\n\n{description}\n\n{_table(part)}")
     return parts
 
 
-def _key(definition: str, schema: _Schema) -> str:
-    """The heading of a part: the key that has it, and the model of a load."""
-    names = {name: key for key, part in schema["properties"].items() for name in _referred(part)}
-    load = {"ClosedLoad": ", closed", "OpenLoad": ", open"}.get(definition, "")
-    return f"`{names[definition]}`{load}"
+def _keys(schema: _Schema) -> dict[str, str]:
+    """The definitions that a schema uses, each with the key that has it first, from the outside to the inside."""
+    keys: dict[str, str] = {}
+    level = [schema]
+    while level:
+        inside = []
+        for part in level:
+            for key, described in part["properties"].items():
+                for name in _referred(described):
+                    if name not in keys:
+                        keys[name] = key
+                        inside.append(schema["$defs"][name])
+        level = inside
+    return keys
 
 
 def _referred(part: _Schema) -> list[str]:
     """The definitions that a key refers to."""
-    parts = [part, part.get("additionalProperties"), *part.get("oneOf", []), *part.get("anyOf", [])]
-    return [p["$ref"].rpartition("/")[2] for p in parts if isinstance(p, dict) and "$ref" in p]
+    nested = [part.get("additionalProperties"), part.get("items")]
+    parts = [part, *part.get("oneOf", []), *part.get("anyOf", []), *(p for p in nested if isinstance(p, dict))]
+    direct = [name for p in parts if "$ref" in p and (name := p["$ref"].rpartition("/")[2]) != _ANY]
+    deeper = [name for p in parts[1:] for name in _referred(p)]
+    return list(dict.fromkeys([*direct, *deeper]))
 
 
 def _table(schema: _Schema) -> str:
@@ -93,11 +107,14 @@ def _type(part: _Schema) -> str:
     if "enum" in part:
         return " or ".join(code(str(value)) for value in part["enum"])
     if "anyOf" in part:
-        return " or ".join(_type(kind) for kind in part["anyOf"] if kind.get("type") != "null")
-    if _referred(part):
-        return "by name, see below" if part.get("type") == "object" else "see below"
+        kinds = [_type(p) for p in part["anyOf"] if p.get("type") != "null"]
+        return " or ".join(dict.fromkeys(kinds))
     if part.get("type") == "array":
         return f"list of {_type(part['items'])}"
+    if _referred(part):
+        return "by name, see below" if part.get("type") == "object" else "see below"
+    if "type" not in part:
+        return "any JSON value"
     if part.get("type") == "object":
         of = part.get("additionalProperties")
         return f"{_type(of)} by name" if isinstance(of, dict) else "object"

@@ -93,26 +93,26 @@ def picture(curve: Curve, variants: Sequence[str]) -> Markup:
     for tick in svg.log_ticks(y.low, y.high):
         drawn += [
             svg.line(left, y(tick), left + width, y(tick), "grid"),
-            svg.text(left - 6, y(tick) + 4, svg.number(tick), "end"),
+            svg.text(left - 6, y(tick) + 4, svg.number(tick), "end", "tick"),
         ]
     for level in curve.users:
         if level in users:
-            drawn.append(svg.text(x(level), top + height + 16, svg.number(level), "middle"))
+            drawn.append(svg.text(x(level), top + height + 16, svg.number(level), "middle", "tick"))
     for slot, variant in enumerate(variants):
         of = [p for p in curve.of(variant) if p.throughput > 0]
-        drawn.append(svg.path([(x(p.users), y(p.throughput)) for p in of], f"v{slot} line"))
+        drawn.append(svg.path([(x(p.users), y(p.throughput)) for p in of], f"line v{slot}"))
         drawn += [
             svg.mark(
                 slot,
                 x(p.users),
                 y(p.throughput),
                 4,
-                f"v{slot}",
+                f"v{slot} solid",
                 f"{variant}, {p.users:,} users: {figures.rate(p.throughput)}",
             )
             for p in of
         ]
-    drawn.append(svg.text(left + width / 2, top + height + 34, "users", "middle"))
+    drawn.append(svg.text(left + width / 2, top + height + 34, "users", "middle", "tick"))
     description = " ".join(sentences(curve, variants))
     return svg.chart(top + height + 42, "Requests per second over users", description, *drawn)
 

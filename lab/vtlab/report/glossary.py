@@ -33,7 +33,7 @@ GLOSSARY: tuple[tuple[str, str], ...] = (
     (
         "look",
         "After 2, 3, 4, 6, 9 and 12 blocks a run without a fixed number may end. The intervals of all looks together"
-        " are made to catch the true ratio 95 times in 100, so each is wider than one of a fixed number of blocks.",
+        " are made to catch the true ratio 95 times in 100, and wider than one of a fixed number of blocks.",
     ),
     ("ratio", "The geometric mean over blocks of one variant's mean over the other's. 1 means alike."),
     (

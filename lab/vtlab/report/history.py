@@ -15,7 +15,7 @@ from vtlab.report import bottlenecks, charts, figures, html, sections, svg, word
 from vtlab.report.svg import WIDTH, Scale, line, text
 
 #: Labels of runs below an axis, at most.
-_LABELS = 6
+_LABELS = 3
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,12 @@ def chart(entries: Sequence[Entry], title: str) -> Markup | None:
 def _table(of: Line) -> sections.Table:
     names = sections.names(of.entries[-1].analysis)
     head = ["measured", "verdict", "ratio", "interval", "blocks", *(f"{n}: bottleneck" for n in names), "report"]
-    rows = [[*_cells(entry), *_bottlenecks(entry, names), _link(entry)] for entry in reversed(of.entries)]
+    rows = []
+    for entry in reversed(of.entries):
+        measured, verdict, *others = _cells(entry)
+        # A verdict stays on one line with its symbol.
+        cells = [measured, verdict.replace(" ", "\u00a0"), *others]
+        rows.append([*cells, *_bottlenecks(entry, names), _link(entry)])
     return sections.Table("The newest run first.", head, rows, numeric=(2, 3, 4))
 
 
@@ -135,7 +140,7 @@ def _bottlenecks(entry: Entry, names: Sequence[str]) -> list[str]:
 
 def _link(entry: Entry) -> Markup:
     name = entry.analysis.run.manifest.run_id
-    return svg.element("a", name, href=f"{quote(entry.folder)}/report.html")
+    return svg.element("a", "report", href=f"{quote(entry.folder)}/report.html", aria_label=f"report of {name}")
 
 
 def _measured(entry: Entry) -> str:

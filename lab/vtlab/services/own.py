@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vtlab.errors import BadInput
+from vtlab.host import agent
 from vtlab.host.tools import Java
 from vtlab.model.inspection import Inspection, uniform
 from vtlab.model.service import OWN_DATABASE, Meters, Service
-from vtlab.services import agent, inspection
+from vtlab.services import inspection
 
 #: Answers without a database that is down, too; and where there is none of it, the server has started as well.
 _HEALTH = "/health/liveness"
@@ -40,7 +41,7 @@ def of_jar(
         jvm_flags=[*jvm_flags, *ends],
         agent=True,
         readiness=_readiness(seen),
-        metrics=agent.METRICS,
+        metrics=agent.PAGE,
         environment_from=list(environment_from),
         environment_file=str(environment_file.absolute()) if environment_file else None,
         meters=meters(seen),
@@ -78,8 +79,7 @@ def database_environment(jar: Path) -> dict[str, str]:
 
 def meters(seen: Inspection) -> list[Meters]:
     """What the agent tells of it."""
-    of_all: list[Meters] = ["jvm", "process", "cgroup"]
-    return [*of_all, "tomcat"] if seen.server == "tomcat" else of_all
+    return ["jvm", "process", "cgroup", seen.server]
 
 
 def name_of(jar: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import time
@@ -11,6 +12,7 @@ from http import HTTPStatus
 from pathlib import Path
 
 from vtlab.errors import BlockFault
+from vtlab.host import agent as host_agent
 from vtlab.host import ports, server, usage
 from vtlab.host.cgroup import Cgroup, Limit
 from vtlab.host.processes import Ledger, Process
@@ -29,20 +31,28 @@ ELSEWHERE_WITHIN = 20.0
 _OUT_OF_HEAP = 3
 
 
-def jvm_flags(service: Service, heap: str | None, cache: Path | None) -> list[str]:
-    """The command line flags of a service's JVM; ``cache`` is its ahead-of-time cache, ``heap`` None what the JVM or
-    the service's flags choose."""
+def jvm_flags(service: Service, heap: str | None, cache: Path | None, cpu: float | None = None) -> list[str]:
+    """The command line flags of a service's JVM; ``cache`` is its ahead-of-time cache, ``cpu`` its CPU limit, ``heap``
+    None what the JVM or the service's flags choose.
+
+    The JVM counts as many processors as it would by the limit itself: carriers, garbage collector and compiler threads
+    are those of the limit also while the warm-up has more CPU.
+    """
+    sizes = [f"-Xms{heap}", f"-Xmx{heap}"] if heap else []
+    processors = [f"-XX:ActiveProcessorCount={math.ceil(cpu)}"] if cpu else []
     aot = [f"-XX:AOTCache={cache}"] if cache else []
-    return [*service.jvm_flags, *([f"-Xms{heap}", f"-Xmx{heap}"] if heap else []), *aot]
+    return [*service.jvm_flags, *sizes, *processors, *aot]
 
 
-def jvm_flags_of(service: Service, experiment: Experiment, java: Java) -> list[str]:
+def jvm_flags_of(service: Service, experiment: Experiment, java: Java, cpu_limited: bool) -> list[str]:
     """The flags that a run's manifest names; none where the service is no jar."""
     if not service.jar:
         return []
     jars = {jar_of(service, experiment, variant) for variant in experiment.variants}
     jar = jars.pop() if len(jars) == 1 else None
-    return jvm_flags(service, experiment.limits.heap, find_aot_cache(jar, java) if jar else None)
+    limits = experiment.limits
+    cache = find_aot_cache(jar, java) if jar else None
+    return jvm_flags(service, limits.heap, cache, limits.cpu if cpu_limited else None)
 
 
 def jar_of(service: Service, experiment: Experiment, variant: str) -> Path | None:
@@ -91,8 +101,9 @@ class Launch:
         caches = {find_aot_cache(of, self.javas[name]) for name, of in jars.items() if of}
         # The same one for every variant, or none.
         cache = caches.pop() if len(caches) == 1 else None
+        limits = self.experiment.limits
         flags = [
-            *jvm_flags(self.service, self.experiment.limits.heap, cache),
+            *jvm_flags(self.service, limits.heap, cache, limits.cpu if self.cpu_limited else None),
             *self.experiment.properties_of(variant).jvm_flags,
         ]
         if self.agent and not agent.has_archive(flags):
@@ -224,7 +235,7 @@ class VariantProcess:
             self._refuse_elsewhere(chosen)
             return False
         if (jar := self.launch.attached) and ports.listening_pid(chosen[-1]) is None:
-            agent.attach(self.process.pid, jar, chosen[-1])
+            host_agent.attach(self.process.pid, jar, chosen[-1])
         return True
 
     def _status(self, port: int) -> int | None:

@@ -109,7 +109,8 @@ export async function takePart(
   async function closed() {
     // From the beginning in each phase: every variant has the same users.
     const draw = random(seed, 'think', user);
-    for (let due = (phase.rampUp * user) / phase.users; due < end; ) {
+    let left = phase.requests ?? Number.POSITIVE_INFINITY;
+    for (let due = (phase.rampUp * user) / phase.users; due < end && left > 0; left--) {
       const pause = await send(due, false);
       const think = phase.isThinkTimeExponential ? phase.thinkTime * exponential(draw) : phase.thinkTime;
       due = clock() + Math.max(think, pause);

@@ -33,6 +33,10 @@ export interface Phase {
   isThinkTimeExponential: boolean;
   /** Milliseconds over which the users start, evenly. */
   rampUp: number;
+  /** How many requests each user sends; undefined: as many as it can until the window's end. */
+  requests?: number;
+  /** False: the window opens when throughput is steady, while users who have just begun still have short waits. */
+  isLatencySteady?: boolean;
   /** The window [start, end) in milliseconds from the phase's beginning. No request starts at its end or later. */
   start: number;
   end: number;
@@ -60,6 +64,8 @@ const GRACE = 5_000;
 const GENTLY = 5;
 /** The longest ramp-up of a warm-up cycle in milliseconds. */
 const WARMUP_RAMP = 1000;
+/** A warm-up cycle of so many requests lasts so many times `warmup_load` at most. */
+const PATIENCE = 3;
 /** Most users of a phase of light load. */
 const MOST_LIGHT_USERS = 2000;
 /** Most milliseconds of an idle phase before its window, in which no answer is awaited. */
@@ -90,6 +96,7 @@ export function plan(input: Input): Plan {
 
   const { ramp_up, warmup_load, warmup_users } = windows;
   const isOpen = load.model === 'open';
+  const isCounted = !isOpen && windows.warmup_requests > 0;
   const arriving = {
     rate: isOpen ? load.rate : undefined,
     gaps: isOpen ? load.gaps : 'even',
@@ -106,15 +113,19 @@ export function plan(input: Input): Plan {
       const rampUp = Math.min(ramp_up, WARMUP_RAMP);
       const users = isOpen ? load.users : warmup_users;
       const part = { ...arriving, users, rampUp, start: rampUp, end: rampUp + warmup_load };
+      if (isCounted) {
+        // As many for each variant: one that gets more of the CPU is ready sooner, and no warmer.
+        const requests = Math.ceil(windows.warmup_requests / users);
+        Object.assign(part, { requests, start: 0, end: rampUp + PATIENCE * warmup_load });
+      }
       add('warmup', variant, part, true);
     }
   }
 
   const shortest = isOpen ? ramp_up : shortestRound(load, ramp_up);
-  // Every answer is waited for, so where a trial does not wait for its backlog these cycles have none, by fewer users.
-  const warmingUsers = isOpen || windows.wait_for_answers ? load.users : Math.min(load.users, warmup_users);
   for (let cycle = 0; cycle < input.ownCycles; cycle++) {
     for (const variant of variants) {
+      const warmingUsers = ownUsers(variant);
       const rampUp = Math.min(isOpen ? ramp_up : rampUpOf(load, ramp_up, variant), WARMUP_RAMP);
       const start = rampUp + shortest;
       const end = start + Math.max(warmup_load, shortest);
@@ -151,6 +162,16 @@ export function plan(input: Input): Plan {
     }
   }
 
+  /**
+   * Every answer is waited for, so no backlog is made: where users queue these cycles have as many as are served at a
+   * time, and where a trial gives up what is unanswered as many as the cheap ones.
+   */
+  function ownUsers(variant: string): number {
+    if (isOpen) return load.users;
+    const users = Math.ceil((load.users * servedIn(load, ramp_up, variant)) / roundOf(load, ramp_up, variant));
+    return windows.wait_for_answers ? users : Math.min(users, warmup_users);
+  }
+
   function openWindow() {
     return { rampUp: ramp_up, start: ramp_up + input.settle };
   }
@@ -160,11 +181,16 @@ export function plan(input: Input): Plan {
    * then at a moment drawn from one more round. Where waits are constant the users keep their places in the round, and
    * fixed edges would count the same part of it in every trial. Drawn, the count is right on average, and trials differ
    * by as much as it is uncertain; a window of whole rounds counts the same wherever it begins.
+   *
+   * Where users queue for what serves them, throughput is steady sooner: as soon as so many have begun as are served at
+   * a time. They are answered evenly over the service time, which takes the place of the round.
    */
   function closedWindow(load: Closed, variant: string, position: number) {
     const rampUp = rampUpOf(load, ramp_up, variant);
+    const served = servedIn(load, ramp_up, variant);
     const rounds = 1 + random(input.seed, 'window', position)();
-    return { rampUp, start: rampUp + Math.floor(round(variant) * rounds) };
+    const start = Math.floor((rampUp * served) / round(variant) + served * rounds);
+    return { rampUp, start, isLatencySteady: start >= rampUp + round(variant) };
   }
 
   if (workload.has_login) logIn();
@@ -183,12 +209,14 @@ export function plan(input: Input): Plan {
   const timeout = max_response + GRACE;
   const users = Math.max(...phases.map((phase) => phase.users));
   const sum = (extra: number) => phases.reduce((total, phase) => total + phase.end + extra, 0);
+  // The requests of a cheap cycle take as long as its load, about.
+  const sooner = phases.filter((phase) => phase.requests !== undefined).length * (PATIENCE - 1) * warmup_load;
   return {
     phases,
     users,
     timeout,
     longest: 60_000 + sum(timeout + GRACE),
-    seconds: Math.round((sum(BETWEEN) + answering) / 1000),
+    seconds: Math.round((sum(BETWEEN) - sooner + answering) / 1000),
     grid: users <= 100 ? 250 : 500 * Math.ceil(users / 500),
   };
 }
@@ -236,6 +264,12 @@ function rampUpOf(load: Closed, rampUp: number, variant: string): number {
  */
 function roundOf(load: Closed, rampUp: number, variant: string): number {
   return load.round[variant] ?? Math.max(rampUp, shortestRound(load, rampUp));
+}
+
+/** Milliseconds for which a user is served in each round: all of it, where none queues. */
+function servedIn(load: Closed, rampUp: number, variant: string): number {
+  const round = roundOf(load, rampUp, variant);
+  return Math.min(round, load.service_time[variant] ?? round);
 }
 
 /** The round of the variant whose users wait least; where none is known, as long as the users start. */

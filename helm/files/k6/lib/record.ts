@@ -46,7 +46,7 @@ export interface TrialRecord {
   given_up: number;
   /** OK requests per second of the window. */
   throughput: number;
-  /** Seconds; of the OK requests completed in the window. */
+  /** Seconds; of the OK requests completed in the window. None where it was not yet steady. */
   latency: { count: number; mean: number | null; max: number | null } & Percentiles;
   /** Arrivals of an open load whose user was still busy, over the whole phase: an answer took longer than users / rate,
    * about. */
@@ -112,10 +112,13 @@ function makeRecord(phase: Phase, value: (name: string, key: string) => number):
   const begin = value(metrics.part(metrics.begin, phase), 'min');
   const start = begin + phase.start;
   const last = Math.round(value(metrics.part(metrics.drained, phase), 'max'));
-  const end = phase.kind === 'single' && last > start ? last : begin + phase.end;
+  // The window of a single user, and of so many requests, ends with the last answer.
+  const endsWithAnswer = phase.kind === 'single' || (phase.requests !== undefined && last < begin + phase.end);
+  const end = endsWithAnswer && last > start ? last : begin + phase.end;
 
   const series = metrics.part(metrics.latency, phase, `,phase:${phase.kind}`);
   const ok = value(series, 'count');
+  const timed = phase.isLatencySteady === false ? 0 : ok;
   const seconds = (key: string) => round(value(series, key) / 1000);
   const failed: Record<string, number> = {};
   for (const reason of metrics.REASONS) {
@@ -141,10 +144,10 @@ function makeRecord(phase: Phase, value: (name: string, key: string) => number):
     given_up: count(metrics.givenUp),
     throughput: round((1000 * ok) / (end - start)),
     latency: {
-      count: ok,
-      mean: ok > 0 ? seconds('avg') : null,
-      ...percentiles(ok, seconds),
-      max: ok > 0 ? seconds('max') : null,
+      count: timed,
+      mean: timed > 0 ? seconds('avg') : null,
+      ...percentiles(timed, seconds),
+      max: timed > 0 ? seconds('max') : null,
     },
     dropped: count(metrics.dropped),
     late_max: round(value(metrics.part(metrics.late, phase), 'max') / 1000),

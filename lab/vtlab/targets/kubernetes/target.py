@@ -180,6 +180,13 @@ class KubernetesBlock:
         self._before: dict[str, Trial] = {}
         self._loads = 0
 
+    def raise_cpu(self) -> float | None:
+        """Nothing: the pods keep the chart's limit."""
+        return None
+
+    def restore_cpu(self) -> None:
+        """Nothing to restore."""
+
     def load(
         self,
         *,
@@ -188,12 +195,14 @@ class KubernetesBlock:
         single: str | None,
         own_cycles: int = 0,
         light: LightLoad | None = None,
+        wait_for_answers: bool = True,
         pace: Pace = AS_PLANNED,
     ) -> K6Document:
         """Runs k6 once, as a Job. BlockFault when k6 fails, or, deleting the Job at once, when a pod does;
         VariantFailed when the service in it does.
 
-        Fills ``server`` and ``machine`` of every record.
+        Fills ``server`` and ``machine`` of every record. Every answer is waited for (``wait_for_answers``): vtlab may
+        replace pods, not end one, and the next block waits for their end anyway.
         """
         return self._load(phase_variables(order, warmup_cycles, single, own_cycles=own_cycles, light=light, pace=pace))
 
@@ -201,7 +210,7 @@ class KubernetesBlock:
         """Runs k6 once, as a Job, and waits for every answer: vtlab may replace pods, not end one."""
         return self._load(phase_variables([variant], 0, None, position=position, pace=pace))
 
-    def diagnose(self, variants: Sequence[str]) -> dict[str, Diagnosis]:
+    def diagnose(self, paces: Mapping[str, Pace]) -> dict[str, Diagnosis]:
         """Nothing: vtlab may not run commands in a pod."""
         return {}
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from vtlab import results, services
 from vtlab.catalogue import rules
 from vtlab.errors import BlockFault, LabError, PrerequisiteMissing, VariantFailed
-from vtlab.host import cgroup, machine, ports, processes, tools
+from vtlab.host import agent, cgroup, machine, ports, processes, tools
 from vtlab.host.processes import Ledger, Process
 from vtlab.host.tools import Java, Tool
 from vtlab.model import units
@@ -23,13 +23,13 @@ from vtlab.model.experiment import Experiment
 from vtlab.model.records import Diagnosis, Failure, Instance, K6Document, ServerFigure, Trial
 from vtlab.model.run import BlockSeries
 from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
-from vtlab.services import agent, between, companions
+from vtlab.services import between, companions
 from vtlab.services.companions import CompanionServices
 from vtlab.services.process import Elsewhere, Launch, VariantProcess, ready_within, spawn
 from vtlab.targets import k6, verification
 from vtlab.targets.annotation import annotate, fill_gaps, fill_series_gaps
 from vtlab.targets.k6 import phase_variables
-from vtlab.targets.local import dumps, short_pins, workload
+from vtlab.targets.local import dumps, raised, short_pins, workload
 from vtlab.targets.local.prometheus_server import PrometheusServer
 from vtlab.targets.prometheus import Prometheus
 
@@ -282,10 +282,42 @@ class LocalBlock:
         self._before: dict[str, Trial] = {}
         #: Of each call of k6.
         self._samplers: list[machine.Sampler] = []
+        #: Cores of each variant, while that is more than its limit.
+        self._raised: float | None = None
 
     def renumbered(self, experiment: Experiment, number: int, attempt: int) -> LocalBlock:
         """Another block, with the variants of this one as they run."""
         return LocalBlock(self._target, experiment, number, attempt, self.variants, self.instances, self.failures)
+
+    def raise_cpu(self) -> float | None:
+        """Gives the variants more CPU; how many cores each, None where they keep their limit: the machine has hardly
+        more, nothing limits them, or their shape is not fixed, as that of a service that is no jar."""
+        limit = self.experiment.limits.cpu
+        cpu = raised.cores(limit, raised.available())
+        running = self._running()
+        if cpu is None or not running or not all(v.cgroup and v.launch.service.jar for v in running):
+            return None
+        try:
+            raised.allow(running, cpu)
+        except BlockFault:
+            # What stands above the groups may allow no more.
+            raised.allow(running, limit)
+            return None
+        self._raised = cpu
+        return cpu
+
+    def restore_cpu(self) -> None:
+        """Sets the variants' limit again, once what reads their meters is compiled, too, and their JIT compilers rest.
+        BlockFault where it does not hold."""
+        running = [variant for variant in self._running() if variant.end() is None]
+        if running:
+            raised.read_meters([f"http://{v.metrics_address}{v.launch.service.metrics}" for v in running])
+        raised.await_compilers([variant.process.pid for variant in running])
+        raised.allow(running, self.experiment.limits.cpu)
+        self._raised = None
+
+    def _running(self) -> list[VariantProcess]:
+        return [variant for variant in self.variants if variant.variant not in self._retired]
 
     def load(
         self,
@@ -295,19 +327,32 @@ class LocalBlock:
         single: str | None,
         own_cycles: int = 0,
         light: LightLoad | None = None,
+        wait_for_answers: bool = True,
         pace: Pace = AS_PLANNED,
     ) -> K6Document:
         """Runs k6 once. BlockFault when k6 fails, or, stopping k6 at once, when what the variants need or Prometheus
         dies; VariantFailed when a variant does.
 
-        Fills ``server`` and ``machine`` of every record. Under light load the shortest pins of JDKs before 24 count,
+        Fills ``server`` and ``machine`` of every record. Without ``wait_for_answers`` the last variant ends with its
+        trial. Under light load the shortest pins of JDKs before 24 count,
         too, and CPU is what the kernel counts: a window of a second lies between two scrapes.
         """
         if self.experiment.between and order:
             return self._load_apart(order, warmup_cycles, single, own_cycles, pace)
-        variables = phase_variables(order, warmup_cycles, single, own_cycles=own_cycles, light=light, pace=pace)
+        variables = phase_variables(
+            order,
+            warmup_cycles,
+            single,
+            own_cycles=own_cycles,
+            light=light,
+            wait_for_answers=wait_for_answers,
+            pace=pace,
+        )
         if light is None:
-            return self._load(variables)
+            document = self._load(variables)
+            if not wait_for_answers:
+                self.drop(order[-1])
+            return document
         pinning = [v for name in light.rates if (v := self._process_of(name)).pins]
         with short_pins.counted(pinning):
             document = self._load(variables)
@@ -357,20 +402,21 @@ class LocalBlock:
         self._process_of(variant).process.stop(0)
         self._before.pop(variant, None)
 
-    def diagnose(self, variants: Sequence[str]) -> dict[str, Diagnosis]:
+    def diagnose(self, paces: Mapping[str, Pace]) -> dict[str, Diagnosis]:
         """Runs one more trial of each of these variants, which does not count, with thread dumps in it. Without a
         variant of which none came, or which has ended."""
-        running = [self._process_of(name) for name in variants if name not in self._retired]
+        running = [self._process_of(name) for name in paces if name not in self._retired]
 
         def trial(name: str) -> Trial:
             try:
-                return self._load(phase_variables([name], 0, None), f"{self._target.run_id}-diagnosis").trials[0]
+                variables = phase_variables([name], 0, None, pace=paces[name])
+                return self._load(variables, f"{self._target.run_id}-diagnosis").trials[0]
             except VariantFailed as broken:
                 # The next one's trial does without it.
                 self.drop(broken.variant)
                 raise
 
-        return dumps.diagnose(running, self._target.folder, trial)
+        return dumps.diagnose(running, self._target.folder, trial, paces)
 
     def check_instances(self) -> list[Instance]:
         """Whether the processes are those that started."""
@@ -413,8 +459,11 @@ class LocalBlock:
             annotate(document, client, sampler.window, self._before, longest)
             for trial in document.phases:
                 variant = self._process_of(trial.variant)
-                usage = self._usage(trial.variant, trial.start, trial.end)
-                fill_gaps(trial, usage, variant.limits(), variant.launch.service.meters)
+                usage, limits = self._usage(trial.variant, trial.start, trial.end), variant.limits()
+                if self._raised is not None:
+                    trial.raised_cpu = self._raised
+                    limits = replace(limits, cpu=self._raised)
+                fill_gaps(trial, usage, limits, variant.launch.service.meters)
             return document
 
     @functools.cached_property
@@ -432,7 +481,7 @@ class LocalBlock:
         return k6.Call(
             script=self._workload.script,
             experiment=target.folder / results.PLAN,
-            targets={v.variant: v.url for v in self.variants if v.variant not in self._retired},
+            targets={variant.variant: variant.url for variant in self._running()},
             variables=variables,
             run_id=run_id or target.run_id,
             block=self.number,

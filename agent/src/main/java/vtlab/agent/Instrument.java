@@ -62,11 +62,11 @@ final class Instrument {
 	}
 
 	private void begin() {
-		List<Meters> groups = List.of(new ProcessMeters(), new ResidentMemory(),
-				new CgroupMeters(Cgroup.ofThisProcess()), new MemoryMeters(), new GcMeters(), new RuntimeMeters(),
+		Cgroup cgroup = Cgroup.ofThisProcess();
+		List<Meters> groups = List.of(new ProcessMeters(), new ResidentMemory(), new CgroupMeters(cgroup), new MemoryMeters(), new GcMeters(), new RuntimeMeters(),
 				new TomcatMeters(), new JettyMeters(), new HikariMeters(), new SchedulerMeters(), new Carriers(),
 				new AliveVirtualThreads());
-		Sampler sampler = new Sampler(groups);
+		Sampler sampler = new Sampler(groups, cgroup.cpuLimit().orElse(1));
 		this.meters.addAll(groups);
 		this.meters.add(sampler);
 		this.meters.add(new OwnThreads());

@@ -1,5 +1,7 @@
 package vtlab.agent;
 
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
@@ -8,18 +10,43 @@ import vtlab.agent.page.Meters;
 import vtlab.agent.page.Page;
 
 /**
- * Has gauges integrated over time. Where the CPU quota stops the JVM, a sample stands for the time since the one before.
+ * Has gauges integrated over time: 100 times a second, and less often where that would take more than a hundredth of the
+ * CPU that the process can get. Where the CPU quota stops the JVM, a sample stands for the time since the one before.
  */
 final class Sampler implements Meters {
 
-	private static final long EVERY = TimeUnit.MILLISECONDS.toNanos(10);
+	private static final long SHORTEST = TimeUnit.MILLISECONDS.toNanos(10);
+
+	private static final long LONGEST = TimeUnit.MILLISECONDS.toNanos(100);
+
+	private static final double MOST_OF_THE_CPU = 0.01;
+
+	/** So many samples have about the same cost. */
+	private static final int ROUND = 64;
 
 	private final List<Meters> meters;
 
+	private final double cores;
+
+	private long interval = SHORTEST;
+
 	private volatile long samples;
 
-	Sampler(List<Meters> meters) {
+	/**
+	 * @param cores the CPU that the process can get; more than one count as one
+	 */
+	Sampler(List<Meters> meters, double cores) {
 		this.meters = meters;
+		this.cores = cores;
+	}
+
+	/**
+	 * How long to wait from sample to sample.
+	 * @param cost CPU time of one, in nanoseconds like the result
+	 */
+	static long interval(double cost, double cores) {
+		double affordable = cost / (MOST_OF_THE_CPU * Math.min(cores, 1));
+		return (long) Math.clamp(affordable, SHORTEST, LONGEST);
 	}
 
 	void start() {
@@ -32,22 +59,30 @@ final class Sampler implements Meters {
 	}
 
 	private void run() {
+		ThreadMXBean threads = ManagementFactory.getThreadMXBean();
 		long before = System.nanoTime();
 		while (!Thread.currentThread().isInterrupted()) {
-			LockSupport.parkNanos(EVERY);
-			long now = System.nanoTime();
-			double seconds = (now - before) / 1e9;
-			before = now;
-			for (Meters group : this.meters) {
-				try {
-					group.sample(seconds);
-				}
-				catch (Exception | LinkageError ex) {
-					Console.say(group.getClass().getSimpleName() + " was not sampled: " + ex);
-				}
+			long cpu = threads.getCurrentThreadCpuTime();
+			for (int i = 0; i < ROUND; i++) {
+				LockSupport.parkNanos(this.interval);
+				long now = System.nanoTime();
+				sampleAll((now - before) / 1e9);
+				before = now;
 			}
-			this.samples = this.samples + 1;
+			this.interval = interval((threads.getCurrentThreadCpuTime() - cpu) / (double) ROUND, this.cores);
 		}
+	}
+
+	private void sampleAll(double seconds) {
+		for (Meters group : this.meters) {
+			try {
+				group.sample(seconds);
+			}
+			catch (Exception | LinkageError ex) {
+				Console.say(group.getClass().getSimpleName() + " was not sampled: " + ex);
+			}
+		}
+		this.samples = this.samples + 1;
 	}
 
 }

@@ -75,6 +75,23 @@ class AgentTests {
 		}
 	}
 
+	/** A service may decide on its logging, its MBeans and its recordings after the agent has started. */
+	@ParameterizedTest
+	@MethodSource("vtlab.agent.TestJvm#javas")
+	void looksAtNothingBeforeTheFirstPage(Path java) throws IOException {
+		Path loaded = this.directory.resolve("loaded");
+		List<String> arguments = List.of("-Xlog:class+load:file=" + loaded, agent("port=0"), "-cp", TestJvm.CLASS_PATH,
+				"vtlab.agent.programs.Collections");
+		try (TestJvm jvm = TestJvm.run(java, arguments)) {
+			await().until(() -> jvm.output().contains("ready"));
+			assertThat(Files.readString(loaded)).contains("vtlab.agent.Agent ")
+				.doesNotContain("java.util.logging.LogManager ", "javax.management.MBeanServer ",
+						"jdk.jfr.consumer.RecordingStream ");
+			jvm.page();
+			await().until(() -> Files.readString(loaded).contains("jdk.jfr.consumer.RecordingStream "));
+		}
+	}
+
 	/** The way that keeps an ahead-of-time cache which was made without the agent. */
 	@ParameterizedTest
 	@MethodSource("vtlab.agent.TestJvm#javas")

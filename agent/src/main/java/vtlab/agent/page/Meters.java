@@ -12,7 +12,7 @@ public interface Meters {
 	void write(Page page);
 
 	/**
-	 * Adds to integrals over time; called about 100 times a second, always by the same thread, once there was a page.
+	 * Adds to integrals over time; called up to 100 times a second, always by the same thread, once there was a page.
 	 * @param seconds since the last call
 	 */
 	default void sample(double seconds) {
