@@ -16,7 +16,7 @@ from tests.support.experiments import stub_with
 from tests.support.lab_call import Running, leftovers, only, vtlab
 from tests.support.privileges import needs_root
 
-pytestmark = [pytest.mark.timeout(400), needs_root]
+pytestmark = [pytest.mark.timeout(600), needs_root]
 
 REQUEST = "GET /thread?duration=20ms"
 

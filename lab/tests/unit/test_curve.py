@@ -157,6 +157,14 @@ def test_no_more_users_are_chosen_than_twice_those_that_were_tried() -> None:
     assert curves.chosen_users(early, VARIANTS) == 4
 
 
+def test_where_the_load_generator_was_at_its_end_the_level_before_it_is_chosen() -> None:
+    # Virtual would serve more, and k6 has no CPU left at 64 users.
+    measured = points([1, 2, 4, 8, 16, 32, 64], PARTING)
+    assert curves.chosen_users(measured, VARIANTS) == 64
+    assert curves.chosen_users(measured, VARIANTS, is_generator_at_its_end=True) == 32
+
+
+
 def search_experiment() -> Experiment:
     return builders.experiment(load={"model": "closed", "users": 64}, expected=None)
 
