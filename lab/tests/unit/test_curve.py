@@ -164,7 +164,6 @@ def test_where_the_load_generator_was_at_its_end_the_level_before_it_is_chosen()
     assert curves.chosen_users(measured, VARIANTS, is_generator_at_its_end=True) == 32
 
 
-
 def search_experiment() -> Experiment:
     return builders.experiment(load={"model": "closed", "users": 64}, expected=None)
 
