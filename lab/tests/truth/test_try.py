@@ -18,16 +18,14 @@ def test_a_call_searches_a_load_measures_and_writes_out_what_it_chose(tmp_path: 
     """One call searches users until no variant serves more, says where the variants part, and measures a block; what it
     chose is an experiment that vtlab run takes."""
     done = tried(tmp_path, "--blocks", "1", "--no-cpu-limit", STUB_THREADS="4", STUB_MOST="12")
-    # On a busy machine blocks do not count: then no verdict is given.
-    assert done.returncode == (4 if "were rejected" in done.stderr else 0), done.stdout + done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     results = only(tmp_path / "results")
     manifest = json.loads((results / "manifest.json").read_text(encoding="utf-8"))
     users = [point["users"] for point in manifest["curve"]["points"]]
     assert users[:2] == [1, 1]
     assert manifest["experiment"]["load"]["users"] == manifest["curve"]["chosen"]
     assert (results / "search.jsonl").read_text(encoding="utf-8").count("\n") >= len(users)
-    assert "The search ended after " in done.stdout
-    # Platform has four threads. A busy machine may end the search before their limit is seen.
-    is_seen = manifest["curve"]["ended"] == "levelled off"
-    assert ("on virtual serves more" in done.stdout) or not is_seen, done.stdout
+    # Platform has four threads, virtual twelve.
+    assert manifest["curve"]["ended"] == "levelled off", done.stdout
+    assert "on virtual serves more" in done.stdout, done.stdout
     assert vtlab("normalise", results / "experiment.json").returncode == 0
