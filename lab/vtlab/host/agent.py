@@ -1,4 +1,4 @@
-"""The agent (``agent/README.md``) in a JVM on this machine: what loads it, what lets it see Tomcat and HikariCP, its page."""
+"""The agent (``agent/README.md``) in a JVM on this machine: what loads it, what it needs there, and its page."""
 
 from __future__ import annotations
 
