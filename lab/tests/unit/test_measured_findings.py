@@ -276,12 +276,13 @@ def test_a_run_without_anything_odd_has_no_finding() -> None:
 
 def test_the_findings_of_a_run_are_in_its_verdict_the_measured_ones_first() -> None:
     case = Case({"pinned_seconds": 0.5, "capacity_carriers": 1.0}, inspection=inspection(), java="21.0.8")
-    shown = builders.analysed(case.built()).verdict.findings
+    run = case.built()
+    shown = builders.analysed(run).verdict.findings
     assert [(finding.id, finding.kind) for finding in shown] == [
         ("pinned-threads", "measured"),
         ("hikaricp-spins", "static"),
     ]
-    assert shown[0].command == "vtlab try shop.jar --with java=25"
+    assert shown[0].command == f"{run.manifest.command} --with java=25"
 
 
 def test_published_problems_of_a_run_are_those_of_its_own_jdk() -> None:

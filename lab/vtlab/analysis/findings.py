@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from vtlab.analysis import measured_findings, static_findings
+from vtlab.analysis import measured_findings, static_findings, trying
 from vtlab.model.finding import Finding
-from vtlab.model.records import Block, VariantResult
+from vtlab.model.records import Block, Manifest, VariantResult
 from vtlab.model.run import Run
 
 
@@ -18,7 +18,7 @@ def of_run(run: Run, accepted: Sequence[Block], results: Mapping[str, VariantRes
     manifest, experiment = run.manifest, run.experiment
     measured = measured_findings.find(experiment, accepted, results, manifest.inspection)
     if manifest.inspection is None:
-        return measured
+        return [_typed(finding, manifest) for finding in measured]
     static: dict[str, Finding] = {}
     for variant in experiment.variants:
         properties = experiment.properties_of(variant)
@@ -26,4 +26,12 @@ def of_run(run: Run, accepted: Sequence[Block], results: Mapping[str, VariantRes
         for java in sorted(versions) if properties.threads == "virtual" else ():
             flags = [*manifest.jvm_flags, *properties.jvm_flags]
             static |= {finding.id: finding for finding in static_findings.find(manifest.inspection, java, flags)}
-    return [*measured, *static.values()]
+    return [_typed(finding, manifest) for finding in [*measured, *static.values()]]
+
+
+def _typed(finding: Finding, manifest: Manifest) -> Finding:
+    """With the command as the reader can type it."""
+    if manifest.target != "local":
+        return finding
+    jar = manifest.inspection.jar if manifest.inspection else measured_findings.ANY_JAR
+    return finding.model_copy(update={"command": trying.by_call(finding.command, jar, manifest.command)})

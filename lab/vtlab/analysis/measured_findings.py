@@ -33,6 +33,8 @@ NO_HIGHER, NO_LOWER = 1.05, 0.95
 #: Share of the heap in use after a full collection from which on memory is short.
 SHORT_OF_HEAP = 0.7
 _NAMED_PLACES = 3
+#: Of a service that no jar is known of.
+ANY_JAR = "app.jar"
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,7 @@ def find(
 
     kinds = {v: experiment.properties_of(v).threads for v in experiment.variants if v in results}
     platform = next((side(v) for v, kind in kinds.items() if kind == "platform"), None)
-    jar = inspection.jar if inspection else "app.jar"
+    jar = inspection.jar if inspection else ANY_JAR
     virtuals = [side(v) for v, kind in kinds.items() if kind == "virtual"] if blocks else []
     return [
         _finding(row, virtual.variant, shown, jar)
