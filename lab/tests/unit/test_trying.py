@@ -19,7 +19,7 @@ OTHER = "java -Djarmode=tools -jar shop-1.4.jar extract --destination extracted 
 @pytest.mark.parametrize(
     ("command", "call", "typed"),
     [
-        (THIRD, "vtlab try target/shop-1.4.jar 'GET /{id}'", "vtlab try target/shop-1.4.jar 'GET /{id}' --with pool=50"),
+        (THIRD, "vtlab try target/shop-1.4.jar 'GET /a'", "vtlab try target/shop-1.4.jar 'GET /a' --with pool=50"),
         (THIRD, "vtlab try shop.yaml", "vtlab try shop.yaml --with pool=50"),
         (THIRD, "vtlab run shop.json --cpu 2", "vtlab run shop.json --cpu 2 --with pool=50"),
         # It was tried.

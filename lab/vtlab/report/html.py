@@ -22,6 +22,7 @@ from vtlab.report import (
     figures,
     findings,
     sections,
+    thresholds,
     time_split,
     words,
 )
@@ -100,6 +101,7 @@ class Evidence:
     resources: list[sections.Panel]
     resource_table: sections.Table
     curve: sections.Table
+    thresholds: sections.Table
     time: sections.Table
     places: sections.Table
     pinned: sections.Table
@@ -284,6 +286,7 @@ def _evidence(analysis: Analysis) -> Evidence:
         resources=sections.resources(analysis),
         resource_table=sections.resource_table(analysis),
         curve=_levels(analysis),
+        thresholds=thresholds.table(analysis),
         time=breakdowns.table(analysis),
         places=sections.places(analysis),
         pinned=sections.pinned(analysis),
