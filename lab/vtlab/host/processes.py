@@ -22,6 +22,7 @@ from types import FrameType
 from typing import Any
 
 from vtlab.errors import PrerequisiteMissing
+from vtlab.host import logs
 from vtlab.host.cgroup import Cgroup, Host
 from vtlab.host.tools import clean_environment
 
@@ -192,6 +193,15 @@ class Ledger:
     def _record_cgroup(self, entry: dict[str, Any]) -> None:
         self._cgroups.append(Cgroup.restore(entry))
         self._append({"cgroup": entry})
+
+    def bound_logs(self) -> list[Path]:
+        """Leaves out the middle of logs that are too large (``vtlab.host.logs``); those of which that is new."""
+        bounded = []
+        for log in dict.fromkeys(process.log for process in self._processes):
+            with contextlib.suppress(OSError):
+                if logs.bound(log):
+                    bounded.append(log)
+        return bounded
 
     def end_all(self, grace: float = 3.0) -> None:
         """Stops every process and removes every group that it started. Idempotent."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from vtlab import results, services
 from vtlab.catalogue import rules
 from vtlab.errors import BlockFault, LabError, PrerequisiteMissing, VariantFailed
-from vtlab.host import agent, cgroup, machine, ports, processes, tools
+from vtlab.host import agent, cgroup, logs, machine, ports, processes, tools
 from vtlab.host.processes import Ledger, Process
 from vtlab.host.tools import Java, Tool
 from vtlab.model import units
@@ -131,6 +131,7 @@ class LocalTarget:
             if time.monotonic() - began > said:
                 self.say(f"{' and '.join(v.variant for v in waiting)}: not ready after {said:.0f} s, waiting")
                 said += _SAID_EVERY
+            self.bound_logs()
             for variant in list(waiting):
                 try:
                     if variant.server.ready():
@@ -148,6 +149,14 @@ class LocalTarget:
             if waiting:
                 time.sleep(0.05)
         return failures
+
+    def bound_logs(self) -> None:
+        """Keeps the logs of all that runs small, and says which were not."""
+        for log in self.ledger.bound_logs():
+            kept = f"the first and the last {logs.KEPT // 1024**2} MiB"
+            self.say(
+                f"{log.name} is larger than {logs.MOST // 1024**2} MiB: {kept} stay; what it costs to print counts"
+            )
 
     def _java_of(self, experiment: Experiment, variant: str) -> Java:
         major = experiment.properties_of(variant).java
@@ -531,6 +540,7 @@ class LocalBlock:
         """Returns when k6 has ended; VariantFailed as soon as a variant has, BlockFault for what else it needs."""
         began = round(1000 * time.time())
         while generator.exit_description() is None:
+            self._target.bound_logs()
             for variant in self.variants:
                 how = None if variant.variant in self._retired else variant.end()
                 if how is not None:
