@@ -267,7 +267,9 @@ def test_without_a_difference_in_the_blocks_the_decision_names_no_better_variant
     primary.ratio, primary.low, primary.high, primary.verdict = 1.02, 0.98, 1.06, verdict
     line = words.decision(analysis)
     assert line is not None
-    assert line.endswith("At 64 users the blocks show no clear difference (0.980× to 1.060×, 3 blocks).")
+    assert line.endswith(
+        "At 64 users the blocks show no difference in throughput larger than 6 % (0.980× to 1.060×, 3 blocks)."
+    )
 
 
 @pytest.mark.parametrize("ended", ["time", "load generator", "failed", "most users"])

@@ -132,7 +132,8 @@ def decision(analysis: Analysis) -> str | None:
     blocks = f"{verdict.n} block" + ("" if verdict.n == 1 else "s")
     if c.verdict not in ("faster", "slower"):
         interval = figures.interval(c.low, c.high)
-        return f"{parted} At {curve.chosen:,} users the blocks show no clear difference ({interval}, {blocks})."
+        difference = words.no_difference(c.metric, c.low, c.high) if c.low <= 1 <= c.high else "no clear difference"
+        return f"{parted} At {curve.chosen:,} users the blocks show {difference} ({interval}, {blocks})."
     better, ratio, low, high = (
         (c.of, c.ratio, c.low, c.high) if c.verdict == "faster" else (c.over, 1 / c.ratio, 1 / c.high, 1 / c.low)
     )

@@ -127,6 +127,15 @@ def _overloaded(result: VariantResult) -> str:
     return bottlenecks.growing(result.growth) if result.growth is not None else "overloaded"
 
 
+def no_difference(metric: str, low: float, high: float) -> str:
+    """What an interval of a ratio that has 1 in it rules out: ``no difference in throughput larger than 27 %``; ``no
+    clear difference`` where that is more than twofold."""
+    largest = max(high - 1, 1 - low)
+    if high > 2 or low < 0.5:
+        return f"no clear difference in {noun(metric)}"
+    return f"no difference in {noun(metric)} larger than {percent(math.ceil(round(100 * largest, 6)) / 100)}"
+
+
 def _inconclusive(v: Verdict, c: Comparison) -> str:
     if any(v.variants[of].failed_blocks for of in (c.of, c.over)):
         counts = ", ".join(_count(v, of) for of in (c.of, c.over))
