@@ -191,7 +191,7 @@ def _curve(analysis: Analysis) -> sections.Panel | None:
     searched, names = analysis.run.manifest.curve, sections.names(analysis)
     if searched is None or not searched.points:
         return None
-    caption = " ".join(curve.sentences(searched, names))
+    caption = " ".join([*curve.sentences(searched, names), curve.LAWS])
     return sections.Panel("Requests per second over users", curve.picture(searched, names), caption)
 
 
