@@ -38,6 +38,10 @@ class StartedBlock(Protocol):
     def failures(self) -> list[Failure]:
         """How the others failed to start."""
 
+    @property
+    def differences(self) -> list[str]:
+        """What a pre-flight before this block showed that the variants do differently, in sentences."""
+
     def drop(self, variant: str) -> None:
         """This variant gets no more load in the block; it ends where it can be ended."""
 
@@ -210,6 +214,7 @@ class Attempt:
             block.faults.append(str(fault))
             return block, samples
         block.instances, block.failures = started.instances, list(started.failures)
+        block.differences = list(started.differences)
         for failure in block.failures:
             self._say(failure)
         self._variants = [instance.variant for instance in block.instances]

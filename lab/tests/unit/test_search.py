@@ -47,6 +47,10 @@ class Pair:
         return []
 
     @property
+    def differences(self) -> list[str]:
+        return []
+
+    @property
     def failures(self) -> list[Failure]:
         return []
 

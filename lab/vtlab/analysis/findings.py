@@ -16,7 +16,8 @@ def of_run(run: Run, accepted: Sequence[Block], results: Mapping[str, VariantRes
     Static rows hold where they do for the JDK and the flags of a variant on virtual threads.
     """
     manifest, experiment = run.manifest, run.experiment
-    measured = measured_findings.find(experiment, accepted, results, manifest.inspection)
+    differences = [text for block in run.blocks for text in block.differences]
+    measured = measured_findings.find(experiment, accepted, results, manifest.inspection, differences)
     if manifest.inspection is None:
         return [_typed(finding, manifest) for finding in measured]
     static: dict[str, Finding] = {}

@@ -253,6 +253,8 @@ class Block(Record):
     attempt: int
     order: list[str]
     agreed: bool = True
+    #: What a pre-flight before the block showed that the variants do differently, in sentences.
+    differences: list[str] = []
     warmup: list[Trial] = []
     single: list[Trial] = []
     #: Of a run's first block, after its trials.

@@ -168,6 +168,8 @@ class KubernetesBlock:
     ) -> None:
         self.instances = list(instances)
         self.failures = list(failures)
+        #: There is no pre-flight in a cluster.
+        self.differences: list[str] = []
         self._target = target
         self._service = service
         self._experiment = experiment

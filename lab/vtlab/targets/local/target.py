@@ -284,6 +284,7 @@ class LocalBlock:
         self.variants = variants
         self.instances = list(instances)
         self.failures = list(failures)
+        self.differences: list[str] = []
         self._target = target
         #: As they were when their part in the block was over; None where they had none.
         self._retired: dict[str, Instance | None] = {failure.variant: None for failure in failures}
@@ -529,12 +530,13 @@ class LocalBlock:
 
         if not call.targets:
             return None
-        origin, remarks = workload.check(self.experiment, call, run)
+        checked = workload.check(self.experiment, call, run)
+        remarks, self.differences = checked.remarks, checked.differences
         if any(url.startswith("https://") for url in call.targets.values()):
             remarks = ["the service answers by HTTPS: k6 takes any certificate, and what TLS costs counts", *remarks]
-        for remark in [*self._workload.remarks, *remarks]:
+        for remark in [*self._workload.remarks, *remarks, *self.differences]:
             say(f"{self.experiment.name}: {remark}")
-        return origin
+        return checked.origin
 
     def _watch(self, generator: Process) -> None:
         """Returns when k6 has ended; VariantFailed as soon as a variant has, BlockFault for what else it needs."""
