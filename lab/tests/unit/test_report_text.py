@@ -112,3 +112,11 @@ def test_the_environment_says_which_variants_have_other_windows_and_only_of_thos
     assert "| measured window | 5s, virtual 20s |" in markdown.render([analysis])
     other = analysis.run.experiment.model_copy(update={"variants": ["platform", "platform-b"]})
     assert sections.windows(other) == "5s"
+
+
+def test_the_environment_has_the_heap_that_a_jvm_chose() -> None:
+    run = builders.run(blocks=2)
+    for block in run.blocks:
+        block.instances[:] = [i.model_copy(update={"heap": 256.0 * 1024**2}) for i in block.instances]
+    rows = dict(map(tuple, sections.environment(builders.analysed(run)).rows))
+    assert rows["virtual: JVM saw"] == "Java 25.0.1+8-LTS, G1 GC, 1 processor, a heap of 256 MiB"

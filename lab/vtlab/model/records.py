@@ -190,6 +190,8 @@ class Instance(Record):
     java: str
     gc: str
     processors: int
+    #: Bytes that its heap may have; None where it does not say so.
+    heap: float | None = None
     #: Cores; None when nothing limits it (``--no-cpu-limit``).
     cpu_limit: float | None
     started_in: float

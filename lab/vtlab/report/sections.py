@@ -12,7 +12,7 @@ from vtlab.analysis.comparable import has_latency
 from vtlab.catalogue.resources import EXCEEDED
 from vtlab.jmh import Score
 from vtlab.model.experiment import ClosedLoad, Experiment
-from vtlab.model.records import Block, Bound, Comparison, Decision, Trial, VariantResult
+from vtlab.model.records import Block, Bound, Comparison, Decision, Instance, Trial, VariantResult
 from vtlab.model.run import Analysis, BlockSeries
 from vtlab.model.units import percent
 from vtlab.report import bottlenecks, charts, figures, words
@@ -512,7 +512,7 @@ def environment(analysis: Analysis) -> Table:
     cpu = figures.cores(exp.limits.cpu) + ("" if m.cpu_limited else " (not enforced)")
     load = exp.load
     amount = f"closed: {words.load_words(exp)}" if load.model == "closed" else f"open: {load.rate:g} arrivals/s"
-    seen = sorted({(i.variant, i.java, i.gc, i.processors) for b in analysis.accepted for i in b.instances})
+    seen = sorted({(i.variant, _jvm(i)) for b in analysis.accepted for i in b.instances})
     rows = [
         ["started", figures.utc(m.started)],
         ["target", m.target],
@@ -523,16 +523,20 @@ def environment(analysis: Analysis) -> Table:
             f"{cpu}, {exp.limits.memory}, heap {exp.limits.heap or 'as the JVM chooses'}",
         ],
         ["measured window", windows(exp)],
-        *(
-            [f"{name}: JVM saw", f"Java {java}, {gc} GC, {cpus} processor{'s' if cpus != 1 else ''}"]
-            for name, java, gc, cpus in seen
-        ),
+        *([f"{name}: JVM saw", jvm] for name, jvm in seen),
         ["JVM flags", " ".join(m.jvm_flags) or "none"],
         *([k, v] for k, v in m.versions.items() if k != "java"),
         *([k, v] for k, v in m.machine.items()),
         *([f"setting {k}", v] for k, v in exp.settings.items()),
     ]
     return Table("As recorded before the first block.", ["what", "value"], rows)
+
+
+def _jvm(instance: Instance) -> str:
+    """What a JVM chose, or was told."""
+    cpus = instance.processors
+    heap = f", a heap of {figures.memory(instance.heap)}" if instance.heap else ""
+    return f"Java {instance.java}, {instance.gc} GC, {cpus} processor{'s' if cpus != 1 else ''}{heap}"
 
 
 def windows(exp: Experiment) -> str:

@@ -113,6 +113,7 @@ class LocalTarget:
                         instances.append(self._verified(client, variant))
                     except VariantFailed as failure:
                         failures.append(_at_start(failure.variant, failure.reason))
+            verification.refuse_other_jvms(experiment, instances)
             if experiment.workload_ and not self._is_checked and not instances:
                 # Nothing was measured before: there is no service to compare.
                 raise _not_started(failures, self.folder)
@@ -186,6 +187,7 @@ class LocalTarget:
             identity=str(variant.process.identity),
             java=figures.java,
             gc=figures.gc,
+            heap=figures.heap,
             processors=math.ceil(figures.processors or enforced.cpu or os.cpu_count() or 1),
             cpu_limit=enforced.cpu,
             started_in=round(variant.server.ready_after, 3),
