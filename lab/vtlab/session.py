@@ -29,7 +29,7 @@ from vtlab.model.records import NO_COMMIT, DiagnosisMode, Facts, Manifest, Seque
 from vtlab.model.run import Analysis, Run
 from vtlab.planning import plan
 from vtlab.progress import Progress
-from vtlab.report import terminal
+from vtlab.report import terminal, words
 from vtlab.report import write as write_report
 from vtlab.services import companions, process, sample
 from vtlab.targets import k6, publish, script
@@ -291,6 +291,12 @@ def report(folder: Path, console: Console) -> list[Analysis]:
         results.write_verdict(run_folder, analysis.verdict)
     write_report(folder, analyses)
     console.print(terminal.render(analyses))
+    for run_folder, analysis in zip(run_folders, analyses, strict=True):
+        # In a cluster it takes the release's name, too.
+        is_local = analysis.run.manifest.target == "local"
+        command = words.settling_command(analysis, str(run_folder / results.EXPERIMENT)) if is_local else None
+        if command:
+            console.print(f"\nto settle {analysis.run.name}: {command}", highlight=False, soft_wrap=True)
     console.print(f"\nreport: {folder / 'report.html'}", highlight=False, soft_wrap=True)
     return analyses
 

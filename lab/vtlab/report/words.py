@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import statistics as middle
 
 from vtlab.analysis import sequential
@@ -422,6 +423,15 @@ def hint(analysis: Analysis) -> str | None:
         return f"Lower the rate until {c.overloaded[0]} keeps up in every block."
     ending = _ending(v.decision)
     return f"{ending} {_settling(analysis, c)}" if ending else _settling(analysis, c)
+
+
+def settling_command(analysis: Analysis, experiment: str) -> str | None:
+    """The command that probably settles an inconclusive verdict; None for any other, and where none does.
+    ``experiment``: the file of the run's experiment."""
+    v, c = analysis.verdict, primary(analysis.verdict)
+    if c.verdict != "inconclusive" or not v.valid or v.n < 2 or c.blocks_needed is None:
+        return None
+    return f"vtlab run {shlex.quote(experiment)} --blocks {c.blocks_needed}"
 
 
 def _ending(decision: Decision | None) -> str | None:
