@@ -71,6 +71,10 @@ def test_the_logs_of_all_that_runs_are_bounded_and_each_is_named_once(tmp_path: 
         assert ledger.bound_logs() == [tmp_path / "a.log"]
         assert ledger.bound_logs() == []
         assert talkative.log.stat().st_size < logs.MOST
+        # One that prints and ends at once.
+        quick = ledger.start(["head", "-c", f"{2 * logs.MOST}", "/dev/zero"], role="c", log=tmp_path / "c.log")
+        wait_until("it ends", lambda: quick.returncode() is not None, 30)
+        assert ledger.bound_logs() == [tmp_path / "c.log"]
         # What is gone is nobody's fault.
         (tmp_path / "b.log").unlink()
         assert ledger.bound_logs() == []

@@ -135,6 +135,8 @@ class Ledger:
         self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         self._identities: list[Identity] = []
         self._processes: list[Process] = []
+        #: Those whose logs may have grown since they were looked at.
+        self._printing: list[Process] = []
         self._cgroups: list[Cgroup] = []
         self._append({"vtlab": vtlab.pid, "start": vtlab.start, "boot": _boot()})
 
@@ -170,6 +172,7 @@ class Ledger:
         process = Process(child, identity, role, log)
         self._identities.append(identity)
         self._processes.append(process)
+        self._printing.append(process)
         try:
             self._append({"pid": identity.pid, "start": identity.start, "role": role})
         except BaseException:
@@ -196,8 +199,10 @@ class Ledger:
 
     def bound_logs(self) -> list[Path]:
         """Leaves out the middle of logs that are too large (``vtlab.host.logs``); those of which that is new."""
+        # One that has ended is looked at once more.
+        before, self._printing = self._printing, [p for p in self._printing if p.returncode() is None]
         bounded = []
-        for log in dict.fromkeys(process.log for process in self._processes):
+        for log in dict.fromkeys(process.log for process in before):
             with contextlib.suppress(OSError):
                 if logs.bound(log):
                     bounded.append(log)
@@ -217,6 +222,7 @@ class Ledger:
             group.remove()
         self._identities.clear()
         self._processes.clear()
+        self._printing.clear()
         self._cgroups.clear()
 
     def close(self) -> None:
