@@ -77,6 +77,9 @@ def test_limits_are_read_back(measured: Measured, variant: str) -> None:
     (instance,) = (instance for instance in measured.block.instances if instance.variant == variant)
     pid = measured.run.pids[f"jvm {variant}"]
     assert (instance.processors, instance.cpu_limit, instance.gc, instance.alive) == (1, 1.0, "Serial", True)
+    # Of the pools together: one that is always empty is not among them.
+    heap = units.size(measured.planned.limits.heap or "")
+    assert instance.heap == pytest.approx(heap, rel=0.1)
     assert instance.identity.startswith(f"{pid}:")
     assert instance.java.startswith(measured.target.java.version)
     assert cgroup.limit_of(pid) == Limit(1.0, 768 * 1024**2)
