@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from vtlab import results
-from vtlab.analysis import checks, laws, verdict
+from vtlab.analysis import laws, verdict
 from vtlab.analysis.laws import cpu_capacity
+from vtlab.analysis.validity import checks, failing, steady_state, warmth
 from vtlab.errors import BlockFault, InvalidRun, VariantFailed
 from vtlab.host import processes
 from vtlab.model import units
@@ -133,7 +134,7 @@ def measure(
             wait(min(2.0 * len(rejected), 10.0))
         else:
             accepted.append(block)
-        failures = [] if reasons else checks.failures(block, experiment)
+        failures = [] if reasons else failing.failures(block, experiment)
         progress.block_done(name, block, reasons, failures, len(accepted), planned)
         if not reasons:
             _say_where_it_stands(run, progress, name, left - 1)
@@ -242,7 +243,7 @@ class Attempt:
         rest. Those without a steady state leave; of those that still compile the checks judge the trials."""
         windows, block = self._experiment.windows, self._block
         is_raised = self._warm_up_raised(started)
-        own = checks.LEAST_AFTER_RAISED if is_raised else checks.LEAST_CYCLES
+        own = steady_state.LEAST_AFTER_RAISED if is_raised else steady_state.LEAST_CYCLES
         least = windows.warmup_cycles + own
         most = least + windows.max_cycles
         cycles, cheap = (windows.warmup_cycles, 0) if is_raised else (0, windows.warmup_cycles)
@@ -254,7 +255,7 @@ class Attempt:
             for variant in [name for name in self._variants if name in unsteady and cycles >= most]:
                 self._leave(started, variant)
             warmed = [[t for t in block.warmup if t.variant == variant][-1] for variant in self._variants]
-            compiling = {trial.variant for trial in warmed if not checks.is_compiled(trial, self._experiment)}
+            compiling = {trial.variant for trial in warmed if not warmth.is_compiled(trial, self._experiment)}
             if unsteady.isdisjoint(self._variants) and (cycles >= most or not compiling):
                 self._pace = load.pace(self._experiment, self._seed, warmed)
                 self._say_pace()
@@ -310,9 +311,10 @@ class Attempt:
     def _is_steady(self, variant: str) -> bool:
         cycles = [trial for trial in self._block.warmup if trial.variant == variant]
         instance = next(i for i in self._block.instances if i.variant == variant)
-        judged = checks.own_load(cycles, self._experiment)
+        judged = steady_state.judging_cycles(cycles, self._experiment)
         return (
-            len(judged) >= checks.least_cycles(cycles) and checks.steady_state(judged, cpu_capacity(instance)).reached
+            len(judged) >= steady_state.least_cycles(cycles)
+            and steady_state.steady_state(judged, cpu_capacity(instance)).reached
         )
 
     def _measure_trials(self, started: StartedBlock, order: Sequence[str], single: str | None, is_all: bool) -> None:

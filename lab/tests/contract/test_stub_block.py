@@ -22,7 +22,8 @@ from tests.support.privileges import needs_root
 from tests.support.runs import LONG, Later, RunFolder, environment_of, kill_under_load
 from tests.support.stalls import Stalls, undisturbed
 from vtlab import runner
-from vtlab.analysis import checks, laws
+from vtlab.analysis import laws
+from vtlab.analysis.validity import failing
 from vtlab.catalogue.metrics import REPORT_SERIES, WINDOW_METRICS
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing, VariantFailed
 from vtlab.host import cgroup, ports
@@ -428,7 +429,7 @@ def test_a_variant_that_hangs_fails_by_its_time_outs(tmp_path: Path) -> None:
     # Virtual answers 40 requests, some of its warm-up; then every slot is held for ever.
     hanging = stub(properties=virtual_with(STUB_HANG_AFTER="40"), max_response="1s")
     block = attempted(RunFolder(tmp_path, hanging))
-    failures = checks.failures(block, hanging)
+    failures = failing.failures(block, hanging)
     assert {failure.variant for failure in failures} == {"virtual"}, failures
     assert any("of the answers were errors" in failure.reason for failure in failures), failures
     assert block.faults == []

@@ -15,7 +15,8 @@ from tests.support.experiments import tiny
 from tests.support.planted import slow_downstream
 from tests.support.runs import RunFolder
 from tests.support.stalls import Stalls, undisturbed
-from vtlab.analysis import checks, laws, verdict
+from vtlab.analysis import laws, verdict
+from vtlab.analysis.validity import checks
 from vtlab.errors import BlockFault
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block

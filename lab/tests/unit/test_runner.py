@@ -18,7 +18,8 @@ from rich.console import Console
 
 from tests.support import builders
 from vtlab import results, runner
-from vtlab.analysis import checks, sequential, verdict
+from vtlab.analysis import sequential, verdict
+from vtlab.analysis.validity import checks, failing
 from vtlab.errors import BlockFault, InvalidRun, VariantFailed
 from vtlab.host import processes
 from vtlab.model.experiment import Experiment
@@ -458,7 +459,7 @@ def test_a_variant_without_an_ok_answer_leaves_at_once(tmp_path: Path) -> None:
     target = Breaking([RUN.blocks[0].model_copy(update={"warmup": silent})])
     block, said = one_block(target, tmp_path)
     assert target.said[1:3] == ["drop virtual", "trials platform platform of platform"]
-    assert {f.variant for f in checks.failures(block, RUN.experiment)} == {"virtual"}
+    assert {f.variant for f in failing.failures(block, RUN.experiment)} == {"virtual"}
     assert "virtual failed" in said
 
 
@@ -812,7 +813,7 @@ def test_what_breaks_under_thread_dumps_costs_neither_block_nor_variant(
     target.fault = fault
     (block,), _ = measured(target, tmp_path, run)
     assert target.is_killed
-    assert (checks.reasons(block, run.experiment), checks.failures(block, run.experiment)) == ([], [])
+    assert (checks.reasons(block, run.experiment), failing.failures(block, run.experiment)) == ([], [])
     assert list(block.diagnosis) == ([] if fault else ["virtual"])
 
 

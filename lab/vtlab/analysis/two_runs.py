@@ -14,8 +14,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from vtlab.analysis import checks, statistics, verdict
+from vtlab.analysis import statistics, verdict
 from vtlab.analysis.statistics import Variance
+from vtlab.analysis.validity import failing
 from vtlab.errors import BadInput
 from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.model.records import Comparison
@@ -185,7 +186,7 @@ def _of_ratios(comparison: Comparison) -> Sample | None:
 def throughput(analysis: Analysis, variant: str) -> Sample | None:
     """Log of the mean throughput of each block that counts and in which the variant did not fail; None without one."""
     experiment = analysis.run.experiment
-    sound = [block for block in analysis.accepted if variant not in checks.failed(block, experiment)]
+    sound = [block for block in analysis.accepted if variant not in failing.failed(block, experiment)]
     rates = [float(np.mean([t.throughput for t in block.trials if t.variant == variant])) for block in sound]
     if not rates or min(rates) <= 0:
         return None

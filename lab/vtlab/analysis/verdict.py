@@ -18,7 +18,8 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from vtlab.analysis import breakdown, checks, comparable, findings, laws, sequential, statistics
+from vtlab.analysis import breakdown, comparable, findings, laws, sequential, statistics
+from vtlab.analysis.validity import checks, failing, littles_law, overload
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Comparison, Decision, Failure, Rejection, Trial, VariantResult, Verdict
 from vtlab.model.run import Analysis, Run
@@ -220,7 +221,7 @@ def _blocks_left(run: Run, standing: _Standing) -> int:
 def failing_ends(experiment: Experiment, accepted: Sequence[Block]) -> bool:
     """Whether further blocks are not needed: in every comparison one of the two failed in all of the first three
     blocks that count."""
-    first = [checks.failed(block, experiment) for block in accepted[:ENDING]]
+    first = [failing.failed(block, experiment) for block in accepted[:ENDING]]
     always = set.intersection(*first) if len(first) == ENDING else set()
     over, *others = experiment.variants
     return over in always or always.issuperset(others)
@@ -247,19 +248,19 @@ def _comparisons(experiment: Experiment, accepted: Sequence[Block], confidence: 
 
 def _primary_comparisons(experiment: Experiment, accepted: Sequence[Block], confidence: float) -> list[Comparison]:
     over, *others = experiment.variants
-    failed = [checks.failed(block, experiment) for block in accepted]
+    failed = [failing.failed(block, experiment) for block in accepted]
     comparisons = []
     for of in others:
-        failing = {v: sum(v in names for names in failed) for v in (over, of)}
+        failed_blocks = {v: sum(v in names for names in failed) for v in (over, of)}
         sound = _without_failing(experiment, accepted, of, over)
         primary = _primary(experiment, sound, of, over, confidence)
-        comparisons.append(_with_failing(primary, failing, len(accepted)))
+        comparisons.append(_with_failing(primary, failed_blocks, len(accepted)))
     return comparisons
 
 
 def _without_failing(experiment: Experiment, accepted: Sequence[Block], of: str, over: str) -> list[Block]:
     """The blocks in which neither of the two failed."""
-    return [block for block in accepted if checks.failed(block, experiment).isdisjoint((of, over))]
+    return [block for block in accepted if failing.failed(block, experiment).isdisjoint((of, over))]
 
 
 def _latency_holds(metric: str, blocks: Sequence[Block], of: Sequence[str], experiment: Experiment) -> bool:
@@ -270,7 +271,7 @@ def _latency_holds(metric: str, blocks: Sequence[Block], of: Sequence[str], expe
     if any(_growths(blocks, variant, experiment) for variant in of):
         return False
     trials = [t for block in blocks for t in block.trials if t.variant in of]
-    return all(checks.missing_users(t, experiment) is None for t in trials)
+    return all(littles_law.missing_users(t, experiment) is None for t in trials)
 
 
 def _with_failing(primary: Comparison, failed: dict[str, int], blocks: int) -> Comparison:
@@ -335,7 +336,7 @@ def _overloads(experiment: Experiment, metric: str, accepted: Sequence[Block], o
 
 def _growths(blocks: Sequence[Block], variant: str, experiment: Experiment) -> list[float]:
     """Of each of the variant's trials in which it was overloaded."""
-    return checks.growths([t for block in blocks for t in block.trials if t.variant == variant], experiment)
+    return overload.growths([t for block in blocks for t in block.trials if t.variant == variant], experiment)
 
 
 def _always_overloaded(blocks: Sequence[Block], variant: str, experiment: Experiment) -> bool:
@@ -455,13 +456,13 @@ def _bounded_by_load(comparison: Comparison, variants: dict[str, VariantResult])
 
 def _variant_result(experiment: Experiment, accepted: Sequence[Block], variant: str) -> VariantResult:
     """One variant over the blocks that count: its figures where it did not fail, its error ratio everywhere."""
-    has_failed = [variant in checks.failed(block, experiment) for block in accepted]
+    has_failed = [variant in failing.failed(block, experiment) for block in accepted]
     failed = list(itertools.compress(accepted, has_failed))
     sound = [block for block, is_failed in zip(accepted, has_failed, strict=True) if not is_failed]
     m = laws.measured(sound, experiment, variant)
     everything = laws.measured(accepted, experiment, variant)
-    growths = checks.growths(m.trials, experiment)
-    missing = [users for t in m.trials if (users := checks.missing_users(t, experiment)) is not None]
+    growths = overload.growths(m.trials, experiment)
+    missing = [users for t in m.trials if (users := littles_law.missing_users(t, experiment)) is not None]
     result = _summarise_variant(m)
     without_latency = dict.fromkeys(result.latency)
     return result.model_copy(
@@ -479,7 +480,7 @@ def _variant_result(experiment: Experiment, accepted: Sequence[Block], variant: 
 
 def _first_failure(block: Block, experiment: Experiment, variant: str) -> Failure:
     """What failed the variant in a block: the cause of what followed."""
-    return next(failure for failure in checks.failures(block, experiment) if failure.variant == variant)
+    return next(failure for failure in failing.failures(block, experiment) if failure.variant == variant)
 
 
 def _error_ratio(trials: Sequence[Trial]) -> float:
@@ -489,13 +490,13 @@ def _error_ratio(trials: Sequence[Trial]) -> float:
 def is_unexplained(blocks: Sequence[Block], experiment: Experiment, variant: str) -> bool:
     """Whether only thread dumps can say what limits a variant in these blocks, of which those count in which it did not
     fail."""
-    sound = [block for block in blocks if variant not in checks.failed(block, experiment)]
+    sound = [block for block in blocks if variant not in failing.failed(block, experiment)]
     m = laws.measured(sound, experiment, variant)
     return bool(m.throughput) and _explained(m).bottleneck.resource == laws.UNKNOWN.resource
 
 
 def _explained(m: laws.Measured) -> laws.Explanation:
-    return laws.explain(m, overloaded=bool(checks.growths(m.trials, m.experiment)))
+    return laws.explain(m, overloaded=bool(overload.growths(m.trials, m.experiment)))
 
 
 def _summarise_variant(m: laws.Measured) -> VariantResult:

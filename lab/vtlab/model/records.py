@@ -246,7 +246,7 @@ class Diagnosis(Record):
 
 
 class Block(Record):
-    """One line of ``trials.jsonl``: one attempt at one block. Whether it counts is for ``vtlab.analysis.checks``."""
+    """One line of ``trials.jsonl``: one attempt at one block. Whether it counts is for ``vtlab.analysis.validity``."""
 
     version: Literal[2] = VERSION
     block: int
@@ -263,7 +263,7 @@ class Block(Record):
     instances: list[Instance] = []
     #: What broke of the lab's own parts or the machine ("k6 ended with exit code 1"): any fault rejects the block.
     faults: list[str] = []
-    #: Variants that broke. What else fails a variant is read off its trials (``vtlab.analysis.checks``).
+    #: Variants that broke. What else fails a variant is read off its trials (``vtlab.analysis.validity``).
     failures: list[Failure] = []
     #: By variant.
     diagnosis: dict[str, Diagnosis] = {}

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from vtlab.analysis import checks as validity
 from vtlab.analysis.comparable import has_latency
+from vtlab.analysis.validity import failing
 from vtlab.catalogue.resources import EXCEEDED
 from vtlab.jmh import Score
 from vtlab.model.experiment import ClosedLoad, Experiment
@@ -337,7 +337,7 @@ def failures(analysis: Analysis) -> Table:
 def blocks(analysis: Analysis) -> Markup | None:
     """The ratio of every block that counts and in which neither variant failed."""
     c = words.primary(analysis.verdict)
-    sound = [b for b in analysis.accepted if validity.failed(b, analysis.run.experiment).isdisjoint((c.of, c.over))]
+    sound = [b for b in analysis.accepted if failing.failed(b, analysis.run.experiment).isdisjoint((c.of, c.over))]
     if not c.log_ratios or len(c.log_ratios) != len(sound):
         return None
     return charts.per_block(c, [b.block for b in sound], analysis.verdict.margin)
