@@ -19,12 +19,11 @@ from rich.text import Text
 
 from vtlab import jmh, results, session
 from vtlab.analysis import statistics, verdict
-from vtlab.analysis.laws import is_single_user
 from vtlab.catalogue.resources import RESOURCES
 from vtlab.errors import BadInput, Interrupted, InvalidRun, LabError
 from vtlab.jmh import Score
 from vtlab.model import publication
-from vtlab.model.experiment import Experiment
+from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.model.experiment import names as experiment_names
 from vtlab.model.publication import Publication
 from vtlab.model.run import Analysis
@@ -168,6 +167,11 @@ def rows(analyses: Sequence[Analysis]) -> list[Row]:
     return sorted(reproduced, key=lambda row: row.number)
 
 
+def _is_single_user(experiment: Experiment) -> bool:
+    """Whether the load is a single user, who sends one request after the other."""
+    return isinstance(experiment.load, ClosedLoad) and experiment.load.users == 1
+
+
 def _row(analysis: Analysis, published: Publication, variant: str) -> Row:
     result = analysis.verdict.variants[variant]
     figure = published.figures.get(variant)
@@ -175,7 +179,7 @@ def _row(analysis: Analysis, published: Publication, variant: str) -> Row:
     blocks = [float(np.mean([t.throughput for t in block.trials if t.variant == variant])) for block in counted]
     experiment = analysis.run.experiment
     limiting = RESOURCES.get(result.bottleneck.resource)
-    under_load = ("cpu", "pinned", *(["load"] if is_single_user(experiment) else []))
+    under_load = ("cpu", "pinned", *(["load"] if _is_single_user(experiment) else []))
     comes_from_throughput = limiting is not None and limiting.demand in under_load
     comparable = published.is_published_size(experiment)
     of = analysis.run.manifest.machine

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from vtlab import results
-from vtlab.analysis import laws, verdict
-from vtlab.analysis.laws import cpu_capacity
+from vtlab.analysis import verdict
+from vtlab.analysis.laws.alone import shortest_response
+from vtlab.analysis.laws.demands import cpu_capacity, cpu_share
+from vtlab.analysis.laws.phases import of_variant
 from vtlab.analysis.validity import checks, failing, steady_state, warmth
 from vtlab.errors import BlockFault, InvalidRun, VariantFailed
 from vtlab.host import processes
@@ -381,14 +383,14 @@ class Attempt:
         # Variants that give up what is unanswered have ended with their trials.
         if not variants or not experiment.windows.wait_for_answers or checks.reasons(block, experiment):
             return
-        under_load = {variant: laws.measured([block], experiment, variant) for variant in variants}
+        under_load = {variant: of_variant([block], experiment, variant) for variant in variants}
         # Where a variant had none of this in an earlier block, it may have been alone there.
-        alone = {variant: laws.measured([*before, block], experiment, variant) for variant in variants}
+        alone = {variant: of_variant([*before, block], experiment, variant) for variant in variants}
         self._step("light load")
         light = load.light(
-            {variant: laws.shortest_response(m) or 0.0 for variant, m in alone.items()},
+            {variant: shortest_response(m) or 0.0 for variant, m in alone.items()},
             {variant: m.throughput or 0.0 for variant, m in under_load.items()},
-            {variant: laws.cpu_share(m) or 0.0 for variant, m in under_load.items()},
+            {variant: cpu_share(m) or 0.0 for variant, m in under_load.items()},
         )
         call = partial(started.load, order=[], warmup_cycles=0, single=None, light=light, pace=self._pace)
         document = self._survived(started, 0, "light load", call)

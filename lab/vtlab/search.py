@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 
-from vtlab.analysis import curve, laws
+from vtlab.analysis import curve
 from vtlab.analysis.validity import generator
 from vtlab.errors import VariantFailed
 from vtlab.model.curve import Curve, Ended, Point
@@ -101,7 +101,7 @@ class Search:
             return None
         for trial in of_single:
             answer = trial.latency.mean or self._warm.get(trial.variant, LONGEST)
-            self._alone[trial.variant] = answer + laws.think_time(self._experiment)
+            self._alone[trial.variant] = answer + self._experiment.load.mean_think_time
         self._points.clear()
         return self._measure([1])
 

@@ -22,7 +22,8 @@ from tests.support.privileges import needs_root
 from tests.support.runs import LONG, Later, RunFolder, environment_of, kill_under_load
 from tests.support.stalls import Stalls, undisturbed
 from vtlab import runner
-from vtlab.analysis import laws
+from vtlab.analysis.laws.explanation import explain
+from vtlab.analysis.laws.phases import of_variant
 from vtlab.analysis.validity import failing
 from vtlab.catalogue.metrics import REPORT_SERIES, WINDOW_METRICS
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing, VariantFailed
@@ -180,7 +181,7 @@ def test_a_service_without_meters_of_the_cpu_has_a_cpu_bottleneck(tmp_path: Path
 
         def check(block: Block) -> None:
             for trial in block.trials:
-                explained = laws.explain(laws.measured([block], planned, trial.variant))
+                explained = explain(of_variant([block], planned, trial.variant))
                 assert explained.bottleneck.resource == "cpu", explained
                 (bound,) = (bound for bound in explained.bounds if bound.resource == "cpu")
                 assert bound.capacity == 0.2

@@ -15,7 +15,10 @@ from tests.support.experiments import tiny
 from tests.support.planted import slow_downstream
 from tests.support.runs import RunFolder
 from tests.support.stalls import Stalls, undisturbed
-from vtlab.analysis import laws, verdict
+from vtlab.analysis import verdict
+from vtlab.analysis.laws.alone import shortest_response
+from vtlab.analysis.laws.demands import cpu_share
+from vtlab.analysis.laws.phases import of_variant
 from vtlab.analysis.validity import checks
 from vtlab.errors import BlockFault
 from vtlab.model.experiment import Experiment
@@ -170,11 +173,11 @@ class Lab:
         self, block: Block, planned: Experiment, variants: Sequence[str]
     ) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
         """Response alone, throughput and share of the CPU by variant: what light load depends on."""
-        by_variant = {variant: laws.measured([block], planned, variant) for variant in variants}
+        by_variant = {variant: of_variant([block], planned, variant) for variant in variants}
         return (
-            {variant: laws.shortest_response(m) or 0.0 for variant, m in by_variant.items()},
+            {variant: shortest_response(m) or 0.0 for variant, m in by_variant.items()},
             {variant: m.throughput or 0.0 for variant, m in by_variant.items()},
-            {variant: laws.cpu_share(m) or 0.0 for variant, m in by_variant.items()},
+            {variant: cpu_share(m) or 0.0 for variant, m in by_variant.items()},
         )
 
     def _started(self, jvms: Jvms, planned: Experiment, number: int, attempt: int) -> LocalBlock:

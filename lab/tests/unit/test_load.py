@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import builders
-from vtlab.analysis import laws
+from vtlab.analysis.laws import demands
 from vtlab.analysis.validity import overload
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
@@ -96,9 +96,9 @@ def test_where_there_are_rates_an_answer_comes_while_they_settle(variants: list[
         assert planned.settle >= 1000 * max(response for response, _, _ in variants)
 
 
-@pytest.mark.parametrize("cpu", [laws.BUSY, 0.99])
+@pytest.mark.parametrize("cpu", [demands.BUSY, 0.99])
 def test_only_what_is_busy_is_idle(cpu: float) -> None:
-    planned = light((0.01, 900, cpu), (0.01, 300, laws.BUSY - 0.01))
+    planned = light((0.01, 900, cpu), (0.01, 300, demands.BUSY - 0.01))
     assert planned.rates["v0"] == IDLE, "its CPU demand is known under load"
     assert planned.rates["v1"] == (0.0, 150.0, 50.0, 150.0, 0.0)
 

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import math
 
-from vtlab.analysis.laws import Measured, capacity
+from vtlab.analysis.laws.demands import capacity
+from vtlab.analysis.laws.phases import Measured
 from vtlab.catalogue.resources import RESOURCES
 from vtlab.model.records import Breakdown, Diagnosis, TimePart
 

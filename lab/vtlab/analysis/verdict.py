@@ -18,7 +18,10 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from vtlab.analysis import breakdown, comparable, findings, laws, sequential, statistics
+from vtlab.analysis import breakdown, comparable, findings, sequential, statistics
+from vtlab.analysis.laws.explanation import Explanation, explain
+from vtlab.analysis.laws.phases import Measured, demand_per_ok, of_variant, ratio
+from vtlab.analysis.laws.slow import UNKNOWN
 from vtlab.analysis.validity import checks, failing, littles_law, overload
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Comparison, Decision, Failure, Rejection, Trial, VariantResult, Verdict
@@ -59,7 +62,7 @@ METRICS: dict[str, Metric] = {
     "latency_mean": Metric("lower", lambda t: t.latency.mean, lambda t: t.latency.count, MICROSECOND),
     "latency_p50": Metric("lower", _percentile("p50"), step=MICROSECOND),
     "latency_p99": Metric("lower", _percentile("p99"), step=MICROSECOND),
-    "cpu_per_request": Metric("lower", lambda t: laws.demand_per_ok([t], "cpu_cores"), lambda t: t.ok),
+    "cpu_per_request": Metric("lower", lambda t: demand_per_ok([t], "cpu_cores"), lambda t: t.ok),
     "memory": Metric("lower", lambda t: t.server.get("resident"), step=PAGE),
     "service_time": Metric("lower", lambda t: t.server.get("service_time"), lambda t: t.ok, MICROSECOND),
 }
@@ -324,7 +327,7 @@ def _values(metric: str, block: Block, variant: str) -> list[float]:
 def _weighted(metric: Metric, trials: Sequence[Trial]) -> float | None:
     """The metric over several trials: mean, or ratio of sums; None where a trial lacks it."""
     values = [(metric.value(t), metric.weight(t) if metric.weight else 1.0) for t in trials]
-    return laws.ratio((None if v is None else v * w, w) for v, w in values)
+    return ratio((None if v is None else v * w, w) for v, w in values)
 
 
 def _overloads(experiment: Experiment, metric: str, accepted: Sequence[Block], of: Sequence[str]) -> list[str]:
@@ -459,8 +462,8 @@ def _variant_result(experiment: Experiment, accepted: Sequence[Block], variant: 
     has_failed = [variant in failing.failed(block, experiment) for block in accepted]
     failed = list(itertools.compress(accepted, has_failed))
     sound = [block for block, is_failed in zip(accepted, has_failed, strict=True) if not is_failed]
-    m = laws.measured(sound, experiment, variant)
-    everything = laws.measured(accepted, experiment, variant)
+    m = of_variant(sound, experiment, variant)
+    everything = of_variant(accepted, experiment, variant)
     growths = overload.growths(m.trials, experiment)
     missing = [users for t in m.trials if (users := littles_law.missing_users(t, experiment)) is not None]
     result = _summarise_variant(m)
@@ -484,22 +487,22 @@ def _first_failure(block: Block, experiment: Experiment, variant: str) -> Failur
 
 
 def _error_ratio(trials: Sequence[Trial]) -> float:
-    return laws.ratio((failed, t.ok + failed) for t in trials for failed in [sum(t.failed.values())]) or 0.0
+    return ratio((failed, t.ok + failed) for t in trials for failed in [sum(t.failed.values())]) or 0.0
 
 
 def is_unexplained(blocks: Sequence[Block], experiment: Experiment, variant: str) -> bool:
     """Whether only thread dumps can say what limits a variant in these blocks, of which those count in which it did not
     fail."""
     sound = [block for block in blocks if variant not in failing.failed(block, experiment)]
-    m = laws.measured(sound, experiment, variant)
-    return bool(m.throughput) and _explained(m).bottleneck.resource == laws.UNKNOWN.resource
+    m = of_variant(sound, experiment, variant)
+    return bool(m.throughput) and _explained(m).bottleneck.resource == UNKNOWN.resource
 
 
-def _explained(m: laws.Measured) -> laws.Explanation:
-    return laws.explain(m, overloaded=bool(overload.growths(m.trials, m.experiment)))
+def _explained(m: Measured) -> Explanation:
+    return explain(m, overloaded=bool(overload.growths(m.trials, m.experiment)))
 
 
-def _summarise_variant(m: laws.Measured) -> VariantResult:
+def _summarise_variant(m: Measured) -> VariantResult:
     """One variant over the blocks in which it did not fail; without any, throughput 0 and nothing known."""
     throughput = m.throughput or 0.0
     latency = {"mean": _weighted(METRICS["latency_mean"], [t for t in m.trials if t.latency.count])}
@@ -516,8 +519,8 @@ def _summarise_variant(m: laws.Measured) -> VariantResult:
         throughput=throughput,
         latency=latency,
         error_ratio=_error_ratio(m.trials),
-        dropped_ratio=laws.ratio((t.dropped, t.started + t.dropped) for t in m.trials) or 0.0,
-        cpu_per_request=laws.demand_per_ok(m.trials, "cpu_cores"),
+        dropped_ratio=ratio((t.dropped, t.started + t.dropped) for t in m.trials) or 0.0,
+        cpu_per_request=demand_per_ok(m.trials, "cpu_cores"),
         memory=max(known, default=None),
         service_time=service,
         # Measured by two clocks: the difference may be below zero.
@@ -533,7 +536,7 @@ def _summarise_variant(m: laws.Measured) -> VariantResult:
     )
 
 
-def _pinned(m: laws.Measured) -> dict[str, float]:
+def _pinned(m: Measured) -> dict[str, float]:
     """Pinnings per second of all windows by place, most first."""
     seconds = math.fsum(t.window for t in m.trials)
     places = {place for t in m.trials for place in t.pinned}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 
-from vtlab.analysis import laws
+from vtlab.analysis.laws import demands
 from vtlab.analysis.validity.overload import fell_behind, most_added
 from vtlab.model import units
 from vtlab.model.experiment import ClosedLoad, Experiment, OpenLoad
@@ -198,7 +198,7 @@ def light(responses: Mapping[str, float], throughputs: Mapping[str, float], cpu:
     rates: dict[str, Sequence[float]] = {}
     for name, throughput in throughputs.items():
         rate = min(OF_THROUGHPUT * throughput, MOST_LIGHT_USERS / settle)
-        is_known = cpu[name] >= laws.BUSY
+        is_known = cpu[name] >= demands.BUSY
         rates[name] = idle if is_known or not rate else (0.0, rate, rate / 3, rate, 0.0)
     steps = round((MOST_WINDOW - LEAST_WINDOW) / _STEP)
     windows = [MOST_WINDOW - _STEP * step for step in range(steps + 1)]

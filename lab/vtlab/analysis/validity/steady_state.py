@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vtlab.analysis.laws import cpu_capacity, demand_per_ok
+from vtlab.analysis.laws.demands import cpu_capacity
+from vtlab.analysis.laws.phases import demand_per_ok
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Trial
 
