@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from vtlab import jmh, results, session
-from vtlab.analysis import statistics, verdict
+from vtlab.analysis import metrics, statistics
 from vtlab.catalogue.resources import RESOURCES
 from vtlab.errors import BadInput, Interrupted, InvalidRun, LabError
 from vtlab.jmh import Score
@@ -191,7 +191,7 @@ def _row(analysis: Analysis, published: Publication, variant: str) -> Row:
         # A run may end at any look: the interval of a throughput holds at all of them, too.
         reached = analysis.verdict.decision
         confidence = 1 - reached.level if reached else statistics.CONFIDENCE
-        floor = verdict.counting_floor("throughput", counted, variant)
+        floor = metrics.counting_floor("throughput", counted, variant)
         over = statistics.estimate(logs, floor, confidence=confidence)
     return Row(
         number=published.number,

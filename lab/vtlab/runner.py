@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from vtlab import results
-from vtlab.analysis import verdict
+from vtlab.analysis import standing, variant_results
 from vtlab.analysis.laws.alone import shortest_response
 from vtlab.analysis.laws.demands import cpu_capacity, cpu_share
 from vtlab.analysis.laws.phases import of_variant
@@ -99,7 +99,7 @@ def measure(
     accepted = [block for block, reasons in judged if not reasons]
     rejected = [(block, reasons) for block, reasons in judged if reasons]
     planned = f"at most {manifest.blocks}" if manifest.rule else str(manifest.blocks)
-    while left := verdict.blocks_left(run):
+    while left := standing.blocks_left(run):
         if len(rejected) > manifest.max_rejected:
             raise InvalidRun(
                 f"{name}: {len(rejected)} blocks were rejected, {len(accepted)} of {planned} count; the last: "
@@ -144,7 +144,7 @@ def measure(
 
 def _say_where_it_stands(run: Run, progress: Progress, name: str, planned: int) -> None:
     """That a run ends here, or goes on to its next look; ``planned``: blocks that were still expected."""
-    left, reached = verdict.blocks_left(run), verdict.decision(run)
+    left, reached = standing.blocks_left(run), standing.decision(run)
     if left > planned:
         progress.go_on(left - planned)
     elif left < planned:
@@ -152,7 +152,7 @@ def _say_where_it_stands(run: Run, progress: Progress, name: str, planned: int) 
     if reached and (reached.ended or left > planned):
         progress.say(f"{name}: {words.look(reached)}")
     elif not left and planned:
-        progress.say(f"{name}: no further blocks: a variant failed in each of the first {verdict.ENDING}")
+        progress.say(f"{name}: no further blocks: a variant failed in each of the first {standing.ENDING}")
 
 
 def seconds_beside(run: Run) -> float:
@@ -405,7 +405,7 @@ class Attempt:
             variant
             for variant in variants
             if variant in self._variants
-            and (mode == "always" or verdict.is_unexplained([*before, block], experiment, variant))
+            and (mode == "always" or variant_results.is_unexplained([*before, block], experiment, variant))
         ]
         if not wanted:
             return

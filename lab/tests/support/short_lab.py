@@ -15,7 +15,7 @@ from tests.support.experiments import tiny
 from tests.support.planted import slow_downstream
 from tests.support.runs import RunFolder
 from tests.support.stalls import Stalls, undisturbed
-from vtlab.analysis import verdict
+from vtlab.analysis import variant_results
 from vtlab.analysis.laws.alone import shortest_response
 from vtlab.analysis.laws.demands import cpu_share
 from vtlab.analysis.laws.phases import of_variant
@@ -162,7 +162,9 @@ class Lab:
                 light = load.light(*self._under_load(block, planned, variants))
                 block.light = started.load(order=[], warmup_cycles=0, single=None, light=light).light
             # Without single-user phases nothing is known of a request alone.
-            unexplained = [name for name in variants if single and verdict.is_unexplained([block], planned, name)]
+            unexplained = [
+                name for name in variants if single and variant_results.is_unexplained([block], planned, name)
+            ]
             block.diagnosis = started.diagnose(dict.fromkeys(unexplained, AS_PLANNED)) if unexplained else {}
         except BlockFault:
             self._block = None

@@ -18,7 +18,7 @@ from rich.console import Console
 
 from tests.support import builders
 from vtlab import results, runner
-from vtlab.analysis import sequential, verdict
+from vtlab.analysis import sequential, standing
 from vtlab.analysis.validity import checks, failing
 from vtlab.errors import BlockFault, InvalidRun, VariantFailed
 from vtlab.host import processes
@@ -490,8 +490,8 @@ def test_a_variant_that_fails_in_the_first_three_blocks_ends_the_run(
     measured = results.read(tmp_path)
     assert [block.block for block in measured.blocks] == [1, 2, 3]
     assert "no further blocks: a variant failed in each of the first 3" in text.getvalue()
-    assert verdict.blocks_left(measured) == 0
-    assert verdict.blocks_left(replace(measured, blocks=measured.blocks[:2])) == 4
+    assert standing.blocks_left(measured) == 0
+    assert standing.blocks_left(replace(measured, blocks=measured.blocks[:2])) == 4
 
 
 @pytest.mark.parametrize(("noise", "looks"), [(0.001, [2]), (0.02, [2, 3])])
@@ -508,7 +508,7 @@ def test_a_run_with_looks_ends_when_it_is_settled(
     measured = results.read(tmp_path)
     assert len(measured.blocks) == looks[-1]
     assert all(block.seconds is not None for block in measured.blocks)
-    assert verdict.blocks_left(measured) == 0
+    assert standing.blocks_left(measured) == 0
     assert "blocking: block 2 of at most 12: starting" in text.getvalue()
     assert f"blocking: settled after {looks[-1]} blocks" in text.getvalue()
     between = "blocking: not settled after 2 blocks, the next look is after 3"

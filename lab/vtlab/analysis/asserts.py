@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vtlab.analysis import comparable
-from vtlab.analysis.verdict import METRICS
+from vtlab.analysis.metrics import METRICS
 from vtlab.errors import AssertionFailed, BadInput
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Comparison, Verdict

@@ -337,7 +337,7 @@ def failures(analysis: Analysis) -> Table:
 def blocks(analysis: Analysis) -> Markup | None:
     """The ratio of every block that counts and in which neither variant failed."""
     c = words.primary(analysis.verdict)
-    sound = [b for b in analysis.accepted if failing.failed(b, analysis.run.experiment).isdisjoint((c.of, c.over))]
+    sound = failing.sound_blocks(analysis.accepted, analysis.run.experiment, c.of, c.over)
     if not c.log_ratios or len(c.log_ratios) != len(sound):
         return None
     return charts.per_block(c, [b.block for b in sound], analysis.verdict.margin)

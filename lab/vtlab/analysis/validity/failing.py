@@ -81,6 +81,11 @@ def _instance_problems(instances: Sequence[Instance]) -> Iterator[str]:
             yield f"the instance that started the block ({instance.identity}) did not last: ended or restarted"
 
 
+def sound_blocks(blocks: Sequence[Block], experiment: Experiment, *variants: str) -> list[Block]:
+    """The blocks in which none of these variants failed."""
+    return [block for block in blocks if failed(block, experiment).isdisjoint(variants)]
+
+
 def sound_variants(block: Block, experiment: Experiment) -> list[str]:
     """The variants that did not fail in this block: only of these can something be missing."""
     broken = failed(block, experiment)
