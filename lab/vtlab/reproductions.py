@@ -28,7 +28,7 @@ from vtlab.model.experiment import names as experiment_names
 from vtlab.model.publication import Publication
 from vtlab.model.run import Analysis
 from vtlab.planning import plan
-from vtlab.report import bottlenecks, figures, sections
+from vtlab.report import bottlenecks, figures, jmh_table, labels
 from vtlab.targets.local import benchmark
 
 #: Blocks of an experiment whose figures are held against a law.
@@ -208,7 +208,7 @@ def _row(analysis: Analysis, published: Publication, variant: str) -> Row:
         n=len(blocks),
         bottleneck=bottlenecks.names(result.bottleneck),
         utilisation=result.bottleneck.utilisation,
-        limits=sections.under(analysis),
+        limits=labels.under(analysis),
         machine=", ".join(of[key] + unit for key, unit in _MACHINE.items() if key in of),
         explanation=published.explanation,
     )
@@ -269,16 +269,16 @@ def markdown(reproductions: Reproductions) -> str:
 def _benchmark_lines(scores: Sequence[Score]) -> list[str]:
     if not scores:
         return []
-    shown = sections.benchmark(scores)
-    lines = [f"### {sections.BENCHMARK} (`make jmh`)", ""]
+    shown = jmh_table.benchmark(scores)
+    lines = [f"### {jmh_table.BENCHMARK} (`make jmh`)", ""]
     lines += [f"| {' | '.join(shown.head)} |", f"|{'---|' * len(shown.head)}"]
     return [*lines, *(f"| {' | '.join(row)} |" for row in shown.rows), ""]
 
 
 def benchmark_table(scores: Sequence[Score]) -> Table:
     """What JMH measured, for the terminal."""
-    of = sections.benchmark(scores)
-    shown = Table(box=None, pad_edge=False, title=sections.BENCHMARK, title_justify="left")
+    of = jmh_table.benchmark(scores)
+    shown = Table(box=None, pad_edge=False, title=jmh_table.BENCHMARK, title_justify="left")
     for title in of.head:
         shown.add_column(title)
     for row in of.rows:

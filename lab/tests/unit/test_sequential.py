@@ -21,7 +21,7 @@ from vtlab.analysis import sequential, simulated_looks, standing, statistics, ve
 from vtlab.analysis.simulation import EDGE, Noise
 from vtlab.model.records import Decision, Manifest, SequentialRule
 from vtlab.model.run import Analysis, Run
-from vtlab.report import markdown, sections, words
+from vtlab.report import markdown, ratios, words
 
 RUNS = 10_000
 RULE = sequential.rule(1)
@@ -185,7 +185,7 @@ def test_a_run_ends_at_the_first_look_that_settles_it() -> None:
         " of 6; differences up to 5 % do not count."
     )
     assert words.quick(a) is words.validity(a) is words.hint(a) is None
-    assert "At 3 blocks a p of at most 0.66 % settles it" in sections.by_metric(a).caption
+    assert "At 3 blocks a p of at most 0.66 % settles it" in ratios.by_metric(a).caption
     jsonschema.validate(json.loads(a.verdict.model_dump_json()), SCHEMA)
 
 

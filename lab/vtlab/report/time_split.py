@@ -7,7 +7,8 @@ from vtlab.model.records import Breakdown
 from vtlab.model.run import Analysis
 from vtlab.report import breakdowns, charts
 from vtlab.report.charts import Part
-from vtlab.report.sections import Panel, names
+from vtlab.report.labels import names
+from vtlab.report.page_parts import Panel
 
 CAPTION = (
     "Means of a request: what it waits before a thread has it, then what its thread does, by thread dumps where there"
