@@ -11,7 +11,8 @@ from vtlab.analysis.laws.bounds import bounds
 from vtlab.analysis.laws.explanation import Explanation
 from vtlab.analysis.laws.phases import Measured, Phases
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Activity, Bound, Diagnosis, Place, Trial
+from vtlab.model.records import Activity, Diagnosis, Place, Trial
+from vtlab.model.verdict import Bound
 
 #: The single-user phases of a block scatter by this much.
 SCATTER = (0.998, 1.002, 1.0)

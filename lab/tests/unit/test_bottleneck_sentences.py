@@ -9,7 +9,8 @@ import pytest
 
 from tests.support import builders
 from vtlab.catalogue.resources import RESOURCES
-from vtlab.model.records import Activity, Bottleneck, Bound, Failure, Inside
+from vtlab.model.records import Activity, Failure
+from vtlab.model.verdict import Bottleneck, Bound, Inside
 from vtlab.report import bottlenecks, resource_use
 
 RUN = builders.analysed(builders.run(blocks=3))

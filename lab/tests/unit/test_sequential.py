@@ -19,8 +19,9 @@ from tests.unit.test_verdict import SCHEMA, by_hand, of_three, overloaded
 from vtlab import migration
 from vtlab.analysis import sequential, simulated_looks, standing, statistics, verdict
 from vtlab.analysis.simulation import EDGE, Noise
-from vtlab.model.records import Decision, Manifest, SequentialRule
+from vtlab.model.records import Manifest, SequentialRule
 from vtlab.model.run import Analysis, Run
+from vtlab.model.verdict import Decision
 from vtlab.report import markdown, ratios, words
 
 RUNS = 10_000

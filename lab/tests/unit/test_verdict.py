@@ -15,8 +15,9 @@ import pytest
 from tests.support import builders
 from vtlab import report, results
 from vtlab.analysis import standing, verdict
-from vtlab.model.records import Block, Comparison, Trial
+from vtlab.model.records import Block, Trial
 from vtlab.model.run import Run
+from vtlab.model.verdict import Comparison
 
 SCHEMA = json.loads(results.verdict_schema())
 

@@ -12,7 +12,8 @@ from vtlab.analysis import statistics
 from vtlab.analysis.metrics import METRICS, counting_floor, log_ratios
 from vtlab.analysis.validity import failing, littles_law, overload
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, Comparison
+from vtlab.model.records import Block
+from vtlab.model.verdict import Comparison
 
 
 def of_primary_metric(experiment: Experiment, comparisons: Sequence[Comparison]) -> list[Comparison]:

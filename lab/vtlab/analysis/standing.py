@@ -10,8 +10,9 @@ from vtlab.analysis import sequential
 from vtlab.analysis.comparisons import primary_comparisons
 from vtlab.analysis.validity import checks, failing
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, Comparison, Decision, Rejection
+from vtlab.model.records import Block
 from vtlab.model.run import Run
+from vtlab.model.verdict import Comparison, Decision, Rejection
 
 #: Blocks in which a variant must have failed, at least and all of the first so many, for the run to end.
 ENDING = 3

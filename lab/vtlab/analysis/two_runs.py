@@ -19,9 +19,9 @@ from vtlab.analysis.statistics import Variance
 from vtlab.analysis.validity import failing
 from vtlab.errors import BadInput
 from vtlab.model.experiment import ClosedLoad, Experiment
-from vtlab.model.records import Comparison
 from vtlab.model.run import Analysis
 from vtlab.model.variant import kind
+from vtlab.model.verdict import Comparison
 
 #: Keys of an experiment that two runs to be compared may have of their own: what is compared (two builds, a setting),
 #: and what is for reports alone.

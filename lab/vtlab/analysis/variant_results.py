@@ -13,7 +13,8 @@ from vtlab.analysis.laws.slow import UNKNOWN
 from vtlab.analysis.metrics import METRICS, PERCENTILES, Metric, percentile, weighted_mean
 from vtlab.analysis.validity import failing, littles_law, overload
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, Failure, Trial, VariantResult
+from vtlab.model.records import Block, Failure, Trial
+from vtlab.model.verdict import VariantResult
 
 
 def variant_result(experiment: Experiment, accepted: Sequence[Block], variant: str) -> VariantResult:

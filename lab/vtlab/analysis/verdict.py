@@ -16,8 +16,9 @@ from vtlab.analysis.comparisons import all_comparisons, of_primary_metric
 from vtlab.analysis.standing import blocks_left_of, selected, standing_of
 from vtlab.analysis.validity import checks
 from vtlab.analysis.variant_results import variant_result
-from vtlab.model.records import Block, Comparison, Decision, Rejection, VariantResult, Verdict
+from vtlab.model.records import Block
 from vtlab.model.run import Analysis, Run
+from vtlab.model.verdict import Comparison, Decision, Rejection, VariantResult, Verdict
 from vtlab.planning.plan import FULL_RUN
 
 

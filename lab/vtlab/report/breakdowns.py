@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from vtlab.analysis import breakdown
-from vtlab.model.records import Breakdown, TimePart
 from vtlab.model.run import Analysis
 from vtlab.model.units import percent
+from vtlab.model.verdict import Breakdown, TimePart
 from vtlab.report import figures, labels
 from vtlab.report.page_parts import Table
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Comparison
 from vtlab.model.run import Analysis
+from vtlab.model.verdict import Comparison
 from vtlab.report import figures
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from vtlab.analysis.comparable import has_latency
 from vtlab.model.experiment import ClosedLoad
-from vtlab.model.records import Trial, VariantResult
+from vtlab.model.records import Trial
 from vtlab.model.run import Analysis
 from vtlab.model.units import percent
+from vtlab.model.verdict import VariantResult
 from vtlab.report import bottlenecks, charts, figures
 from vtlab.report.labels import names
 from vtlab.report.page_parts import Panel, Table

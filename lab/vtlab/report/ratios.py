@@ -6,9 +6,9 @@ from markupsafe import Markup
 
 from vtlab.analysis.comparable import has_latency
 from vtlab.analysis.validity import failing
-from vtlab.model.records import Comparison, Decision, VariantResult
 from vtlab.model.run import Analysis
 from vtlab.model.units import percent
+from vtlab.model.verdict import Comparison, Decision, VariantResult
 from vtlab.report import charts, figures, words
 from vtlab.report.charts import Row
 from vtlab.report.labels import METRICS, heading, metric

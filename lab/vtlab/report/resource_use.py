@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from vtlab.catalogue.resources import EXCEEDED
-from vtlab.model.records import Block, Bound, VariantResult
+from vtlab.model.records import Block
 from vtlab.model.run import Analysis, BlockSeries
 from vtlab.model.units import percent
+from vtlab.model.verdict import Bound, VariantResult
 from vtlab.report import charts, figures
 from vtlab.report.charts import Format, Window
 from vtlab.report.labels import names

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from vtlab.analysis.comparable import has_latency
-from vtlab.model.records import Breakdown
 from vtlab.model.run import Analysis
+from vtlab.model.verdict import Breakdown
 from vtlab.report import breakdowns, charts
 from vtlab.report.charts import Part
 from vtlab.report.labels import names

@@ -13,7 +13,7 @@ from vtlab.analysis.laws.estimates import NARROW
 from vtlab.analysis.laws.phases import Measured
 from vtlab.catalogue.resources import EXCEEDED, RESOURCES
 from vtlab.model.experiment import ClosedLoad
-from vtlab.model.records import Bottleneck, Bound
+from vtlab.model.verdict import Bottleneck, Bound
 
 #: A bound of a single value has no interval. It may be as small as this share of it: some were twice too large.
 UNSURE = 0.5

@@ -14,7 +14,7 @@ from vtlab.analysis.laws.slow import UNKNOWN, at_place, full_pools, inside_full_
 from vtlab.analysis.mva import Network
 from vtlab.catalogue.resources import REACHED, RESOURCES
 from vtlab.model.experiment import ClosedLoad
-from vtlab.model.records import Bottleneck, Bound
+from vtlab.model.verdict import Bottleneck, Bound
 
 #: Share of the time in collections from which on memory is short, not the CPU: all other threads stand still in them.
 COLLECTING = 0.1

@@ -16,7 +16,7 @@ from vtlab.analysis.laws.phases import Measured
 from vtlab.analysis.mva import Network, Station
 from vtlab.catalogue.resources import REACHED, RESOURCES
 from vtlab.model.experiment import ClosedLoad
-from vtlab.model.records import Bound
+from vtlab.model.verdict import Bound
 
 #: Capacities grow by this share in the model, a pool of fewer than ten by one. Gains that differ by less are alike.
 STEP = 0.1

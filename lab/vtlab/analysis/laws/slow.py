@@ -9,7 +9,8 @@ from vtlab.analysis.laws.alone import estimate_alone, service_alone
 from vtlab.analysis.laws.demands import capacity
 from vtlab.analysis.laws.phases import Measured, mean_level
 from vtlab.catalogue.resources import EXCEEDED, HOLDS, REACHED, RESOURCES
-from vtlab.model.records import Activity, Bottleneck, Bound, Diagnosis, Inside
+from vtlab.model.records import Activity, Diagnosis
+from vtlab.model.verdict import Bottleneck, Bound, Inside
 
 #: What stands behind a pool and is named so, not by the line of code that waits for it.
 _BEHIND: tuple[Activity, ...] = ("database", "downstream")
