@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from vtlab.model.records import Block
 from vtlab.model.run import Analysis
-from vtlab.report import figures, sections
-from vtlab.report.sections import Table
+from vtlab.report import figures, labels
+from vtlab.report.page_parts import Table
 
 TITLE = "Thresholds of the script"
 _CAPTION = "As the script has them, over the windows of the trials of each block alone; none ends a block."
@@ -16,7 +16,7 @@ _CAPTION = "As the script has them, over the windows of the trials of each block
 
 def table(analysis: Analysis) -> Table:
     """In how many of the blocks that count each threshold holds, by variant; no rows for a script without any."""
-    names, blocks = sections.names(analysis), analysis.accepted
+    names, blocks = labels.names(analysis), analysis.accepted
     rows = [
         [metric, condition, *(_cell(_held(blocks, name, metric, condition)) for name in names)]
         for metric, condition in _all(blocks)
@@ -26,7 +26,7 @@ def table(analysis: Analysis) -> Table:
 
 def line(analysis: Analysis) -> str | None:
     """Those that some variant does not hold, for a terminal; None for a script without any."""
-    names, blocks = sections.names(analysis), analysis.accepted
+    names, blocks = labels.names(analysis), analysis.accepted
     wanted = _all(blocks)
     if not wanted:
         return None
