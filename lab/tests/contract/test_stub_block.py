@@ -22,7 +22,9 @@ from tests.support.privileges import needs_root
 from tests.support.runs import LONG, Later, RunFolder, environment_of, kill_under_load
 from tests.support.stalls import Stalls, undisturbed
 from vtlab import runner
-from vtlab.analysis import checks, laws
+from vtlab.analysis.laws.explanation import explain
+from vtlab.analysis.laws.phases import of_variant
+from vtlab.analysis.validity import failing
 from vtlab.catalogue.metrics import REPORT_SERIES, WINDOW_METRICS
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing, VariantFailed
 from vtlab.host import cgroup, ports
@@ -179,7 +181,7 @@ def test_a_service_without_meters_of_the_cpu_has_a_cpu_bottleneck(tmp_path: Path
 
         def check(block: Block) -> None:
             for trial in block.trials:
-                explained = laws.explain(laws.measured([block], planned, trial.variant))
+                explained = explain(of_variant([block], planned, trial.variant))
                 assert explained.bottleneck.resource == "cpu", explained
                 (bound,) = (bound for bound in explained.bounds if bound.resource == "cpu")
                 assert bound.capacity == 0.2
@@ -432,7 +434,7 @@ def test_a_variant_that_hangs_fails_by_its_time_outs(tmp_path: Path) -> None:
         properties=broken("virtual", STUB_HANG_AFTER="40"), max_response="500ms", windows={"warmup_cycles": 0}
     )
     block = attempted(RunFolder(tmp_path, hanging), "virtual")
-    failures = checks.failures(block, hanging)
+    failures = failing.failures(block, hanging)
     assert {failure.variant for failure in failures} == {"virtual"}, failures
     assert any("of the answers were errors" in failure.reason for failure in failures), failures
     assert block.faults == []
@@ -444,7 +446,7 @@ def test_a_variant_that_answers_errors_fails_with_their_status(tmp_path: Path) -
     """A service that answers nothing but errors fails with their status, and the other variant is measured."""
     planned = stub(properties=broken("virtual", STUB_STATUS="500"))
     block = attempted(RunFolder(tmp_path, planned), "virtual")
-    failures = checks.failures(block, planned)
+    failures = failing.failures(block, planned)
     assert {failure.variant for failure in failures} == {"virtual"}, failures
     assert any("status-500" in failure.reason for failure in failures), failures
     assert {trial.variant for trial in block.trials} == {"platform"}
@@ -454,7 +456,7 @@ def test_errors_that_the_experiment_allows_do_not_fail_a_variant(tmp_path: Path)
     """A service that answers one error in ten does not fail where max_errors allows it, and its errors are counted."""
     planned = stub(settings={"STUB_FAIL_EVERY": "10"}, max_errors=0.3, windows={"measure": "3s"})
     block = attempted(RunFolder(tmp_path, planned), "virtual")
-    assert checks.failures(block, planned) == []
+    assert failing.failures(block, planned) == []
     for trial in block.trials:
         assert set(trial.failed) == {"status-500"}
         assert 0.02 < trial.failed["status-500"] / (trial.ok + trial.failed["status-500"]) < 0.3
