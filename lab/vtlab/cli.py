@@ -301,6 +301,7 @@ def jmh_(
     root: Results = ROOT,
 ) -> None:
     """Run the JMH benchmark of publication 001 on this machine, under a CPU limit of 1."""
+    session.refuse_other_systems()
     folder, options = root.resolve() / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-jmh", jmh.options(quick, more or ())
     file = benchmark.run(folder, root.resolve(), session.REPOSITORY, options)
     Console().print(reproductions.benchmark_table(jmh.read(file)))

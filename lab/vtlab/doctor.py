@@ -86,7 +86,9 @@ def _tool(tool: tools.Tool) -> str:
 def _platform() -> Prerequisite:
     if sys.platform == "linux":
         return Prerequisite("Linux", os.uname().release)
-    return Prerequisite("Linux", f"this is {sys.platform}", "CPU limits need Linux control groups: use a Linux machine")
+    return Prerequisite(
+        "Linux", f"this is {sys.platform}", "measure in a cluster (--target kubernetes), or use a Linux machine"
+    )
 
 
 def limits(host: cgroup.Host) -> Prerequisite:
