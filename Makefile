@@ -92,7 +92,7 @@ wheel: ## dist/vtlab-….whl: vtlab with its data, for an environment outside th
 setup: ## What a comparison on this machine needs: virtual environment, app, MariaDB, k6, Prometheus
 	@$(SETUP) run
 
-setup-test: setup ## What the tests need on top: node modules, Helm, Chromium
+setup-test: setup ## What the tests need on top: node modules, Helm, actionlint, Chromium
 	@$(SETUP) test
 
 prose: ## The language of README, CHANGELOG, CONTRIBUTING and docs, by Vale (built once, by Go and a C compiler)

@@ -108,7 +108,7 @@ def test_no_vale_and_no_c_compiler_to_build_it(checkout: Path) -> None:
 @pytest.mark.parametrize("step", ["vtlab", "run", "test", "prose"])
 def test_a_step_that_is_done_does_nothing(checkout: Path, step: str) -> None:
     finish(checkout)
-    for name in ("helm", "vale", "chromium"):
+    for name in ("helm", "vale", "actionlint", "chromium"):
         program(checkout / "bin" / name, "exit 1")
     result = setup(checkout, step)
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
