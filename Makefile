@@ -13,7 +13,7 @@ PYTHON_CODE := . ../e2e
 STALLED := $(if $(STALLS),$(PYTHON) lab/tests/support/stalling.py)
 
 .PHONY: help compare jmh up down unit unit-python unit-java unit-k6 unit-chart unit-types test contract truth truth-all \
-  e2e e2e-all generate check-generated measured vtlab wheel setup setup-test prose site lock clean
+  e2e e2e-all generate check-generated measured vtlab wheel chart setup setup-test prose site lock clean
 
 help: ## Show what there is to make
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -88,6 +88,9 @@ vtlab: ## vtlab alone, for runs on Kubernetes
 
 wheel: ## dist/vtlab-….whl: vtlab with its data, for an environment outside the checkout
 	@$(SETUP) wheel
+
+chart: ## dist/virtual-threads-lab-….tgz: the chart; REGISTRY=registry.example/name has its images
+	@$(SETUP) chart
 
 setup: ## What a comparison on this machine needs: virtual environment, app, MariaDB, k6, Prometheus
 	@$(SETUP) run

@@ -56,7 +56,7 @@ def checkout(tmp_path: Path) -> Path:
 def test_every_step_has_a_name(checkout: Path) -> None:
     result = setup(checkout, "everything")
     assert result.returncode == 2
-    assert result.stderr.startswith("usage: lab/setup vtlab|run|test|prose|wheel|lock")
+    assert result.stderr.startswith("usage: lab/setup vtlab|run|test|prose|wheel|chart|lock")
 
 
 def test_no_uv_and_no_python(checkout: Path) -> None:
