@@ -28,6 +28,7 @@ from vtlab.model.records import DiagnosisMode
 from vtlab.planning import further, plan
 from vtlab.services import own, sample
 from vtlab.targets.kubernetes import doctor as kubernetes
+from vtlab.targets.kubernetes import verdict_map
 from vtlab.targets.kubernetes.cluster import ReleaseRef
 from vtlab.targets.local import benchmark
 
@@ -83,6 +84,10 @@ def run(
     diagnosis: Annotated[
         str, typer.Option("--diagnosis", help="Thread dumps of variants: always, or of those that are unexplained.")
     ] = "unexplained",
+    config_map: Annotated[
+        str | None,
+        typer.Option("--config-map", metavar="NAME", help="In a cluster: write the reports into this ConfigMap, too."),
+    ] = None,
     target: To = "local",
     context: Context = None,
     namespace: Namespace = "lab",
@@ -94,6 +99,8 @@ def run(
         raise BadInput("--no-cpu-limit is for this machine", "in a cluster the chart sets the limit")
     if cluster and prometheus_port is not None:
         raise BadInput("--prometheus-port is for this machine", "a cluster has its own: kubectl port-forward")
+    if config_map and not cluster:
+        raise BadInput("--config-map is for a cluster", "the results directory has the reports")
     if prometheus_port is not None:
         _refuse_no_port(prometheus_port)
     if max_rejected is not None and max_rejected < 0:
@@ -112,7 +119,14 @@ def run(
         max_rejected=max_rejected,
         diagnosis=mode,
     )
-    session.measure_and_report(session.create_runs(planned, options, label), root, console)
+    if cluster and config_map:
+        verdict_map.clear(cluster, config_map)
+    folder = session.create_runs(planned, options, label)
+    try:
+        session.measure_and_report(folder, root, console)
+    finally:
+        if cluster and config_map:
+            verdict_map.fill(cluster, config_map, folder)
 
 
 @app.command("try")
@@ -304,6 +318,7 @@ def jmh_(
     root: Results = ROOT,
 ) -> None:
     """Run the JMH benchmark of publication 001 on this machine, under a CPU limit of 1."""
+    session.refuse_other_systems()
     folder, options = root.resolve() / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-jmh", jmh.options(quick, more or ())
     file = benchmark.run(folder, root.resolve(), session.REPOSITORY, options)
     Console().print(reproductions.benchmark_table(jmh.read(file)))

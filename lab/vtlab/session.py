@@ -84,7 +84,8 @@ def create_runs(
     """
     demands = [asserts.parse(text) for text in options.asserts]
     asserts.refuse_unknown(demands, [run.experiment for run in planned])
-    refuse_other_systems()
+    if not options.cluster:
+        refuse_other_systems()
     cluster = options.cluster.with_context() if options.cluster else None
     for run in planned if cluster else ():
         _refuse_other_services(run.experiment)
@@ -134,11 +135,12 @@ def _rule(planned: Sequence[plan.PlannedRun], options: Options) -> SequentialRul
 
 
 def refuse_other_systems() -> None:
-    """PrerequisiteMissing on anything but Linux."""
+    """PrerequisiteMissing on anything but Linux, for what is started on this machine."""
     if sys.platform != "linux":
         raise PrerequisiteMissing(
-            "vtlab needs Linux: for CPU limits by control groups, and to end what it started",
-            "run it on Linux or in a Linux virtual machine",
+            "vtlab measures on its own machine only where that is Linux: for CPU limits by control groups, and to end"
+            " what it started",
+            "measure in a cluster (--target kubernetes), on Linux, or in a Linux virtual machine",
         )
 
 
@@ -223,11 +225,12 @@ def measure_and_report(folder: Path, root: Path, console: Console) -> list[Analy
 
     AssertionFailed when a verdict is not what the call that began the runs demanded.
     """
-    refuse_other_systems()
+    run_folders = results.runs_in(folder)
+    if any(results.read(run_folder).manifest.target == "local" for run_folder in run_folders):
+        refuse_other_systems()
     processes.refuse_if_busy(root)
     for line in processes.end_orphans(root):
         console.print(f"ended what an earlier vtlab left behind: {line}", highlight=False)
-    run_folders = results.runs_in(folder)
     for run_folder in run_folders:
         run = results.read(run_folder)
         _refuse_migrated(run, run_folder)

@@ -13,6 +13,7 @@ import os
 import select
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +34,8 @@ _GATE = ["/bin/sh", "-c", 'read -r go && [ "$go" = go ] && exec "$@" </dev/null'
 
 @dataclass(frozen=True)
 class Identity:
-    """A process that cannot be mistaken for a later one with its pid: ``start`` in clock ticks since boot."""
+    """A process that cannot be mistaken for a later one with its pid: ``start`` in clock ticks since boot, where the
+    system is not Linux in seconds since 1970."""
 
     pid: int
     start: int
@@ -41,6 +43,8 @@ class Identity:
     @staticmethod
     def of(pid: int) -> Identity | None:
         """The process with that pid; None when there is none, or only a zombie."""
+        if sys.platform != "linux":
+            return _by_ps(pid)
         fields = _stat(pid)
         return Identity(pid, int(fields[19])) if fields and fields[0] not in ("Z", "X") else None
 
@@ -360,6 +364,16 @@ def _stat(pid: int) -> list[str] | None:
         return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
     except OSError:
         return None
+
+
+def _by_ps(pid: int) -> Identity | None:
+    """As ``Identity.of``, where there is no ``/proc``."""
+    command = ["ps", "-o", "stat=,lstart=", "-p", str(pid)]
+    shown = subprocess.run(command, capture_output=True, text=True, env=clean_environment(), check=False).stdout
+    state, _, began = shown.strip().partition(" ")
+    if not began or state.startswith("Z"):
+        return None
+    return Identity(pid, round(time.mktime(time.strptime(began.strip(), "%a %b %d %H:%M:%S %Y"))))
 
 
 def _boot() -> str:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import websocket
 from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
 from kubernetes.config.config_exception import ConfigException
+from kubernetes.config.incluster_config import SERVICE_HOST_ENV_NAME
+from kubernetes.config.kube_config import KUBE_CONFIG_DEFAULT_LOCATION
 from kubernetes.stream import ws_client
 from urllib3.exceptions import HTTPError
 
@@ -115,6 +119,12 @@ MONITORING_RIGHTS = tuple(
 )
 
 
+def inside(ref: ReleaseRef) -> bool:
+    """Whether this process is a pod of the cluster that is meant: as kubectl decides, where nothing names another."""
+    names = ref.context or os.environ.get("KUBECONFIG") or Path(KUBE_CONFIG_DEFAULT_LOCATION).expanduser().is_file()
+    return not names and SERVICE_HOST_ENV_NAME in os.environ
+
+
 class NotFound(BlockFault):
     """The object does not exist. In the middle of a block that is a fault of it."""
 
@@ -131,7 +141,12 @@ class Cluster:
         try:
             settings = client.Configuration()
             settings.retries = False
-            config.load_kube_config(context=ref.context, client_configuration=settings, persist_config=False)
+            #: Whether this process is a pod of the cluster.
+            self.inside = inside(ref)
+            if self.inside:
+                config.load_incluster_config(client_configuration=settings)
+            else:
+                config.load_kube_config(context=ref.context, client_configuration=settings, persist_config=False)
         except ConfigException as error:
             if ref.context:
                 raise BadInput(f"context '{ref.context}': {error}", "kubectl config get-contexts lists them") from None
@@ -227,6 +242,11 @@ class Cluster:
     def config_maps(self, selector: str) -> list[Json]:
         """The ConfigMaps with those labels."""
         return self._list("configmaps", self._core.list_namespaced_config_map, self._namespace, label_selector=selector)
+
+    def fill_config_map(self, name: str, texts: Mapping[str, str | None]) -> None:
+        """Sets keys of a ConfigMap, or removes them (None), and keeps all others; NotFound when there is none."""
+        body: Any = {"data": dict(texts)}
+        self._call("patch configmaps", self._core.patch_namespaced_config_map, name, self._namespace, body)
 
     def delete_config_map(self, name: str) -> None:
         """Deletes it, if it is there."""

@@ -44,6 +44,8 @@ def prerequisites(ref: ReleaseRef, service: Service, experiments: Sequence[Exper
             name, namespace, port = forward.service(remote_write)
         except LabError as error:
             return [*checks, Prerequisite("Prometheus", error.message, error.fix)]
+        if cluster.inside:
+            return [*checks, Prerequisite("Prometheus", f"the Service {name} in namespace {namespace}, port {port}")]
         missing = _missing(cluster, MONITORING_RIGHTS, namespace)
         role = f"{ref.name}-runner-{ref.namespace}"
         checks.append(_rights(f"Prometheus ({name}:{port})", namespace, missing, role))
