@@ -275,6 +275,7 @@ def test_vtlab_measures_with_the_rights_of_the_charts_roles(limited: dict[str, s
     assert document["environment"]["target"] == "kubernetes"
     instances = document["environment"]["instances"]
     assert {name: instance["cpu_limit"] for name, instance in instances.items()} == dict.fromkeys(VARIANTS, 1)
+    assert [instance["class_archives"] for instance in instances.values()] == 2 * [{"app.aot": True}]
     blocks = lab_call.blocks(results)
     identities = {instance["identity"] for block in blocks for instance in block["instances"]}
     assert len(identities - before) == 2 * len(blocks), "fresh pods in every block"

@@ -23,7 +23,7 @@ from vtlab.model.run import BlockSeries, Run
 from vtlab.planning import dumping, load, plan
 from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
 from vtlab.progress import Progress
-from vtlab.report import words
+from vtlab.report import class_archives, words
 
 
 class StartedBlock(Protocol):
@@ -212,6 +212,9 @@ class Attempt:
         block.instances, block.failures = started.instances, list(started.failures)
         for failure in block.failures:
             self._say(failure)
+        for instance in block.instances if block.block == 1 else ():
+            if unused := class_archives.unused(instance):
+                self._progress.say(f"{self._title}: {unused}")
         self._variants = [instance.variant for instance in block.instances]
         try:
             self._warm_up(started)

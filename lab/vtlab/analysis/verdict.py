@@ -557,7 +557,7 @@ def _environment(run: Run, blocks: Sequence[Block]) -> dict[str, Any]:
         "jvm_flags": m.jvm_flags,
         "machine": m.machine,
         "instances": {
-            v: instances[v].model_dump(mode="json", include={"java", "gc", "processors", "cpu_limit"})
+            v: instances[v].model_dump(mode="json", include={"java", "gc", "processors", "cpu_limit", "class_archives"})
             for v in run.experiment.variants
             if v in instances
         },

@@ -15,7 +15,7 @@ from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.model.records import Block, Bound, Comparison, Decision, Trial, VariantResult
 from vtlab.model.run import Analysis, BlockSeries
 from vtlab.model.units import percent
-from vtlab.report import bottlenecks, charts, figures, words
+from vtlab.report import bottlenecks, charts, class_archives, figures, words
 from vtlab.report.charts import Format, Row, Window
 
 #: Client latency: the words of the page, and the key of ``VariantResult.latency``.
@@ -512,7 +512,9 @@ def environment(analysis: Analysis) -> Table:
     cpu = figures.cores(exp.limits.cpu) + ("" if m.cpu_limited else " (not enforced)")
     load = exp.load
     amount = f"closed: {words.load_words(exp)}" if load.model == "closed" else f"open: {load.rate:g} arrivals/s"
-    seen = sorted({(i.variant, i.java, i.gc, i.processors) for b in analysis.accepted for i in b.instances})
+    seen = sorted(
+        {(i.variant, i.java, i.gc, i.processors, class_archives.beside(i)) for b in analysis.accepted for i in b.instances}
+    )
     rows = [
         ["started", figures.utc(m.started)],
         ["target", m.target],
@@ -524,8 +526,8 @@ def environment(analysis: Analysis) -> Table:
         ],
         ["measured window", windows(exp)],
         *(
-            [f"{name}: JVM saw", f"Java {java}, {gc} GC, {cpus} processor{'s' if cpus != 1 else ''}"]
-            for name, java, gc, cpus in seen
+            [f"{name}: JVM saw", f"Java {java}, {gc} GC, {cpus} processor{'s' if cpus != 1 else ''}{archives}"]
+            for name, java, gc, cpus, archives in seen
         ),
         ["JVM flags", " ".join(m.jvm_flags) or "none"],
         *([k, v] for k, v in m.versions.items() if k != "java"),

@@ -34,11 +34,14 @@ class Figures:
     jetty_virtual: float | None
     java: str
     gc: str
+    #: As of ``Instance``.
+    class_archives: dict[str, bool] | None = None
 
 
 def read(client: Prometheus, name: str, at_ms: int) -> Figures:
     """The figures of a variant at the time of a scrape."""
     info = client.labels(name, "jvm_info{$server}", at_ms)
+    archives = {labels["name"]: value > 0 for labels, value in client.all(name, "jvm_class_archive_used{$server}", at_ms)}
     return Figures(
         cpu_limit=client.measured(name, "max(cgroup_cpu_limit_cores{$server})", at_ms),
         processors=client.measured(name, "max(system_cpu_count{$server})", at_ms),
@@ -46,6 +49,7 @@ def read(client: Prometheus, name: str, at_ms: int) -> Figures:
         jetty_virtual=client.measured(name, "max(jetty_threads_virtual{$server})", at_ms),
         java=" ".join(filter(None, (info.get("version", "unknown"), info.get("vendor")))),
         gc=client.labels(name, "jvm_gc_info{$server}", at_ms).get("name", "unknown"),
+        class_archives=archives or None,
     )
 
 

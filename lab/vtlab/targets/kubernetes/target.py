@@ -111,6 +111,7 @@ class KubernetesTarget:
             processors=int(figures.processors or 0),
             cpu_limit=figures.cpu_limit,
             started_in=pods.started_in(pod),
+            class_archives=figures.class_archives,
         )
 
 
