@@ -314,9 +314,10 @@ class Attempt:
         cycles = [trial for trial in self._block.warmup if trial.variant == variant]
         instance = next(i for i in self._block.instances if i.variant == variant)
         judged = checks.own_load(cycles, self._experiment)
-        return (
-            len(judged) >= checks.least_cycles(cycles) and checks.steady_state(judged, cpu_capacity(instance)).reached
-        )
+        if len(judged) < checks.least_cycles(cycles):
+            return False
+        most = checks.most_throughput(judged[-1], self._experiment)
+        return checks.steady_state(judged, cpu_capacity(instance), most).reached
 
     def _measure_trials(self, started: StartedBlock, order: Sequence[str], single: str | None, is_all: bool) -> None:
         """The trials, and the single-user phases after them: a JVM that serves one user compiles anew, and would do so

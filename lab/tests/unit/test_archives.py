@@ -87,7 +87,9 @@ def test_an_agent_does_not_cost_the_archive(tmp_path: Path, is_told: str) -> Non
         if is_told == "by a variant"
         else {}
     )
-    service = Service(name="shop", jar="shop.jar", directory=str(tmp_path), readiness="/", metrics="/metrics", agent=True)
+    service = Service(
+        name="shop", jar="shop.jar", directory=str(tmp_path), readiness="/", metrics="/metrics", agent=True
+    )
     if is_told == "by the service":
         service = service.model_copy(update={"jvm_flags": ["-XX:SharedArchiveFile=a.jsa"]})
     if is_told == "by the cache beside the jar":
@@ -141,7 +143,11 @@ def test_a_training_run_that_fails_is_an_error_and_leaves_no_cache_of_another_jd
         (None, "", None),
         ({}, "", None),
         ({"app.aot": True}, ", classes from app.aot", None),
-        ({"jdk.jsa": True, "app.jsa": False}, ", classes from jdk.jsa, app.jsa not used", "virtual does not use app.jsa"),
+        (
+            {"jdk.jsa": True, "app.jsa": False},
+            ", classes from jdk.jsa, app.jsa not used",
+            "virtual does not use app.jsa",
+        ),
     ],
 )
 def test_what_a_report_says_of_it(known: dict[str, bool] | None, beside: str, note: str | None) -> None:

@@ -373,6 +373,59 @@ def test_of_two_cycles_the_second_is_judged_by_the_first() -> None:
     assert not checks.steady_state(cycles((1000, 0.9), (1000, 0.85)), 1.0).reached, "CPU, where it is scarce"
 
 
+BLOCKING = builders.experiment(
+    load={
+        "model": "closed",
+        "users": 1000,
+        "round": {"platform": "5s", "virtual": "1s"},
+        "service_time": {"platform": "1s"},
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("variant", "users", "most"),
+    [
+        ("virtual", 1000, 1000.0),
+        # In the warm-up as many as are served at a time.
+        ("platform", 200, 200.0),
+        ("platform", 1000, 200.0),
+        # Fewer than 1000, and nothing says what they queue for.
+        ("virtual", 100, None),
+    ],
+)
+def test_the_load_allows_so_many_requests_at_most(variant: str, users: int, most: float | None) -> None:
+    trial = builders.trial(variant, 1, users=users)
+    assert checks.most_throughput(trial, BLOCKING) == most
+    assert checks.most_throughput(trial, builders.experiment(load={"model": "closed", "users": 1000})) is None
+    waiting = builders.experiment(load={**BLOCKING.load.model_dump(), "think_time": "1s"})
+    assert checks.most_throughput(trial, waiting) == (most if users == 1000 else None)
+
+
+def test_a_cycle_that_the_load_alone_bounds_has_nothing_left_to_gain() -> None:
+    # Of a run of blocking: of 1000/s that the users can have the second cycle has 999.
+    slow_first = cycles((966.5, 0.47), (999, 0.37))
+    assert not checks.steady_state(slow_first, 1.0).reached
+    state = checks.steady_state(slow_first, 1.0, most=1000)
+    assert (state.reached, state.worst) == (True, pytest.approx(0.001))
+    # Of another: the compiler fills the core, and no answer is missing.
+    compiling = cycles((199.5, 0.28), (200, 1.01), (200, 0.23))
+    assert not checks.steady_state(compiling, 1.0).reached
+    assert checks.steady_state(compiling, 1.0, most=200).reached
+    # What the experiment says is wrong, or the last cycle is below it.
+    for wrong in (900, 1040):
+        assert not checks.steady_state(slow_first, 1.0, most=wrong).reached
+
+
+def test_a_compiler_takes_nothing_from_requests_that_the_load_alone_bounds() -> None:
+    busy = {"cpu_cores": 1.0, "cpu_limit": 1.0, "jit_cpu": 0.66}
+    bound, slower = (
+        builders.trial("platform", 1, users=200, throughput=x, server=busy, phase="warmup") for x in (200.0, 190.0)
+    )
+    assert checks.is_compiled(bound, BLOCKING)
+    assert not checks.is_compiled(slower, BLOCKING)
+
+
 def test_only_cycles_under_the_limit_judge_and_two_are_enough_after_those_with_more_cpu() -> None:
     exp = builders.experiment(windows={"warmup_cycles": 1, "warmup_requests": 6000, "measure": "30s"})
     first, *last = cycles((900, 1.4), (200, 0.1), (201, 0.1))

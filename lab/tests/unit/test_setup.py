@@ -116,7 +116,9 @@ def test_a_step_that_is_done_does_nothing(checkout: Path, step: str) -> None:
 
 def test_a_cache_that_cannot_be_made_ends_the_set_up(checkout: Path) -> None:
     finish(checkout)
-    program(checkout / ".venv/bin/python", '[ "$*" = "-m vtlab.services.sample" ] || exit 0; echo "setup: why" >&2; exit 3')
+    program(
+        checkout / ".venv/bin/python", '[ "$*" = "-m vtlab.services.sample" ] || exit 0; echo "setup: why" >&2; exit 3'
+    )
     result = setup(checkout, "run")
     assert (result.returncode, result.stderr) == (3, "setup: why\n")
 

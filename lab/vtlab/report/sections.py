@@ -513,7 +513,11 @@ def environment(analysis: Analysis) -> Table:
     load = exp.load
     amount = f"closed: {words.load_words(exp)}" if load.model == "closed" else f"open: {load.rate:g} arrivals/s"
     seen = sorted(
-        {(i.variant, i.java, i.gc, i.processors, class_archives.beside(i)) for b in analysis.accepted for i in b.instances}
+        {
+            (i.variant, i.java, i.gc, i.processors, class_archives.beside(i))
+            for b in analysis.accepted
+            for i in b.instances
+        }
     )
     rows = [
         ["started", figures.utc(m.started)],

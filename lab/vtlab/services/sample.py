@@ -89,7 +89,9 @@ def train(repository: Path, java: Java, say: Callable[[str], None]) -> None:
             raise PrerequisiteMissing("the training run of the app failed", f"see {log}")
         archives.put(made, jar, java)
     except OSError as error:
-        raise PrerequisiteMissing(f"no ahead-of-time cache of the app: {error}", f"make {jar.parent} writable") from None
+        raise PrerequisiteMissing(
+            f"no ahead-of-time cache of the app: {error}", f"make {jar.parent} writable"
+        ) from None
     finally:
         made.unlink(missing_ok=True)
 

@@ -41,7 +41,9 @@ class Figures:
 def read(client: Prometheus, name: str, at_ms: int) -> Figures:
     """The figures of a variant at the time of a scrape."""
     info = client.labels(name, "jvm_info{$server}", at_ms)
-    archives = {labels["name"]: value > 0 for labels, value in client.all(name, "jvm_class_archive_used{$server}", at_ms)}
+    archives = {
+        labels["name"]: value > 0 for labels, value in client.all(name, "jvm_class_archive_used{$server}", at_ms)
+    }
     return Figures(
         cpu_limit=client.measured(name, "max(cgroup_cpu_limit_cores{$server})", at_ms),
         processors=client.measured(name, "max(system_cpu_count{$server})", at_ms),
