@@ -245,7 +245,7 @@ def steady_state(cycles: Sequence[Trial], cpu_limit: float, most: float | None =
     of 3 s scatter by more than 3 % around their level, and a rise from a slow cycle back to it is not warming up. Of
     two cycles the second is judged by the first; one tells nothing.
 
-    ``most``: what the load allows (``most_throughput``). A last cycle that is within 3 % of it has nothing left to gain,
+    ``most``: what the load allows (``most_throughput``). A last cycle within 3 % of it has nothing left to gain,
     however slow the cycles before it were, and whatever the JIT compiler still does.
     """
     judged = 1 if len(cycles) == 2 else 2
@@ -271,8 +271,8 @@ def steady_state(cycles: Sequence[Trial], cpu_limit: float, most: float | None =
 
 
 def most_throughput(trial: Trial, experiment: Experiment) -> float | None:
-    """OK answers per second that the trial's users can have at most, by the operational laws: as many as there are, over
-    the time of a round. None where the experiment does not say how long that is."""
+    """OK answers per second that the trial's users can have at most, by the operational laws: their number over the
+    time of a round. None where the experiment does not say how long that is."""
     load = experiment.load
     if not isinstance(load, ClosedLoad) or not trial.users:
         return None
@@ -285,7 +285,7 @@ def most_throughput(trial: Trial, experiment: Experiment) -> float | None:
 
 
 def is_at_most(trial: Trial, most: float | None) -> bool:
-    """Whether the load was the bound of a trial: within 3 % of ``most``. Beyond that the experiment's round is wrong."""
+    """Whether the load was the bound of a trial: within 3 % of ``most``. Above that the experiment's round is wrong."""
     return most is not None and abs(trial.throughput / most - 1) < MOST_GAIN
 
 

@@ -1,4 +1,4 @@
-"""Archives of classes from which a JVM starts (ahead-of-time cache, CDS archive): made for it, told to it, used by it."""
+"""Archives of classes that a JVM starts from (ahead-of-time cache, CDS archive): which fit, are named, are used."""
 
 from __future__ import annotations
 
@@ -49,8 +49,11 @@ def named(flags: Iterable[str]) -> list[str]:
 
 
 def used(pid: int, paths: Sequence[str]) -> dict[str, bool]:
-    """By the name of each of these archives, whether the JVM has it in its memory, by the kernel's list of what it maps;
-    empty where that cannot be read. A JVM gives up an archive that does not fit its jar, its flags or its agents."""
+    """By the name of each of these archives, whether the JVM has it in its memory, by the kernel's list of what is
+    there; empty where that cannot be read.
+
+    A JVM gives up an archive that does not fit its jar, its flags or its agents.
+    """
     process = PROC / str(pid)
     try:
         folder = (process / "cwd").readlink()

@@ -533,12 +533,19 @@ def environment(analysis: Analysis) -> Table:
             [f"{name}: JVM saw", f"Java {java}, {gc} GC, {cpus} processor{'s' if cpus != 1 else ''}{archives}"]
             for name, java, gc, cpus, archives in seen
         ),
+        *_raised(analysis),
         ["JVM flags", " ".join(m.jvm_flags) or "none"],
         *([k, v] for k, v in m.versions.items() if k != "java"),
         *([k, v] for k, v in m.machine.items()),
         *([f"setting {k}", v] for k, v in exp.settings.items()),
     ]
     return Table("As recorded before the first block.", ["what", "value"], rows)
+
+
+def _raised(analysis: Analysis) -> list[list[str]]:
+    """The row that says how much CPU the first part of the warm-up had, where that was more than the limit."""
+    raised = max((t.raised_cpu for b in analysis.accepted for t in b.warmup if t.raised_cpu), default=None)
+    return [["first part of the warm-up", figures.cores(raised)]] if raised else []
 
 
 def windows(exp: Experiment) -> str:
