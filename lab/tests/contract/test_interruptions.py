@@ -13,7 +13,7 @@ from tests.support.experiments import WITHOUT_LIGHT_LOAD, stub_file
 from tests.support.lab_call import PATIENT, Running, alive, blocks, leftovers, measuring, only, started, verdict, vtlab
 from tests.support.privileges import MakeDisk, needs_root
 from vtlab import results as stored
-from vtlab.analysis import checks
+from vtlab.analysis.validity import checks
 
 pytestmark = [pytest.mark.timeout(600), needs_root]
 

@@ -22,7 +22,9 @@ from tests.support.privileges import needs_root
 from tests.support.runs import LONG, Later, RunFolder, environment_of, kill_under_load
 from tests.support.stalls import Stalls, undisturbed
 from vtlab import runner
-from vtlab.analysis import checks, laws
+from vtlab.analysis.laws.explanation import explain
+from vtlab.analysis.laws.phases import of_variant
+from vtlab.analysis.validity import failing
 from vtlab.catalogue.metrics import REPORT_SERIES, WINDOW_METRICS
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing, VariantFailed
 from vtlab.host import cgroup, ports
@@ -179,7 +181,7 @@ def test_a_service_without_meters_of_the_cpu_has_a_cpu_bottleneck(tmp_path: Path
 
         def check(block: Block) -> None:
             for trial in block.trials:
-                explained = laws.explain(laws.measured([block], planned, trial.variant))
+                explained = explain(of_variant([block], planned, trial.variant))
                 assert explained.bottleneck.resource == "cpu", explained
                 (bound,) = (bound for bound in explained.bounds if bound.resource == "cpu")
                 assert bound.capacity == 0.2
@@ -428,7 +430,7 @@ def test_a_variant_that_hangs_fails_by_its_time_outs(tmp_path: Path) -> None:
     # Virtual answers 40 requests, some of its warm-up; then every slot is held for ever.
     hanging = stub(properties=virtual_with(STUB_HANG_AFTER="40"), max_response="1s")
     block = attempted(RunFolder(tmp_path, hanging))
-    failures = checks.failures(block, hanging)
+    failures = failing.failures(block, hanging)
     assert {failure.variant for failure in failures} == {"virtual"}, failures
     assert any("of the answers were errors" in failure.reason for failure in failures), failures
     assert block.faults == []
