@@ -32,13 +32,8 @@ def environment(analysis: Analysis) -> Table:
     cpu = figures.cores(exp.limits.cpu) + ("" if m.cpu_limited else " (not enforced)")
     load = exp.load
     amount = f"closed: {words.load_words(exp)}" if load.model == "closed" else f"open: {load.rate:g} arrivals/s"
-    seen = sorted(
-        {
-            (i.variant, i.java, i.gc, i.processors, class_archives.beside(i))
-            for b in analysis.accepted
-            for i in b.instances
-        }
-    )
+    instances = [instance for block in analysis.accepted for instance in block.instances]
+    seen = sorted({(i.variant, i.java, i.gc, i.processors, class_archives.beside(i)) for i in instances})
     rows = [
         ["started", figures.utc(m.started)],
         ["target", m.target],
