@@ -1,4 +1,5 @@
-"""Services that know nothing of vtlab: a block of one in which every figure is the agent's, and one by one command."""
+"""A service that knows nothing of vtlab: a block of it, in which every figure is the agent's. One command for such a
+service: tests/truth/test_foreign.py."""
 
 from __future__ import annotations
 
@@ -84,7 +85,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Experiment, Bloc
                 instances=started.check_instances(),
             )
 
-        block = least_disturbed(measure, lambda block: stalls.disturbed([*block.single, *block.trials]))
+        block = least_disturbed(measure, lambda block: stalls.disturbed([*block.single, *block.trials]), attempts=2)
         run.look()
     run.nothing_left("jvm platform", "jvm virtual", "k6", "prometheus")
     return planned, block
@@ -125,11 +126,3 @@ def test_a_service_that_sets_the_property_itself_is_refused(tmp_path: Path, thre
         target.start(planned, 1, 1)
     assert "in the service's code the property itself" in refused.value.fix
     run.nothing_left()
-
-
-def test_one_command_measures_a_foreign_service(tmp_path: Path) -> None:
-    """vtlab try measures a service from its jar and a line, and names the semaphore that limits both variants."""
-    tried = foreign.tried(tmp_path, foreign.SHOP, "GET /pack?duration=230ms", "--users", "29", "--blocks", "1")
-    for variant in ("platform", "virtual"):
-        assert tried.bottleneck(variant)["resource"].startswith("Semaphore at OrderController:"), tried.text
-    assert tried.verdict["experiment"] == "shop"
