@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from e2e.chart.rendering import CHART, Json, Rendered
-from vtlab.targets.kubernetes.cluster import MONITORING_RIGHTS, RIGHTS
+from vtlab.targets.kubernetes.cluster import MONITORING_RIGHTS, RESIZE, RIGHTS
 
 Render = Callable[..., Rendered]
 
@@ -22,7 +22,9 @@ def granted(role: Json) -> set[str]:
 
 def test_roles_are_what_a_run_uses(default: Rendered) -> None:
     assert len(default.of("Role")) == 2
-    assert granted(default.one("Role", "lab-runner")) == {f"{right.verb} {right.resource}" for right in RIGHTS}
+    assert granted(default.one("Role", "lab-runner")) == {
+        f"{right.verb} {right.resource}" for right in (*RIGHTS, RESIZE)
+    }
     assert granted(default.one("Role", "lab-runner-lab", "monitoring")) == {
         f"{right.verb} {right.resource}" for right in MONITORING_RIGHTS
     }

@@ -91,6 +91,8 @@ def create_runs(
         _refuse_other_services(run.experiment)
         _refuse_other_workloads(run.experiment)
         _refuse_between(run.experiment)
+    if not cluster and any(run.experiment.service in (None, sample.NAME) for run in planned):
+        sample.train(REPOSITORY, tools.find_java(), lambda text: print(f"vtlab: {text}", file=sys.stderr))
     publications = publication.load()
     facts_of_runs = [
         _facts_in(cluster, run.experiment) if cluster else facts(run.experiment, not options.no_cpu_limit)

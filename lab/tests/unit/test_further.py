@@ -12,7 +12,7 @@ from tests.support.experiments import STUB, STUB_SERVICE
 from vtlab import results, services, session
 from vtlab.analysis import asserts
 from vtlab.errors import BadInput, PrerequisiteMissing
-from vtlab.host import tools
+from vtlab.host import archives, tools
 from vtlab.host.processes import Ledger
 from vtlab.host.tools import Java
 from vtlab.model.experiment import ClosedLoad, Experiment
@@ -85,8 +85,9 @@ def test_anything_else_is_refused(old: Path) -> None:
 def test_each_variant_starts_from_its_jar_and_none_has_a_cache_of_one_alone(tmp_path: Path, old: Path) -> None:
     java = Java(tmp_path / "java", "25.0.1", "a vendor")
     new = tmp_path / "new.jar"
-    new.with_suffix(".aot").touch()
-    new.with_suffix(".aot.jdk").write_text("25.0.1", encoding="utf-8")
+    new.touch()
+    (tmp_path / "made").touch()
+    archives.put(tmp_path / "made", new, java)
     service = SERVICE.model_copy(update={"directory": str(tmp_path)})
     exp = builders.experiment()
     cached = f"-XX:AOTCache={tmp_path / 'new.aot'}"

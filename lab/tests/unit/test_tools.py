@@ -252,14 +252,3 @@ def test_the_command_prints_a_path_or_the_fix(
     assert "fix: install a JDK" in output.err
     assert tools.main(["nonsense"]) == 2
     assert "usage" in capsys.readouterr().err
-
-
-def test_an_ahead_of_time_cache_counts_only_on_the_jdk_that_made_it(tmp_path: Path) -> None:
-    jar = tmp_path / "app.jar"
-    java = tools.Java(tmp_path / "bin" / "java", "25.0.3", "a vendor")
-    assert tools.find_aot_cache(jar, java) is None
-    (tmp_path / "app.aot").write_bytes(b"cache")
-    (tmp_path / "app.aot.jdk").write_text("25.0.3\n", encoding="utf-8")
-    assert tools.find_aot_cache(jar, java) == tmp_path / "app.aot"
-    (tmp_path / "app.aot.jdk").write_text("25.0.2\n", encoding="utf-8")
-    assert tools.find_aot_cache(jar, java) is None

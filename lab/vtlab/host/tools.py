@@ -2,7 +2,7 @@
 
 Every ``find_…`` returns where the program is and its version, or raises PrerequisiteMissing, which says what
 is missing, where it was looked for, and what to do. ``python -m vtlab.host.tools NAME`` prints
-one path or version (NAME: java-home, jdk-home, java-version, k6, prometheus).
+one path or version (NAME: java-home, jdk-home, k6, prometheus).
 """
 
 from __future__ import annotations
@@ -164,12 +164,6 @@ def find_mariadb(repository: Path) -> Tool:
     return Tool(path, match[1])
 
 
-def find_aot_cache(jar: Path, java: Java) -> Path | None:
-    """The ahead-of-time cache beside a jar, where it was trained on this very JDK; None where there is none."""
-    cache = jar.with_suffix(".aot")
-    return cache if cache.is_file() and _text(cache.with_suffix(".aot.jdk")).strip() == java.version else None
-
-
 def versions(repository: Path, java: str | None = None) -> dict[str, str]:
     """The versions of everything that a local run starts; PrerequisiteMissing for the first missing one."""
     jdk = find_java(java)
@@ -271,15 +265,13 @@ def main(arguments: Sequence[str]) -> int:
                 print(find_java(compiler=True).home)
             case ["k6"]:
                 print(find_k6(repository).path)
-            case ["java-version"]:
-                print(find_java().version)
             case ["prometheus"]:
                 print(find_prometheus(repository).path)
             case ["promtool"]:
                 print(find_promtool(repository).path)
             case _:
                 print(
-                    "usage: python -m vtlab.host.tools java-home [MAJOR]|jdk-home|java-version|k6|prometheus|promtool",
+                    "usage: python -m vtlab.host.tools java-home [MAJOR]|jdk-home|k6|prometheus|promtool",
                     file=sys.stderr,
                 )
                 return 2

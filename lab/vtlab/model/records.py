@@ -194,6 +194,9 @@ class Instance(Record):
     #: Cores; None when nothing limits it (``--no-cpu-limit``).
     cpu_limit: float | None
     started_in: float
+    #: Archives of classes that the JVM was told of (ahead-of-time cache, CDS archive), by the names of their files:
+    #: whether the running JVM has them mapped. None where that is not known.
+    class_archives: dict[str, bool] | None = None
     #: The same identity, no restart and no OOM kill at the block's end.
     alive: bool = True
     #: Kernel OOM kills in its cgroup.

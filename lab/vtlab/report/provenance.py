@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vtlab.model.records import Instance
 from vtlab.model.run import Analysis
-from vtlab.report import figures, words
+from vtlab.report import class_archives, figures, words
 from vtlab.report.labels import windows
 from vtlab.report.page_parts import Table
 
@@ -45,6 +45,7 @@ def environment(analysis: Analysis) -> Table:
         ],
         ["measured window", windows(exp)],
         *([f"{name}: JVM saw", jvm] for name, jvm in seen),
+        *_raised(analysis),
         ["JVM flags", " ".join(m.jvm_flags) or "none"],
         *([k, v] for k, v in m.versions.items() if k != "java"),
         *([k, v] for k, v in m.machine.items()),
@@ -57,4 +58,11 @@ def _jvm(instance: Instance) -> str:
     """What a JVM chose, or was told."""
     cpus = instance.processors
     heap = f", a heap of {figures.memory(instance.heap)}" if instance.heap else ""
-    return f"Java {instance.java}, {instance.gc} GC, {cpus} processor{'s' if cpus != 1 else ''}{heap}"
+    archives = class_archives.beside(instance)
+    return f"Java {instance.java}, {instance.gc} GC, {cpus} processor{'s' if cpus != 1 else ''}{heap}{archives}"
+
+
+def _raised(analysis: Analysis) -> list[list[str]]:
+    """The row that says how much CPU the first part of the warm-up had, where that was more than the limit."""
+    raised = max((t.raised_cpu for b in analysis.accepted for t in b.warmup if t.raised_cpu), default=None)
+    return [["first part of the warm-up", figures.cores(raised)]] if raised else []

@@ -39,11 +39,16 @@ class Figures:
     gc: str
     #: Bytes that the JVM's heap may have.
     heap: float | None = None
+    #: As of ``Instance``.
+    class_archives: dict[str, bool] | None = None
 
 
 def read(client: Prometheus, name: str, at_ms: int) -> Figures:
     """The figures of a variant at the time of a scrape."""
     info = client.labels(name, "jvm_info{$server}", at_ms)
+    archives = {
+        labels["name"]: value > 0 for labels, value in client.all(name, "jvm_class_archive_used{$server}", at_ms)
+    }
     return Figures(
         cpu_limit=client.measured(name, "max(cgroup_cpu_limit_cores{$server})", at_ms),
         processors=client.measured(name, "max(system_cpu_count{$server})", at_ms),
@@ -53,6 +58,7 @@ def read(client: Prometheus, name: str, at_ms: int) -> Figures:
         gc=client.labels(name, "jvm_gc_info{$server}", at_ms).get("name", "unknown"),
         # A pool without a limit of its own says -1.
         heap=client.measured(name, 'sum(jvm_memory_max_bytes{$server, area="heap"} > 0)', at_ms),
+        class_archives=archives or None,
     )
 
 

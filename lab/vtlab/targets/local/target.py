@@ -191,6 +191,7 @@ class LocalTarget:
             processors=math.ceil(figures.processors or enforced.cpu or os.cpu_count() or 1),
             cpu_limit=enforced.cpu,
             started_in=round(variant.server.ready_after, 3),
+            class_archives=variant.class_archives(),
         )
 
     def _stop_variants(self) -> None:
