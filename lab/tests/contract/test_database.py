@@ -111,6 +111,16 @@ class TestOneThatVtlabStarts:
             assert access.password not in repr(access)
         assert not alive(pid)
 
+    def test_to_the_driver_of_mysql_it_is_old_enough(self, tmp_path: Path) -> None:
+        """The database says of itself the version that a service's driver needs, and has a database for each name."""
+        with Ledger(tmp_path) as ledger:
+            made = database.Database(
+                tools.find_mariadb(session.REPOSITORY), tmp_path / "database", ledger, tmp_path / "logs" / "database.log"
+            )
+            made.start(["lab_platform", "lab_virtual"], database.FOR_MYSQL)
+            assert database.version(*made.access.address) == "8.0.10-MariaDB"
+            assert answer(tmp_path, made.access, "SHOW DATABASES LIKE 'lab\\_%'") == ["lab_platform", "lab_virtual"]
+
     def test_a_killed_one_is_told_and_comes_back_empty(self, tmp_path: Path) -> None:
         """A killed database is named, and starts again empty with another password."""
         with Ledger(tmp_path) as ledger:

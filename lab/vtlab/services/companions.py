@@ -94,7 +94,8 @@ class CompanionServices:
                 f"unset {tools.DATABASE_URL}: vtlab starts a MariaDB",
             )
         names = {variant: f"{database.NAME}_{variant.replace('-', '_')}" for variant in variants}
-        server = self._started_database(list(names.values()))
+        is_of_mysql = any(value.startswith("jdbc:mysql:") for value in service.companions["database"].values())
+        server = self._started_database(list(names.values()), database.FOR_MYSQL if is_of_mysql else None)
         access = server.access
         return {
             variant: service.companion_environment(
@@ -103,11 +104,11 @@ class CompanionServices:
             for variant, name in names.items()
         }
 
-    def _started_database(self, names: Sequence[str] = ()) -> Database:
+    def _started_database(self, names: Sequence[str] = (), version: str | None = None) -> Database:
         if self._database is None:
             tool, log = tools.find_mariadb(self._repository), self._folder / "logs" / "database.log"
             self._database = Database(tool, self._folder / DATABASE, self._ledger, log)
-        self._database.start(names)
+        self._database.start(names, version)
         return self._database
 
     def _start_before(self, service: Service, beside: Beside) -> None:

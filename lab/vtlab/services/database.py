@@ -22,6 +22,9 @@ from vtlab.host.wait import wait_until
 
 #: The user, and the database that is all it may see.
 NAME = "lab"
+#: What the server says of itself to MySQL's driver: by 8.0.11 or later the driver asks for a column of MySQL's that
+#: MariaDB lacks, and Hibernate does not start.
+FOR_MYSQL = "8.0.10-MariaDB"
 #: Seconds until it must answer; about one on an idle machine.
 READY_WITHIN = 60.0
 
@@ -125,6 +128,7 @@ class Database:
         self._ledger = ledger
         self._log = log
         self._password = ""
+        self._version: str | None = None
         self._server: Server | None = None
 
     @property
@@ -136,14 +140,16 @@ class Database:
         """Where a database of that name is, for a driver's address; RuntimeError before ``start``."""
         return f"//{ports.HOST}:{self._running().port}/{name}"
 
-    def start(self, names: Sequence[str] = ()) -> None:
+    def start(self, names: Sequence[str] = (), version: str | None = None) -> None:
         """Makes an empty database and serves it, unless it is being served; with ``names`` anew each time, and so many
-        more. BlockFault when that does not work, OSError when the disk is full."""
+        more. ``version`` is what it says of itself, in place of its own. BlockFault when that does not work, OSError
+        when the disk is full."""
         if self._server is not None and self._server.process.exit_description() is None:
             if not names:
                 return
             self._server.process.stop(5)
         self._server = None
+        self._version = version
         try:
             self._create(names)
             self._server = server.start(Server("the database", self._spawn, _answers, READY_WITHIN))
@@ -222,6 +228,7 @@ class Database:
             f"--datadir={self._folder / 'data'}",
             f"--tmpdir={self._folder}",
             *_OPTIONS,
+            *([f"--version={self._version}"] if self._version else []),
             *(["--user=root"] if os.geteuid() == 0 else []),
         ]
 
