@@ -26,8 +26,9 @@ from vtlab.model import experiment, normalised, units
 from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.planning import further, plan
 from vtlab.services import sample
+from vtlab.targets.kubernetes import copies
 from vtlab.targets.kubernetes import doctor as kubernetes
-from vtlab.targets.kubernetes.cluster import ReleaseRef
+from vtlab.targets.kubernetes.cluster import Copying, ReleaseRef
 from vtlab.targets.local import benchmark
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -40,8 +41,22 @@ Seed = Annotated[int | None, typer.Option("--seed", help="Draws the order of the
 NoLimit = Annotated[bool, typer.Option("--no-cpu-limit", help="Measure without a CPU limit where none can be set.")]
 To = Annotated[str, typer.Option("--target", help="local (this machine) or kubernetes.")]
 Context = Annotated[str | None, typer.Option("--context", help="Of the kubeconfig; the current one if not given.")]
-Namespace = Annotated[str, typer.Option("--namespace", help="Where the chart is installed.")]
+Namespace = Annotated[str, typer.Option("--namespace", help="Where the chart, or your Deployment, is installed.")]
 Release = Annotated[str, typer.Option("--release", help="The name that helm install was given.")]
+PrometheusUrl = Annotated[
+    str | None,
+    typer.Option("--prometheus", metavar="URL", help=f"Of copies in a cluster, if not {copies.PROMETHEUS}."),
+]
+AgentImage = Annotated[
+    str | None, typer.Option("--agent-image", help="Of copies in a cluster: has the agent; the chart's image if none.")
+]
+K6Image = Annotated[
+    str | None, typer.Option("--k6-image", help="Of copies in a cluster: has k6; the chart's if not given.")
+]
+MonitorLabels = Annotated[
+    str,
+    typer.Option("--monitor-labels", metavar="NAME=VALUE,...", help="By which Prometheus selects ServiceMonitors."),
+]
 ROOT = Path("results")
 
 
@@ -83,6 +98,10 @@ def run(
     context: Context = None,
     namespace: Namespace = "lab",
     release: Release = "lab",
+    prometheus_url: PrometheusUrl = None,
+    agent_image: AgentImage = None,
+    k6_image: K6Image = None,
+    monitor_labels: MonitorLabels = "",
 ) -> None:
     """Measure experiments, here or in a cluster: both variants, block by block, then the verdict."""
     cluster = _cluster(target, context, namespace, release)
@@ -102,6 +121,7 @@ def run(
         precision=_precision(precision, blocks),
         within=_within(within, blocks),
         cluster=cluster,
+        copying=_copying(prometheus_url, agent_image, k6_image, monitor_labels),
         asserts=demand or [],
         prometheus_port=prometheus_port,
         max_rejected=max_rejected,
@@ -356,6 +376,10 @@ def doctor_(
     context: Context = None,
     namespace: Namespace = "lab",
     release: Release = "lab",
+    deployment: Annotated[
+        str | None, typer.Option("--deployment", help="In a cluster: copies of this Deployment are to be measured.")
+    ] = None,
+    prometheus_url: PrometheusUrl = None,
 ) -> None:
     """Show each prerequisite, found or missing, with the command that fixes it; or look into a service's JAR."""
     if jar is not None:
@@ -364,7 +388,12 @@ def doctor_(
     if as_json or java or flags:
         raise BadInput("--json, --java and --jvm are for the look into a jar", "vtlab doctor app.jar --json")
     cluster = _cluster(target, context, namespace, release)
-    if cluster:
+    if deployment and not cluster:
+        raise BadInput("--deployment is for a cluster", "add --target kubernetes")
+    if cluster and deployment:
+        copied = replace(cluster, name=deployment, copying=_copying(prometheus_url, None, None, ""))
+        prerequisites = kubernetes.of_copies(copied, deployment)
+    elif cluster:
         prerequisites = kubernetes.prerequisites(cluster, sample.service(session.REPOSITORY), _shipped())
     else:
         prerequisites = doctor.prerequisites(root, session.REPOSITORY)
@@ -380,6 +409,14 @@ def _cluster(target: str, context: str | None, namespace: str, release: str) -> 
     if target not in ("local", "kubernetes"):
         raise BadInput(f"--target {target}: no such target", "write local or kubernetes")
     return ReleaseRef(context, namespace, release) if target == "kubernetes" else None
+
+
+def _copying(prometheus: str | None, agent_image: str | None, k6_image: str | None, monitor_labels: str) -> Copying:
+    """What copies of a service need in a cluster: what fits the chart, but for what is given."""
+    usual = copies.default(session.REPOSITORY)
+    return Copying(
+        prometheus or usual.prometheus, agent_image or usual.agent_image, k6_image or usual.k6_image, monitor_labels
+    )
 
 
 def _cpus(text: str) -> list[float]:

@@ -9,10 +9,21 @@ from vtlab.doctor import Prerequisite, asked
 from vtlab.errors import BadInput, LabError, PrerequisiteMissing
 from vtlab.model.experiment import Experiment
 from vtlab.model.service import Service
-from vtlab.targets.kubernetes import forward, release
-from vtlab.targets.kubernetes.cluster import MONITORING_RIGHTS, RIGHTS, Cluster, NotFound, ReleaseRef, Right
+from vtlab.targets.kubernetes import copies, forward, release
+from vtlab.targets.kubernetes.cluster import (
+    COPY_RIGHTS,
+    MONITORING_RIGHTS,
+    POLICY_RIGHTS,
+    RIGHTS,
+    Cluster,
+    NotFound,
+    ReleaseRef,
+    Right,
+)
 
 _ROLE = "bind the Role {role} of the chart: helm upgrade --set-json 'rbac.subjects=…' (docs/how-to/kubernetes.md)"
+
+_COPY_ROLE = "bind the Role {role} of docs/how-to/own-service-on-kubernetes.md to your user"
 
 
 def prerequisites(ref: ReleaseRef, service: Service, experiments: Sequence[Experiment]) -> list[Prerequisite]:
@@ -50,14 +61,36 @@ def prerequisites(ref: ReleaseRef, service: Service, experiments: Sequence[Exper
     return checks
 
 
+def of_copies(ref: ReleaseRef, deployment: str) -> list[Prerequisite]:
+    """Every prerequisite of a run that measures copies of a Deployment; without a cluster nothing but that."""
+    assert ref.copying is not None, "copies need a Prometheus"
+    try:
+        cluster = Cluster(ref)
+        checks = [Prerequisite("cluster", f"{cluster.version()} at {cluster.server}")]
+    except LabError as error:
+        return [Prerequisite("cluster", error.message, error.fix)]
+    with contextlib.closing(cluster):
+        missing = _missing(cluster, (*COPY_RIGHTS, *POLICY_RIGHTS), ref.namespace)
+        checks.append(_rights("rights", ref.namespace, missing, "vtlab", _COPY_ROLE))
+        if "get apps/deployments" not in missing:
+            checks.append(asked(f"Deployment {deployment}", lambda: copies.what_is_copied(cluster, deployment)))
+        try:
+            name, namespace, port = forward.service(ref.copying.remote_write)
+        except LabError as error:
+            return [*checks, Prerequisite("Prometheus", error.message, error.fix)]
+        missing = _missing(cluster, MONITORING_RIGHTS, namespace)
+        checks.append(_rights(f"Prometheus ({name}:{port})", namespace, missing, "vtlab", _COPY_ROLE))
+    return checks
+
+
 def _missing(cluster: Cluster, rights: tuple[Right, ...], namespace: str) -> list[str]:
     return [str(right) for right in rights if not cluster.allowed(right, namespace)]
 
 
-def _rights(name: str, namespace: str, missing: list[str], role: str) -> Prerequisite:
+def _rights(name: str, namespace: str, missing: list[str], role: str, fix: str = _ROLE) -> Prerequisite:
     if not missing:
         return Prerequisite(name, f"every right that a run needs in namespace {namespace}")
-    return Prerequisite(name, f"missing in namespace {namespace}: {', '.join(missing)}", _ROLE.format(role=role))
+    return Prerequisite(name, f"missing in namespace {namespace}: {', '.join(missing)}", fix.format(role=role))
 
 
 def _deployments(cluster: Cluster) -> str:
