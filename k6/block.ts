@@ -80,10 +80,15 @@ const OF_REQUESTS: Options & { noTeardown: boolean } = {
   // A failed request is counted with its reason, not logged.
   throw: true,
 };
+// No certificate of a service names an address of this machine. A script's own option goes before it.
+const OF_TLS: Options = Object.values(input.targets).some((base) => base.startsWith('https://'))
+  ? { insecureSkipTLSVerify: true }
+  : {};
 /** Its thresholds may ask for these; `scenario` is its own, too, and set on the user. */
 const SCRIPT_TAGS = [...TAGS, 'group', 'check', 'error', 'proto', 'subproto', 'tls_version'] as const;
 
 export const options: Options = {
+  ...OF_TLS,
   ...(script ? { systemTags: [...SCRIPT_TAGS], ...keptOptions(script) } : OF_REQUESTS),
   scenarios: {
     // Every iteration of a user is its part in one phase.

@@ -11,19 +11,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast, get_args
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from vtlab import compare as comparing
-from vtlab import doctor, jmh, look, own_service, reproductions, session
+from vtlab import doctor, jmh, look, own_experiment, own_service, reproductions, session
 from vtlab import history as all_runs
 from vtlab.analysis import sequential, simulated_looks, simulation
 from vtlab.errors import BadInput, Interrupted, LabError
 from vtlab.model import experiment, normalised, units
 from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.model.records import DiagnosisMode
 from vtlab.planning import further, plan
 from vtlab.services import sample
 from vtlab.targets.kubernetes import copies
@@ -94,6 +95,9 @@ def run(
         list[str] | None,
         typer.Option("--with", metavar="jar=PATH", help="One more variant: the first one, from another build's jar."),
     ] = None,
+    diagnosis: Annotated[
+        str, typer.Option("--diagnosis", help="Thread dumps of variants: always, or of those that are unexplained.")
+    ] = "unexplained",
     target: To = "local",
     context: Context = None,
     namespace: Namespace = "lab",
@@ -113,6 +117,7 @@ def run(
         _refuse_no_port(prometheus_port)
     if max_rejected is not None and max_rejected < 0:
         raise BadInput(f"--max-rejected {max_rejected}: fewer than none", "0 gives up at the first")
+    mode = _diagnosis(diagnosis, cluster)
     resolved = [further.with_more(experiment, more or []) for experiment in session.resolve(experiments)]
     planned = plan.runs(resolved, _cpus(cpu))
     label = "+".join(dict.fromkeys(r.experiment.name for r in planned))
@@ -125,14 +130,19 @@ def run(
         asserts=demand or [],
         prometheus_port=prometheus_port,
         max_rejected=max_rejected,
+        diagnosis=mode,
     )
     session.measure_and_report(session.create_runs(planned, options, label), root, console)
 
 
 @app.command("try")
 def try_(
-    jar: Annotated[
-        Path, typer.Argument(metavar="JAR", help="An executable Spring Boot jar: 3.2 or newer, on Tomcat or Jetty.")
+    service: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SERVICE",
+            help="An executable Spring Boot jar: 3.2 or newer, on Tomcat or Jetty; or a YAML file (vtlab init).",
+        ),
     ],
     requests: Annotated[
         list[str] | None, typer.Argument(metavar="[REQUEST...]", help="Lines such as 'GET /orders/{id}'.")
@@ -143,9 +153,11 @@ def try_(
     ] = None,
     users: Annotated[int | None, typer.Option("--users", help="So many users; vtlab searches if not given.")] = None,
     rate: Annotated[float | None, typer.Option("--rate", help="Arrivals per second, in place of users.")] = None,
-    think: Annotated[str, typer.Option("--think", help="Between two requests of a user: 500ms.")] = "0s",
-    cpu: Annotated[float, typer.Option("--cpu", help="CPU limit of each variant, in cores.")] = 1.0,
-    memory: Annotated[str, typer.Option("--memory", help="Memory limit of each variant.")] = "1Gi",
+    think: Annotated[
+        str | None, typer.Option("--think", help="Between two requests of a user: 500ms; none if not given.")
+    ] = None,
+    cpu: Annotated[float | None, typer.Option("--cpu", help="CPU limit of each variant, in cores; 1.")] = None,
+    memory: Annotated[str | None, typer.Option("--memory", help="Memory limit of each variant; 1Gi.")] = None,
     jvm: Annotated[
         list[str] | None, typer.Option("--jvm", help="A flag of production, such as --jvm=-Xmx512m; once for each.")
     ] = None,
@@ -155,6 +167,12 @@ def try_(
         typer.Option("--env", metavar="NAME[=VALUE]", help="A variable for the service; no record has its value."),
     ] = None,
     env_file: Annotated[Path | None, typer.Option("--env-file", help="Lines NAME=VALUE for the service.")] = None,
+    between: Annotated[
+        str | None, typer.Option("--between", help="Before each trial: 'POST /test/reset', or a command.")
+    ] = None,
+    database: Annotated[
+        bool, typer.Option("--database", help="vtlab starts a MariaDB, with a database for each variant.")
+    ] = False,
     more: Annotated[
         list[str] | None, typer.Option("--with", metavar="VARIANT", help=f"One more variant: {further.KINDS}.")
     ] = None,
@@ -171,21 +189,22 @@ def try_(
     no_cpu_limit: NoLimit = False,
 ) -> None:
     """Measure your own service: search a load, measure blocks, and say in a line what virtual threads change."""
-    asked = own_service.Asked(
-        jar=jar,
-        requests=requests or [],
-        script=script,
-        data=data,
-        users=users,
-        rate=rate,
-        think_time=think,
-        cpu=cpu,
-        memory=memory,
-        jvm_flags=jvm or [],
-        java=java,
-        environment_from=_exported(env or []),
-        environment_file=env_file,
-        more=more or [],
+    given = {
+        "users": users,
+        "rate": rate,
+        "think_time": think,
+        "cpu": cpu,
+        "memory": memory,
+        "jvm_flags": jvm,
+        "java": java,
+        "environment_from": _exported(env or []) or None,
+        "environment_file": env_file,
+        "between": between,
+        "database": database or None,
+        "more": more,
+    }
+    asked = own_experiment.of_call(
+        service, requests or [], script, data, **{name: value for name, value in given.items() if value is not None}
     )
     options = _options(blocks, seed, root, no_cpu_limit)
     if blocks is None:
@@ -398,6 +417,18 @@ def doctor_(
     else:
         prerequisites = doctor.prerequisites(root, session.REPOSITORY)
     doctor.examine(prerequisites, console)
+
+
+def _diagnosis(text: str, cluster: ReleaseRef | None) -> DiagnosisMode:
+    """BadInput for another word, and in a cluster, where vtlab may not run commands in a pod, for ``always``."""
+    if text not in get_args(DiagnosisMode):
+        raise BadInput(f"--diagnosis {text}: no such choice", f"write {' or '.join(get_args(DiagnosisMode))}")
+    if cluster and text == "always":
+        raise BadInput(
+            "--diagnosis always is for this machine: in a cluster vtlab may not run commands in a pod",
+            "leave it out, or measure the service with --target local",
+        )
+    return cast(DiagnosisMode, text)
 
 
 def _shipped() -> list[Experiment]:

@@ -16,6 +16,7 @@ FOLDER = "shipped"
 #: What a wheel ships, below the repository. (The chart has the rules and the dashboards, too.)
 PATTERNS = (
     "LICENSE",
+    "agent/target/vtlab-agent.jar",
     "app/jvm.options",
     "k6/block.ts",
     "k6/lib/*.ts",

@@ -16,7 +16,7 @@ from vtlab import claims, measured, results
 from vtlab.analysis import checks
 from vtlab.catalogue import findings, metrics, rules
 from vtlab.catalogue.dashboards import documents
-from vtlab.model import experiment, normalised, service
+from vtlab.model import experiment, normalised, own_file, service
 from vtlab.reference import catalogue, commands, schemas, values
 from vtlab.reference import findings as finding_page
 from vtlab.services import sample
@@ -70,6 +70,7 @@ TABLE: Sequence[File | Folder] = (
     File("k6/lib/experiment.ts", normalised.typescript),
     Folder(normalised.FOLDER, "*.json", _plans),
     File("lab/service.schema.json", service.schema),
+    File("lab/try.schema.json", own_file.schema),
     File("lab/verdict.schema.json", results.verdict_schema),
     File("lab/vtlab/catalogue/findings.schema.json", findings.schema),
     File("docs/reference/validity-checks.md", checks.page),

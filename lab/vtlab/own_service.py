@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+import shutil
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pydantic import ValidationError
 from rich.console import Console
 
-from vtlab import results, search, session
-from vtlab.errors import BadInput, PrerequisiteMissing
-from vtlab.host import tools
-from vtlab.model import workload_files
+from vtlab import own_experiment, results, search, services, session
+from vtlab.errors import BadInput, BlockFault, Interrupted, PrerequisiteMissing, VariantFailed
+from vtlab.host import agent
+from vtlab.model import units
 from vtlab.model.curve import Curve
-from vtlab.model.experiment import ClosedLoad, Experiment, Limits, OpenLoad, Windows
-from vtlab.model.workload import Workload
-from vtlab.planning import chosen, further
+from vtlab.model.experiment import Experiment
+from vtlab.own_experiment import Asked
+from vtlab.planning import chosen
 from vtlab.planning.plan import PlannedRun
 from vtlab.report import curve as curve_words
-from vtlab.services import agent, own
+from vtlab.report import figures
 from vtlab.targets.local.target import local_target
 
 #: Seconds that the blocks have at least, when a search was slow to begin.
@@ -30,38 +30,20 @@ LEAST_WITHIN = 120.0
 TRIALS = "search.jsonl"
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What a call says of the service and its load."""
-
-    jar: Path
-    #: Requests, each as a line; or a k6 script.
-    requests: Sequence[str] = ()
-    script: Path | None = None
-    data: Path | None = None
-    #: Closed load with so many users, or open load; neither: vtlab searches.
-    users: int | None = None
-    rate: float | None = None
-    think_time: str = "0s"
-    cpu: float = 1.0
-    memory: str = "1Gi"
-    jvm_flags: Sequence[str] = ()
-    java: str | None = None
-    environment_from: Sequence[str] = ()
-    environment_file: Path | None = None
-    #: Further variants, as ``--with`` has them.
-    more: Sequence[str] = ()
-
-
 def measure(asked: Asked, options: session.Options, console: Console) -> None:
     """Looks at the jar, searches a load where none is asked for, measures blocks, reports. Errors as of ``session``."""
     session.refuse_other_systems()
-    agent.find(session.REPOSITORY)
     began = time.monotonic()
-    experiment = experiment_of(asked)
+    options = replace(options, diagnosis="always")
+    own_experiment.choose_java(asked.java)
+    experiment = own_experiment.experiment_of(asked)
+    if services.of(experiment, session.REPOSITORY).agent:
+        agent.find(session.REPOSITORY)
+    for remark in own_experiment.remarks(experiment):
+        console.print(f"note: {remark}", highlight=False, style="yellow", soft_wrap=True)
     folder = options.root / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{experiment.name}"
     curve = None
-    if asked.users is None and asked.rate is None:
+    if asked.is_searched:
         session.facts(experiment, not options.no_cpu_limit)
         curve = _searched(experiment, folder, options, console)
         for line in curve_words.lines(curve, experiment.variants):
@@ -75,71 +57,57 @@ def measure(asked: Asked, options: session.Options, console: Console) -> None:
     session.measure_and_report(folder, options.root, console)
 
 
-def experiment_of(asked: Asked) -> Experiment:
-    """The experiment that a call describes, complete but for a load that vtlab searches. BadInput where the jar, a
-    request or an option is not what it should be."""
-    java = tools.find_java(asked.java)
-    service = own.of_jar(asked.jar, java, asked.jvm_flags, asked.environment_from, asked.environment_file)
-    if bool(asked.requests) == bool(asked.script):
-        raise BadInput(
-            f"what is to be asked of {asked.jar.name}?", "name a request, such as 'GET /orders/17', or --k6 load.ts"
-        )
-    load: ClosedLoad | OpenLoad
-    if asked.rate is not None:
-        longest = Experiment.model_fields["max_response"].default
-        users = OpenLoad(model="open", rate=asked.rate, users=1).least_users(longest)
-        load = OpenLoad(model="open", rate=asked.rate, users=users)
-    else:
-        load = ClosedLoad(model="closed", users=asked.users or search.WARM_UP_USERS, think_time=asked.think_time)
-    try:
-        workload = Workload.model_validate(
-            {
-                "requests": list(asked.requests),
-                "data": str(asked.data) if asked.data else None,
-                "k6": str(asked.script) if asked.script else None,
-            }
-        )
-        experiment = Experiment(
-            name=service.name,
-            description=f"{service.jar}: {workload.title}",
-            service=service,
-            workload_=workload_files.resolved(workload, Path("vtlab-try")),
-            load=load,
-            limits=Limits(cpu=asked.cpu, memory=asked.memory, heap=None),
-            windows=Windows(),
-            variants=["platform", "virtual"],
-        )
-    except ValidationError as error:
-        wrong = "; ".join(e["msg"].removeprefix("Value error, ") for e in error.errors())
-        raise BadInput(wrong, "vtlab try --help shows what each option takes") from None
-    return further.with_more(experiment, asked.more)
-
-
 def _searched(experiment: Experiment, folder: Path, options: session.Options, console: Console) -> Curve:
-    """The curve of a pair of JVMs that the blocks do not use. BlockFault where what is around the pair breaks."""
-    results.create_unmeasured(folder, experiment)
+    """The curve of a pair of JVMs that the blocks do not use. PrerequisiteMissing where a variant does not start or
+    something around the pair breaks, BadInput where no request is answered as expected."""
 
     def say(text: str) -> None:
-        console.print(f"{datetime.now():%H:%M:%S}  {experiment.name}: search: {text}", highlight=False)
+        console.print(f"{datetime.now():%H:%M:%S}  {experiment.name}: search: {text}", highlight=False, soft_wrap=True)
 
-    say(f"starting {' and '.join(experiment.variants)}")
-    with local_target(folder, options.root, session.REPOSITORY, no_cpu_limit=options.no_cpu_limit) as target:
-        started = target.start(experiment, 0, 1)
-        if started.failures:
-            failure = started.failures[0]
-            raise PrerequisiteMissing(
-                f"{failure.variant} failed, {failure.moment}: {failure.reason}",
-                f"its whole log is in {folder / 'logs'}",
-            )
-        searched = search.Search(started, experiment, say, time.monotonic())
-        try:
-            curve = searched.run()
-        finally:
-            lines = "".join(trial.model_dump_json() + "\n" for trial in searched.trials)
-            results.write_atomic(folder / TRIALS, lines)
+    results.create_unmeasured(folder, experiment)
+    logs = f"the logs are in {folder / 'logs'}"
+    try:
+        curve = _curve(experiment, folder, options, say)
+    except Interrupted as error:
+        # Without a block it is no run, and could not be resumed.
+        shutil.rmtree(folder, ignore_errors=True)
+        raise Interrupted(
+            f"{error.message} during the search; nothing was kept", "give the same command again"
+        ) from None
+    except VariantFailed as broken:
+        raise PrerequisiteMissing(f"{broken.variant} failed: {broken}", logs) from None
+    except BlockFault as fault:
+        raise PrerequisiteMissing(f"the search broke off: {fault}", logs) from None
     if not any(point.throughput for point in curve.points):
         raise BadInput(
             f"no request was answered as expected: {curve.why or 'there was no answer'}",
-            "correct the request, or say which answer is right in a file: expect {status: 201}",
+            f"correct the request, or say which answer is right in a file: expect: {{status: 201}}; {logs}",
         )
+    _refuse_errors(curve, experiment, logs)
     return curve
+
+
+def _refuse_errors(curve: Curve, experiment: Experiment, logs: str) -> None:
+    """BadInput where every variant answered with errors: they are the service's, whatever its threads."""
+    last = [curve.of(variant)[-1] for variant in experiment.variants if curve.of(variant)]
+    if curve.ended != "failed" or not last or min(point.failed for point in last) <= experiment.max_errors:
+        return
+    shares = figures.listed([f"{units.percent(point.failed, 1)} by {point.variant}" for point in last])
+    raise BadInput(
+        f"answers are errors at {last[0].users} users: {shares}",
+        f"see why, or allow them in the file of vtlab try: max_errors: 0.02; {logs}",
+    )
+
+
+def _curve(experiment: Experiment, folder: Path, options: session.Options, say: Callable[[str], None]) -> Curve:
+    say(f"starting {' and '.join(experiment.variants)}")
+    with local_target(folder, options.root, session.REPOSITORY, no_cpu_limit=options.no_cpu_limit, say=say) as target:
+        started = target.start(experiment, 0, 1)
+        if started.failures:
+            raise BlockFault("; ".join(f"{f.variant} failed, {f.moment}: {f.reason}" for f in started.failures))
+        searched = search.Search(started, experiment, say, time.monotonic())
+        try:
+            return searched.run()
+        finally:
+            lines = "".join(trial.model_dump_json() + "\n" for trial in searched.trials)
+            results.write_atomic(folder / TRIALS, lines)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -18,9 +18,9 @@ from vtlab.errors import BlockFault, InvalidRun, VariantFailed
 from vtlab.host import processes
 from vtlab.model import units
 from vtlab.model.experiment import ClosedLoad, Experiment, OpenLoad
-from vtlab.model.records import Block, Diagnosis, Facts, Failure, Instance, K6Document, Manifest
+from vtlab.model.records import Block, Diagnosis, DiagnosisMode, Facts, Failure, Instance, K6Document, Manifest
 from vtlab.model.run import BlockSeries, Run
-from vtlab.planning import load, plan
+from vtlab.planning import dumping, load, plan
 from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
 from vtlab.progress import Progress
 from vtlab.report import words
@@ -63,9 +63,9 @@ class StartedBlock(Protocol):
         in that order, then phases of light load. Without ``wait_for_answers`` what is unanswered when the last window
         ends may be given up: the variants get no more load."""
 
-    def diagnose(self, variants: Sequence[str]) -> dict[str, Diagnosis]:
-        """What the threads of these variants wait for, by one more trial that does not count; without a variant of
-        which that cannot be told."""
+    def diagnose(self, paces: Mapping[str, Pace]) -> dict[str, Diagnosis]:
+        """What the threads of these variants wait for, by one more trial of each, at its pace, that does not count;
+        without a variant of which that cannot be told."""
 
     def trial_without_drain(self, variant: str, position: int, pace: Pace = AS_PLANNED) -> K6Document:
         """One call of k6: a trial after which this variant gets no more load in this block. At its return nothing of it
@@ -117,6 +117,7 @@ def measure(
             with_single=not alone.issuperset(experiment.variants),
             beside=[variant for variant in experiment.variants if variant not in lit],
             before=accepted,
+            diagnosis=manifest.diagnosis,
         )
         block.seconds = round(time.monotonic() - began, 3)
         # Ctrl-C must not cost a block that is measured.
@@ -157,7 +158,8 @@ def seconds_beside(run: Run) -> float:
     variants = set(run.experiment.variants)
     has_single = variants <= {phase.variant for block in accepted for phase in block.single}
     has_light = variants <= {phase.variant for block in accepted for phase in block.light}
-    return load.beside_seconds(run.experiment, not has_single, not has_light)
+    always = run.manifest.diagnosis == "always"
+    return load.beside_seconds(run.experiment, not has_single, not has_light, always)
 
 
 def seconds_longer(run: Run) -> float | None:
@@ -193,10 +195,11 @@ class Attempt:
         with_single: bool,
         beside: Sequence[str] = (),
         before: Sequence[Block] = (),
+        diagnosis: DiagnosisMode = "unexplained",
     ) -> tuple[Block, BlockSeries]:
         """The block and its samples for the charts. ``beside``: the variants of which no block has what is measured
-        beside the trials, light load and, where these do not explain the trials, thread dumps. ``before``: the run's
-        blocks so far."""
+        beside the trials: light load, and thread dumps, always or where nothing else explains the trials. ``before``:
+        the run's blocks so far."""
         block, experiment = self._block, self._experiment
         block.order = list(order)
         samples: BlockSeries = {}
@@ -229,7 +232,9 @@ class Attempt:
         # From here on nothing counts: a variant that the dumps break has not failed.
         if block.light and not block.faults:
             with self._beside_the_trials():
-                self._diagnose(started, beside, before)
+                self._diagnose(started, beside, before, diagnosis)
+        elif diagnosis == "always" and beside and not experiment.windows.wait_for_answers:
+            self._say_no_dumps(beside, "each ends with its trials (windows.wait_for_answers: false)")
         return block, samples
 
     def _warm_up(self, started: StartedBlock) -> None:
@@ -387,17 +392,30 @@ class Attempt:
         document = self._survived(started, 0, "light load", call)
         block.light = document.light if document else []
 
-    def _diagnose(self, started: StartedBlock, variants: Sequence[str], before: Sequence[Block]) -> None:
-        """Thread dumps of those of these variants that nothing measured explains."""
-        blocks = [*before, self._block]
-        unexplained = [
+    def _diagnose(
+        self, started: StartedBlock, variants: Sequence[str], before: Sequence[Block], mode: DiagnosisMode
+    ) -> None:
+        """Thread dumps of these variants, or of those that nothing measured explains."""
+        block, experiment = self._block, self._experiment
+        wanted = [
             variant
             for variant in variants
-            if variant in self._variants and verdict.is_unexplained(blocks, self._experiment, variant)
+            if variant in self._variants
+            and (mode == "always" or verdict.is_unexplained([*before, block], experiment, variant))
         ]
-        if unexplained:
-            self._step(f"thread dumps of {' and '.join(unexplained)}")
-            self._block.diagnosis = started.diagnose(unexplained)
+        if not wanted:
+            return
+        self._step(f"thread dumps of {' and '.join(wanted)}")
+        trials = {variant: [trial for trial in block.trials if trial.variant == variant] for variant in wanted}
+        block.diagnosis = started.diagnose(
+            {variant: dumping.pace(self._pace, experiment, trials[variant]) for variant in wanted}
+        )
+        missing = [variant for variant in wanted if variant not in block.diagnosis]
+        if missing and mode == "always":
+            self._say_no_dumps(missing, "vtlab could not ask the JVM, or the JVM ended")
+
+    def _say_no_dumps(self, variants: Sequence[str], reason: str) -> None:
+        self._progress.say(f"{self._title}: no thread dumps of {' and '.join(variants)}: {reason}")
 
     def _keep(self, document: K6Document) -> None:
         self._block.single += document.single

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 
-from vtlab.analysis import checks, curve
+from vtlab.analysis import checks, curve, laws
 from vtlab.errors import VariantFailed
 from vtlab.model.curve import Curve, Ended, Point
 from vtlab.model.experiment import Experiment
@@ -24,6 +24,8 @@ SHORTEST, WINDOW, ANSWERS = 1.0, 2.0, 20
 MANY_ROUNDS = 10
 #: Seconds of a round that is waited for at most, and of one of which nothing is known.
 LONGEST, UNKNOWN = 20.0, 0.25
+#: Answers to a single user that tell its throughput, wherever the window cuts its rounds.
+SURE = 5
 #: Seconds for k6 to come up, and between two phases.
 _CALL, _BETWEEN = 2.5, 1.0
 #: Seconds in which the users of a level begin, for each of them (``k6/lib/plan.ts``).
@@ -51,6 +53,9 @@ class Search:
         self._within = within
         self._clock = clock
         self._points: list[Point] = []
+        #: Seconds, by variant: of an answer in the warm-up, and of a round with a single user where answers are rare.
+        self._warm: dict[str, float] = {}
+        self._alone: dict[str, float] = {}
         self.trials: list[Trial] = []
 
     def run(self) -> Curve:
@@ -69,6 +74,8 @@ class Search:
         variants = self._experiment.variants
         try:
             self._warm_up()
+            if stop := self._measure([1]) or self._measure_rare_answers():
+                return stop
             while users := curve.next_users(self._points, variants):
                 if stop := self._measure(users):
                     return stop
@@ -81,9 +88,21 @@ class Search:
 
     def _warm_up(self) -> None:
         self._say(f"warm-up with {WARM_UP_USERS} users")
-        self._started.load(
-            order=[], warmup_cycles=0, own_cycles=WARM_UP_CYCLES, single=None, pace=Pace(users=(WARM_UP_USERS,))
-        )
+        pace = Pace(users=(WARM_UP_USERS,))
+        document = self._started.load(order=[], warmup_cycles=0, own_cycles=WARM_UP_CYCLES, single=None, pace=pace)
+        for trial in document.warmup:
+            self._warm[trial.variant] = trial.latency.mean or LONGEST
+
+    def _measure_rare_answers(self) -> tuple[Ended, str] | None:
+        """Measures a single user again where too few answers came to tell its throughput: for whole rounds."""
+        of_single = self.trials[:]
+        if all(trial.ok >= SURE for trial in of_single):
+            return None
+        for trial in of_single:
+            answer = trial.latency.mean or self._warm.get(trial.variant, LONGEST)
+            self._alone[trial.variant] = answer + laws.think_time(self._experiment)
+        self._points.clear()
+        return self._measure([1])
 
     def _measure(self, levels: Sequence[int]) -> tuple[Ended, str] | None:
         """Measures as many of these levels as there is time for, by one call of k6. Why the search ends there; None
@@ -127,7 +146,8 @@ class Search:
             before = [point for point in self._points if point.variant == variant and point.users < users]
             last = max(before, key=lambda point: point.users, default=None)
             served = last.throughput if last else 0.0
-            rounds[variant] = min(LONGEST, last.users / served) if last and served else UNKNOWN
+            alone = self._alone.get(variant, UNKNOWN)
+            rounds[variant] = min(LONGEST, last.users / served if last and served else alone)
             rate.append(served)
         slowest, longest = min(rate), max(rounds.values())
         window = min(WINDOW, max(SHORTEST, ANSWERS / slowest)) if slowest else WINDOW

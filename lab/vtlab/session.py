@@ -25,7 +25,7 @@ from vtlab.host import machine, processes, tools
 from vtlab.model import publication, workload_files
 from vtlab.model.curve import Curve
 from vtlab.model.experiment import Experiment, load
-from vtlab.model.records import NO_COMMIT, Facts, Manifest, SequentialRule
+from vtlab.model.records import NO_COMMIT, DiagnosisMode, Facts, Manifest, SequentialRule
 from vtlab.model.run import Analysis, Run
 from vtlab.planning import plan
 from vtlab.progress import Progress
@@ -63,6 +63,8 @@ class Options:
     asserts: Sequence[str] = ()
     #: Where the Prometheus of a local run listens, which then keeps its data; None is anywhere.
     prometheus_port: int | None = None
+    #: Which variants get thread dumps.
+    diagnosis: DiagnosisMode = "unexplained"
     #: Rejected blocks after which a run is given up; None: ``plan.max_rejected``.
     max_rejected: int | None = None
     #: Of runs with looks: the wanted half-width of the ratio's interval, and the seconds that each run may take.
@@ -89,6 +91,7 @@ def create_runs(
     for run in planned if cluster else ():
         _refuse_other_services(run.experiment)
         _refuse_other_workloads(run.experiment)
+        _refuse_between(run.experiment)
     publications = publication.load()
     copying = options.copying or copies.default(REPOSITORY)
     clusters = [
@@ -115,6 +118,7 @@ def create_runs(
             started=now.isoformat(timespec="seconds"),
             blocks=blocks,
             rule=None if fixed else rule,
+            diagnosis=options.diagnosis,
             max_rejected=plan.max_rejected(blocks) if options.max_rejected is None else options.max_rejected,
             seed=seed,
             command=_command(),
@@ -157,6 +161,11 @@ def _refuse_other_services(experiment: Experiment) -> None:
             f"{experiment.name}: in a cluster no jar is started, as {' and '.join(builds)} would be",
             "make the other build a variant of the release by its image, or measure it with --target local",
         )
+
+
+def _refuse_between(experiment: Experiment) -> None:
+    if experiment.between:
+        raise BadInput(f"{experiment.name}: in a cluster nothing is done between trials", "leave out the key between")
 
 
 def _refuse_unreadable_workload(experiment: Experiment) -> None:

@@ -25,6 +25,7 @@ from vtlab.catalogue.dashboards import substitute
 from vtlab.catalogue.metrics import REPORT_SERIES, WINDOW_METRICS
 from vtlab.host import cgroup
 from vtlab.host.cgroup import Limit
+from vtlab.model import units
 from vtlab.planning import plan
 from vtlab.report import write as write_report
 from vtlab.targets.local import raised
@@ -94,7 +95,9 @@ def test_the_first_part_of_the_warm_up_has_more_cpu(measured: Measured) -> None:
     assert [t.raised_cpu for t in warmup] == [cpu] * 4 + [None] * 2
     assert [t.server["cpu_limit"] for t in warmup] == [pytest.approx(cpu or 1.0)] * 4 + [1.0] * 2
     assert {t.server["processors"] for t in (*warmup, *measured.block.trials)} == {1.0}
-    assert {t.started for t in warmup} == {400}
+    # A machine that stalls may need longer than k6 waits for that many.
+    longest = 3 * units.milliseconds(measured.planned.windows.warmup_load)
+    assert all(t.started == 200 or t.end - t.begin >= longest for t in warmup)
     assert all(t.end == t.drained for t in warmup)
 
 

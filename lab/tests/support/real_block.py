@@ -61,7 +61,7 @@ class Measured:
 def measured(root: Path, window: str, attempts: int = 4) -> Iterator[Measured]:
     """A block; everything still runs. Measured again where its validity checks reject it, or the machine stalled in it;
     the last attempt stands as it is, and says so."""
-    windows = {"measure": window, "warmup_requests": 400}
+    windows = {"measure": window, "warmup_requests": 200}
     run = RunFolder(root, tiny(windows=windows, settings={"SERVER_TOMCAT_THREADS_MAX": "10"}))
     with run.target() as target, contextlib.closing(Stalls()) as stalls:
 

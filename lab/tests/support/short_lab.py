@@ -20,6 +20,7 @@ from vtlab.errors import BlockFault
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block
 from vtlab.planning import load
+from vtlab.planning.load import AS_PLANNED
 from vtlab.services import downstream
 from vtlab.targets.local.target import LocalBlock, LocalTarget
 
@@ -158,7 +159,7 @@ class Lab:
                 block.light = started.load(order=[], warmup_cycles=0, single=None, light=light).light
             # Without single-user phases nothing is known of a request alone.
             unexplained = [name for name in variants if single and verdict.is_unexplained([block], planned, name)]
-            block.diagnosis = started.diagnose(unexplained) if unexplained else {}
+            block.diagnosis = started.diagnose(dict.fromkeys(unexplained, AS_PLANNED)) if unexplained else {}
         except BlockFault:
             self._block = None
             raise

@@ -8,6 +8,9 @@ breaks it by the environment:
     STUB_EAT_AFTER=n      takes memory from the n-th request on          STUB_METERS=jvm,http   shows no other meters
     STUB_FAIL_EVERY=n     answers every n-th request with 500
     STUB_REFUSES_TO_START=words   prints them and ends with exit code 1
+    STUB_PRINTS=n         prints n megabytes before anything else
+    STUB_STARTS_AFTER=n   serves after n seconds                         STUB_ELSEWHERE=1       on ports of its own
+    STUB_CERTIFICATE=file   requests come by TLS: a certificate and its key
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from __future__ import annotations
 import asyncio
 import math
 import os
+import ssl
 import sys
 import time
 from pathlib import Path
@@ -122,10 +126,20 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 
 async def main() -> None:
+    for _ in range(int(ENV("STUB_PRINTS", "0"))):
+        print(f"{'a line of a talkative service ' * 33}\n" * 1000, flush=True)
     if ENV("STUB_REFUSES_TO_START"):
         sys.exit(ENV("STUB_REFUSES_TO_START"))
-    for port in {os.environ["SERVER_PORT"], ENV("MANAGEMENT_SERVER_PORT", os.environ["SERVER_PORT"])}:
-        await asyncio.start_server(serve, os.environ["SERVER_ADDRESS"], int(port), backlog=1024)
+    await asyncio.sleep(float(ENV("STUB_STARTS_AFTER", "0")))
+    tls = None
+    if ENV("STUB_CERTIFICATE"):
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(ENV("STUB_CERTIFICATE"))
+    main_port = os.environ["SERVER_PORT"]
+    for port in {main_port, ENV("MANAGEMENT_SERVER_PORT", main_port)}:
+        listens = "0" if ENV("STUB_ELSEWHERE") else port
+        secured = tls if port == main_port else None
+        await asyncio.start_server(serve, os.environ["SERVER_ADDRESS"], int(listens), backlog=1024, ssl=secured)
     await asyncio.Event().wait()
 
 

@@ -10,10 +10,12 @@ import pytest
 from tests.support.experiments import tiny
 from tests.support.privileges import needs_root
 from tests.support.runs import RunFolder
-from vtlab.analysis import places
+from vtlab.analysis import breakdown, places
 from vtlab.analysis.places import Cause
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Diagnosis
+from vtlab.planning import dumping
+from vtlab.planning.load import AS_PLANNED
 from vtlab.targets.local.target import LocalBlock, LocalTarget
 
 pytestmark = [pytest.mark.timeout(600), needs_root]
@@ -47,7 +49,7 @@ class Lab:
             self.block = self.block.renumbered(planned, self.block.number + 1, 1)
         else:
             self.block = self.target.start(planned, 1, 1)
-        diagnoses = self.block.diagnose(planned.variants)
+        diagnoses = self.block.diagnose(dict.fromkeys(planned.variants, AS_PLANNED))
         assert list(self.run.folder.rglob("dumps-*")) == [], "nothing of them is left"
         return diagnoses
 
@@ -71,6 +73,12 @@ def check(
         assert diagnosis.dumps >= 1
         # All users wait for an answer all the time, but for k6's and Tomcat's parts of it.
         assert USERS / 2 < diagnosis.threads <= USERS, diagnosis
+        # What of a request's time has a resource or a place in the code.
+        time = breakdown.by_dumps(diagnosis, diagnosis.throughput or 0.0)
+        assert time is not None, diagnosis
+        assert time.explained >= 0.8, time
+        assert time.cpu_share is not None, "what the dumps cost was measured"
+        assert time.cpu_share <= 2 * dumping.SHARE, time
         cause = places.cause(diagnosis, pool)
         assert isinstance(cause, Cause), diagnosis
         assert cause.activity == activity, diagnosis
@@ -87,7 +95,8 @@ WORKLOADS = [
 
 @pytest.mark.parametrize(("path", "pool", "activity", "place"), WORKLOADS)
 def test_dumps_show_what_holders_wait_for(lab: Lab, path: str, pool: str | None, activity: str, place: str) -> None:
-    """Thread dumps name what the requests, or the holders of a full pool, wait for, with the line of code."""
+    """Thread dumps name what the requests, or the holders of a full pool, wait for, with the line of code, and four
+    fifths of a request's time at least; they take about a tenth of the CPU limit at most."""
     check(lab.diagnoses(path, jdk21=False), ["platform", "virtual"], pool, activity, place)
 
 

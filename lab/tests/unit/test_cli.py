@@ -54,6 +54,8 @@ BAD = [
     ("run", "blocking", "--colour"),
     ("run", "blocking", "--target", "moon"),
     ("run", "blocking", "--prometheus-port", "0"),
+    ("run", "blocking", "--diagnosis", "never"),
+    ("run", "blocking", "--diagnosis", "always", "--target", "kubernetes"),
     ("aa", "blocking", "--variant", "green"),
     ("simulate", "--runs", "0"),
     ("simulate", "--sd", "0"),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,6 +19,7 @@ from vtlab.errors import BlockFault, Interrupted
 from vtlab.host import jcmd as host_jcmd
 from vtlab.host.cgroup import Limit
 from vtlab.model.records import Diagnosis, Place, Trial
+from vtlab.planning.load import Pace
 from vtlab.targets.local import dumps
 
 THREAD = {
@@ -69,7 +71,7 @@ def variant(name: str = "virtual") -> Any:
 def taking(folder: Path) -> dumps.Dumps:
     command = host_jcmd.command_for(os.getpid())
     assert command is not None
-    return dumps.Dumps(variant(), command, folder)
+    return dumps.Dumps(variant(), command, folder, window=0.02)
 
 
 @pytest.fixture
@@ -94,7 +96,7 @@ def test_the_dumps_of_a_trial_become_a_diagnosis(jcmd: Callable[[str], Path], fo
         modes.extend(path.stat().st_mode & 0o777 for path in folder.iterdir())
         return window(begun)
 
-    diagnoses = dumps.diagnose([variant()], folder, load)
+    diagnoses = dumps.diagnose([variant()], folder, load, {})
     assert diagnoses["virtual"].dumps >= 3
     assert diagnoses["virtual"].throughput == builders.trial().throughput
     assert diagnoses["virtual"].places == [Place(activity="wait", place="Thread.sleep at Till:7", threads=1)]
@@ -146,7 +148,7 @@ def test_dumps_that_do_not_come_are_no_diagnosis(
         until(noted.is_file)
         return window(begun)
 
-    assert dumps.diagnose([variant()], folder, load) == {}
+    assert dumps.diagnose([variant()], folder, load, {}) == {}
     assert list(folder.iterdir()) == []
 
 
@@ -167,7 +169,7 @@ def test_a_variant_that_breaks_under_it_costs_only_its_diagnosis(jcmd: Callable[
         until(lambda: noted.is_file() and noted.read_text(encoding="utf-8").count("dump_to_file") > 1)
         return window(begun)
 
-    diagnoses = dumps.diagnose([variant("platform"), variant("virtual")], folder, load)
+    diagnoses = dumps.diagnose([variant("platform"), variant("virtual")], folder, load, {})
     assert list(diagnoses) == ["virtual"]
     assert isinstance(diagnoses["virtual"], Diagnosis)
 
@@ -179,17 +181,61 @@ def test_an_interrupt_is_one(jcmd: Callable[[str], Path], folder: Path) -> None:
         raise Interrupted("interrupted")
 
     with pytest.raises(Interrupted):
-        dumps.diagnose([variant()], folder, load)
+        dumps.diagnose([variant()], folder, load, {})
     assert list(folder.iterdir()) == []
 
 
-def test_dumps_take_a_tenth_of_the_cpu_at_most() -> None:
-    assert dumps.pause(0.05, cores=1) == pytest.approx(0.5)
-    assert dumps.pause(0.05, cores=0.25) == pytest.approx(2)
+@pytest.mark.parametrize(("cpu", "is_held_back"), [(0.0001, False), (1.0, True)])
+def test_what_dumps_cost_is_measured_and_said(
+    jcmd: Callable[[str], Path], folder: Path, monkeypatch: pytest.MonkeyPatch, cpu: float, is_held_back: bool
+) -> None:
+    used = itertools.count(0.0, cpu)
+    asked = []
+
+    def cpu_seconds(pid: int, names: Sequence[str]) -> float:
+        asked.append(names)
+        return next(used)
+
+    monkeypatch.setattr(dumps, "_cpu_seconds", cpu_seconds)
+    noted = jcmd(WRITES % document(state="WAITING"))
+    with taking(folder) as taken:
+        until(lambda: "Thread.print" in (noted.read_text(encoding="utf-8") if noted.is_file() else ""))
+        until(lambda: len(asked) >= 2)
+        end = time.time()
+        diagnosis = taken.diagnosis(round(1000 * end) - 10_000, round(1000 * end))
+    assert diagnosis is not None
+    assert diagnosis.dump_cpu == pytest.approx(cpu)
+    # 100 cores for 10 s.
+    assert diagnosis.cpu_share == pytest.approx(diagnosis.dumps * cpu / 1000)
+    # A window of 20 ms is to have 20.
+    assert diagnosis.is_held_back == is_held_back
+    assert asked[0] == ("Attach Listener", "VM Thread"), "Thread.print stops the JVM"
+
+
+def test_the_cpu_time_of_threads_is_the_kernels() -> None:
+    with (Path("/proc/self/comm")).open(encoding="utf-8") as file:
+        own = file.read().strip()
+    before = dumps._cpu_seconds(os.getpid(), (own,))
+    sum(i * i for i in range(300_000))
+    assert dumps._cpu_seconds(os.getpid(), (own,)) > before > 0
+    assert dumps._cpu_seconds(os.getpid(), ("Attach Listener",)) == 0
+
+
+def test_the_latency_of_the_trial_is_kept(jcmd: Callable[[str], Path], folder: Path) -> None:
+    noted = jcmd(WRITES % document(state="TIMED_WAITING"))
+
+    def load(name: str) -> Trial:
+        begun = time.time()
+        until(lambda: noted.is_file() and noted.read_text(encoding="utf-8").count("dump_to_file") > 1)
+        return window(begun)
+
+    diagnoses = dumps.diagnose([variant()], folder, load, {"virtual": Pace(measure=40)})
+    assert diagnoses["virtual"].latency == builders.trial().latency.mean
+    assert diagnoses["virtual"].dump_cpu is None, "this process has no thread of a JVM"
 
 
 def test_of_what_is_no_jvm_there_is_no_trial(folder: Path) -> None:
-    assert dumps.diagnose([variant()], folder, lambda name: pytest.fail("it got load")) == {}
+    assert dumps.diagnose([variant()], folder, lambda name: pytest.fail("it got load"), {}) == {}
 
 
 def test_a_second_signal_leaves_no_dumps(

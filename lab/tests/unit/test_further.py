@@ -137,3 +137,56 @@ def test_the_command_line_takes_it(old: Path, tmp_path: Path, invented_tools: Pa
     done = call("run", STUB, "--with", f"jar={old}", "--results", tmp_path / "results")
     assert (done.code, "the service stub is no jar" in done.err) == (2, True), done
     assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("addition", "name", "threads", "java", "settings"),
+    [
+        (
+            "platform-1000",
+            "platform-1000",
+            "platform",
+            None,
+            {"SERVER_TOMCAT_THREADS_MAX": "1000", "SERVER_JETTY_THREADS_MAX": "1000"},
+        ),
+        ("java=21", "virtual-jdk21", "virtual", 21, {}),
+        ("pool=50", "virtual-pool50", "virtual", None, {"SPRING_DATASOURCE_HIKARI_MAXIMUM_POOL_SIZE": "50"}),
+        ("env:A_B=x=y", "virtual-a-b-x-y", "virtual", None, {"A_B": "x=y"}),
+    ],
+)
+def test_each_kind_of_addition_is_a_variant_compared_with_the_first(
+    addition: str, name: str, threads: str, java: int | None, settings: dict[str, str]
+) -> None:
+    exp = builders.experiment(
+        load={"model": "closed", "users": 1000, "round": {"platform": "5s", "virtual": "1s"}},
+        expected=None,
+        windows={"measure": "5s", "measure_by_variant": {"virtual": "10s"}},
+    )
+    more = further.with_more(exp, [addition])
+    properties = more.properties_of(name)
+    assert (more.variants, properties.threads) == (["platform", "virtual", name], threads)
+    assert (properties.java, properties.settings) == (java, settings)
+    assert more.environment_of(name).items() >= settings.items()
+    # Another limit gives it another round: nothing is known of that.
+    assert isinstance(more.load, ClosedLoad)
+    assert (name in more.load.round, name in more.windows.measure_by_variant) == (False, False)
+    assert Experiment.model_validate(more.document()) == more
+
+
+def test_an_addition_keeps_what_its_base_has() -> None:
+    of_base = {"threads": "virtual", "java": 25, "settings": {"A": "1"}, "jvm_flags": ["-XX:+UseZGC"]}
+    exp = builders.experiment(properties={"virtual": of_base})
+    more = further.with_more(exp, ["env:B=2", "java=21"])
+    with_b, on_21 = more.properties_of("virtual-b-2"), more.properties_of("virtual-jdk21")
+    assert (with_b.java, with_b.settings, with_b.jvm_flags) == (25, {"A": "1", "B": "2"}, ["-XX:+UseZGC"])
+    assert (on_21.java, on_21.settings) == (21, {"A": "1"})
+
+
+@pytest.mark.parametrize(
+    "addition", ["platform-0", "platform-many", "java=old", "java=17", "pool=0", "env:=1", "env:A B=1", "reactive-5"]
+)
+def test_what_is_no_addition_names_those_that_are(addition: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        further.with_more(builders.experiment(), [addition])
+    assert addition in caught.value.message
+    assert further.KINDS in caught.value.fix

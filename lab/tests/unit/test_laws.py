@@ -543,13 +543,31 @@ INSIDE_IT = threads_at("wait", 10, "Thread.sleep at OrderService:43")
     [
         ([SEMAPHORE, INSIDE_IT], "Semaphore at OrderService:42"),
         ([INSIDE_IT], "unknown"),  # no longer than alone
-        ([threads_at("db-pool", 12), INSIDE_IT], "unknown"),
+        ([threads_at("executor", 12), INSIDE_IT], "unknown"),
         ([threads_at("database", 22)], "database"),
+        # Pools without meters. Their holders take as long as alone, or what is behind the pool takes longer.
+        ([threads_at("db-pool", 12), INSIDE_IT], "db-pool"),
+        ([threads_at("client-pool", 12), threads_at("downstream", 10)], "client-pool"),
     ],
 )
 def test_a_place_that_accounts_for_what_is_lost_is_named(places: list[Place], named: str) -> None:
     m = measured("virtual", (750, 30, {"cpu_cores": 0.02}), exp=users(22), alone=0.4, places=places)
     assert laws.explain(m).bottleneck.resource == named
+
+
+@pytest.mark.parametrize(("holders", "named"), [(8, "client-pool"), (12, "downstream")])
+def test_behind_a_pool_without_meters_holders_wait_for_what_is_slow(holders: int, named: str) -> None:
+    # 37.5 a second of 0.2 s alone are 7.5 at a time.
+    places = [threads_at("client-pool", 40 - holders), threads_at("downstream", holders)]
+    m = measured("virtual", (1125, 30, {"cpu_cores": 0.02}), exp=users(40), alone=0.2, places=places)
+    assert laws.explain(m).bottleneck.resource == named
+
+
+def test_requests_that_wait_for_a_pool_that_its_meters_show_half_empty_are_unknown() -> None:
+    places = [threads_at("db-pool", 12), INSIDE_IT]
+    server = {"cpu_cores": 0.02, "capacity_db-pool": 10.0, "utilization_db-pool": 0.5}
+    m = measured("virtual", (750, 30, server), exp=users(22), alone=0.4, places=places)
+    assert laws.explain(m).bottleneck.resource == "unknown"
 
 
 @pytest.mark.parametrize(("diagnosed", "named"), [(111.6, "unknown"), (None, "Thread.sleep at MixedController:26")])

@@ -4,7 +4,7 @@ test_short_pins, test_diagnosis.)"""
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +15,7 @@ from tests.support import builders
 from vtlab.errors import BlockFault, VariantFailed
 from vtlab.host import jcmd
 from vtlab.model.records import Diagnosis, Trial
+from vtlab.planning.load import AS_PLANNED, Pace
 from vtlab.targets.local import dumps, short_pins
 from vtlab.targets.local.target import LocalBlock
 
@@ -47,7 +48,9 @@ def test_a_variant_that_breaks_under_its_dumps_does_not_cost_the_next_one_its_ow
             raise VariantFailed("platform", "it ended with exit code 1")
         return SimpleNamespace(trials=run.blocks[0].trials)
 
-    def diagnose(running: Iterable[Any], _: Path, trial: Callable[[str], Trial]) -> dict[str, Diagnosis]:
+    def diagnose(
+        running: Iterable[Any], _: Path, trial: Callable[[str], Trial], paces: Mapping[str, Pace]
+    ) -> dict[str, Diagnosis]:
         for variant in running:
             with contextlib.suppress(BlockFault):
                 trial(variant.variant)
@@ -55,7 +58,7 @@ def test_a_variant_that_breaks_under_its_dumps_does_not_cost_the_next_one_its_ow
 
     monkeypatch.setattr(block, "_load", load)
     monkeypatch.setattr(dumps, "diagnose", diagnose)
-    block.diagnose(["platform", "virtual"])
+    block.diagnose(dict.fromkeys(["platform", "virtual"], AS_PLANNED))
     assert targets == [["platform", "virtual"], ["virtual"]]
 
 

@@ -452,6 +452,21 @@ def test_where_no_place_has_half_of_the_holders_there_is_no_cause() -> None:
     assert places.cause(Diagnosis(dumps=3, threads=0, places=[])) is None
 
 
+def test_requests_that_the_server_does_not_let_begin_hold_nothing() -> None:
+    taken = standing(server_queue_J=90, lock_A=6, wait_S=4)
+    assert places.cause(taken, "db-pool") == Cause("lock", "A", 0.6)
+    assert places.cause(taken) == Cause("lock", "A", 0.6)
+
+
+def test_a_place_of_tasks_and_of_requests_is_one() -> None:
+    place, tasks = (
+        Place(activity="wait", place="S", threads=3),
+        Place(activity="wait", place="S", threads=3, is_task=True),
+    )
+    taken = Diagnosis(dumps=1, threads=10, places=[Place(activity="lock", place="L", threads=4), place, tasks])
+    assert places.cause(taken) == Cause("wait", "S", 0.6)
+
+
 def test_queries_of_many_lines_are_one_database() -> None:
     assert places.cause(standing(database_Q=3, database_P=3, wait_S=4)) == Cause("database", None, 0.6)
 

@@ -6,7 +6,7 @@ import math
 import os
 import re
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, tzinfo
 from io import StringIO
@@ -99,7 +99,7 @@ class Played:
             parts |= {"single": self.now.single if single else [], "trials": self.now.trials if order else []}
         return K6Document(version=1, experiment="blocking", run_id="r", block=1, order=[], agreed=True, **parts)
 
-    def diagnose(self, variants: Sequence[str]) -> dict[str, Diagnosis]:
+    def diagnose(self, paces: Mapping[str, Pace]) -> dict[str, Diagnosis]:
         raise AssertionError("every variant is explained")
 
     def trial_without_drain(self, variant: str, position: int, pace: Pace = AS_PLANNED) -> K6Document:
@@ -322,9 +322,9 @@ class Breaking(Played):
         kept = {part: [t for t in getattr(document, part) if t.variant in self.left] for part in ("warmup", "single")}
         return document.model_copy(update={**kept, "trials": [t for t in document.trials if t.variant in order]})
 
-    def diagnose(self, variants: Sequence[str]) -> dict[str, Diagnosis]:
-        self.said.append(f"thread dumps of {' '.join(variants)}")
-        return {name: Diagnosis(dumps=20, threads=40.0, places=[]) for name in variants}
+    def diagnose(self, paces: Mapping[str, Pace]) -> dict[str, Diagnosis]:
+        self.said.append(f"thread dumps of {' '.join(paces)}")
+        return {name: Diagnosis(dumps=20, threads=40.0, places=[]) for name in paces}
 
 
 def one_block(target: Breaking, tmp_path: Path, exp: Experiment | None = None) -> tuple[Block, str]:
@@ -741,17 +741,62 @@ def test_an_open_load_is_waited_for_always(tmp_path: Path, monkeypatch: pytest.M
     assert target.waits == [True] * 4, "trials, a single user and light load, then trials alone"
 
 
+def test_every_variant_is_diagnosed_once_where_that_was_asked_for(tmp_path: Path) -> None:
+    run = always(builders.run(blocks=2))
+    blocks, text = measured(target := Breaking(run.blocks), tmp_path, run)
+    assert beside(target)[-1] == "thread dumps of platform virtual"
+    assert [list(block.diagnosis) for block in blocks] == [["platform", "virtual"], []]
+    assert "no thread dumps" not in text
+
+
+def test_it_is_said_which_variant_has_no_thread_dumps(tmp_path: Path) -> None:
+    class Silent(Breaking):
+        def diagnose(self, paces: Mapping[str, Pace]) -> dict[str, Diagnosis]:
+            return {name: diagnosis for name, diagnosis in super().diagnose(paces).items() if name == "virtual"}
+
+    run = always(builders.run(blocks=1))
+    _, text = measured(Silent(run.blocks), tmp_path, run)
+    assert "no thread dumps of platform: vtlab could not ask the JVM, or the JVM ended" in text
+
+
+def test_a_trial_with_dumps_of_many_requests_is_longer_at_the_pace_of_the_others(tmp_path: Path) -> None:
+    given: dict[str, Pace] = {}
+
+    class Noting(Breaking):
+        def diagnose(self, paces: Mapping[str, Pace]) -> dict[str, Diagnosis]:
+            given.update(paces)
+            return super().diagnose(paces)
+
+    # Windows of 5 s: platform and virtual have 1000 requests in flight.
+    run = always(builders.run(builders.experiment(windows={"measure": "5s", "warmup_cycles": 0}), blocks=1))
+    measured(Noting(run.blocks), tmp_path, run)
+    assert {name: pace.measure for name, pace in given.items()} == pytest.approx(
+        {"platform": 20_000, "virtual": 20_000}, rel=0.1
+    )
+    assert {pace.seed for pace in given.values()} == {run.manifest.seed}
+
+
+def test_the_time_of_the_trials_with_dumps_is_expected(tmp_path: Path) -> None:
+    once = builders.run(blocks=0)
+    assert runner.seconds_beside(always(once)) > runner.seconds_beside(once)
+
+
+def always(run: Run) -> Run:
+    """That run, with thread dumps of every variant."""
+    return replace(run, manifest=run.manifest.model_copy(update={"diagnosis": "always"}))
+
+
 class Killed(Breaking):
     """A variant does not survive its thread dumps, or k6 its call for them."""
 
     fault: BlockFault | None = None
     is_killed = False
 
-    def diagnose(self, variants: Sequence[str]) -> dict[str, Diagnosis]:
+    def diagnose(self, paces: Mapping[str, Pace]) -> dict[str, Diagnosis]:
         self.is_killed = True
         if self.fault:
             raise self.fault
-        return super().diagnose(variants)
+        return super().diagnose(paces)
 
     def check_instances(self) -> list[Instance]:
         return [i.model_copy(update={"alive": not self.is_killed}) for i in super().check_instances()]
@@ -775,8 +820,9 @@ def test_without_a_drain_nothing_is_measured_beside_the_trials(tmp_path: Path, m
     monkeypatch.setattr(plan, "order", lambda *_: ["virtual", "platform"])
     windows = GIVING_UP
     run = builders.run(builders.experiment(windows=windows), blocks=1)
-    (block,), _ = measured(target := InTurn(run.blocks), tmp_path, run)
+    (block,), text = measured(target := InTurn(run.blocks), tmp_path, always(run))
     assert "light load" not in target.calls
+    assert "no thread dumps of platform and virtual: each ends with its trials" in text
     assert len(block.trials) == 2
 
 

@@ -243,6 +243,20 @@ def test_what_threads_did_is_told_from_the_second_reading_on(process: Process) -
     assert threads.changes() == []
 
 
+def test_a_thread_that_a_listing_leaves_out_has_not_ended(process: Process, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The kernel's listing may miss a thread where others end meanwhile.
+    threads = Threads(7, 1, process.proc)
+    process.thread(7, "java", 10, 0, 1)
+    process.thread(8, "C2 CompilerThre", 9 * 10**9, 10**10, 99)
+    threads.changes()
+    with monkeypatch.context() as patched:
+        patched.setattr("vtlab.host.threads.os.listdir", lambda _: ["7"])
+        assert threads.changes() == []
+    process.thread(8, "C2 CompilerThre", 10 * 10**9, 10**10 + 5, 100)
+    assert threads.changes() == [Schedule(10**9, 5, 1)], "and nothing of what it did before"
+    assert threads.jit_cpu == 10
+
+
 def test_a_process_that_is_gone_or_does_not_count_has_no_figures(process: Process) -> None:
     threads = Threads(8, None, process.proc)
     assert threads.changes() == []

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from html import unescape
+from typing import Any
 
 import pytest
 
 from tests.support import builders
 from vtlab.catalogue import palette
-from vtlab.model.records import Diagnosis, Place
+from vtlab.model.records import Breakdown, TimePart
+from vtlab.model.run import Analysis
 from vtlab.report import html, time_split
 
 RUN = builders.run(blocks=3)
@@ -17,8 +19,13 @@ RUN = builders.run(blocks=3)
 
 def described(run: object) -> dict[str, str]:
     """Variant -> what its chart says in words."""
-    panels = time_split.panels(builders.analysed(run))  # type: ignore[arg-type]
-    return {panel.title: re.findall(r"<desc>(.*?)</desc>", panel.chart)[0] for panel in panels}
+    return described_of(builders.analysed(run))  # type: ignore[arg-type]
+
+
+def described_of(analysis: Analysis) -> dict[str, str]:
+    """The same of an analysis."""
+    panels = time_split.panels(analysis)
+    return {panel.title: unescape(re.findall(r"<desc>(.*?)</desc>", panel.chart)[0]) for panel in panels}
 
 
 def test_a_request_waits_and_is_served() -> None:
@@ -28,16 +35,31 @@ def test_a_request_waits_and_is_served() -> None:
 
 
 def test_thread_dumps_say_what_the_service_time_is_made_of() -> None:
-    places = [
-        Place(activity="db-pool", place="OrderService:40", threads=120.0),
-        Place(activity="lock", place="Semaphore at OrderService:42", threads=60.0),
+    analysis = builders.analysed(RUN)
+    parts = [
+        part("db-pool", "OrderService:40", 0.6),
+        part("server-queue", "", 4.0),
+        part("lock", "Semaphore at OrderService:42", 0.3),
+        *(part("computation", f"OrderService:{line}", 0.05) for line in (50, 51, 52, 53)),
     ]
-    diagnosis = Diagnosis(dumps=10, threads=200.0, places=places)
-    first = RUN.blocks[0].model_copy(update={"diagnosis": {"platform": diagnosis}})
-    words = described(replace(RUN, blocks=[first, *RUN.blocks[1:]]))
+    trial = Breakdown(
+        dumps=9, throughput=200.0, latency=5.1, parts=parts, explained=1.0, accounted=0.2, is_slowed=False
+    )
+    analysis.verdict.variants["platform"].time = trial
+    words = described_of(analysis)
     assert words["platform"] == (
-        "queue, before a thread has it: 4.00 s; a wait for a database connection: OrderService:40: 600 ms;"
-        " a lock: Semaphore at OrderService:42: 300 ms; the rest: 100 ms"
+        "queue in front of the server's threads: 4.00 s; wait for a database connection: OrderService:40: 600 ms;"
+        " lock: Semaphore at OrderService:42: 300 ms; computation, or ready to run: OrderService:50: 50.0 ms;"
+        " computation, or ready to run: OrderService:51: 50.0 ms; the rest: 100 ms"
+    )
+    # Seconds of a slower trial are not those of the blocks.
+    analysis.verdict.variants["platform"].time = trial.model_copy(update={"is_slowed": True})
+    assert described_of(analysis) == described(RUN)
+
+
+def part(activity: Any, place: str, seconds: float) -> TimePart:
+    return TimePart(
+        activity=activity, place=place, share=seconds / 5.1, seconds=seconds, requests=200 * seconds, is_explained=True
     )
 
 

@@ -9,22 +9,21 @@ from vtlab.model import variant
 from vtlab.model.variant import Threads
 
 
-@pytest.mark.parametrize(
-    ("threads", "pool"), [("platform", 200), ("platform", 10), ("virtual", -1), ("reactive", None)]
-)
-def test_a_variant_on_its_kind_of_threads_passes(threads: Threads, pool: float | None) -> None:
-    variant.refuse_other_threads("any", threads, pool)
+@pytest.mark.parametrize("threads", ["platform", "virtual", "reactive"])
+def test_a_variant_on_its_kind_of_threads_passes(threads: Threads) -> None:
+    variant.refuse_other_threads("any", threads, threads)
 
 
 @pytest.mark.parametrize(
-    ("threads", "pool", "runs"),
+    ("threads", "runs", "words"),
     [
-        ("platform", -1, "virtual"),
-        ("virtual", 200, "platform"),
-        ("virtual", None, "unknown"),
-        ("reactive", 200, "platform"),
+        ("platform", "virtual", "virtual threads, in spite of SPRING_THREADS_VIRTUAL_ENABLED=false"),
+        ("virtual", "platform", "platform threads, in spite of SPRING_THREADS_VIRTUAL_ENABLED=true"),
+        ("virtual", None, "unknown threads, in spite of SPRING_THREADS_VIRTUAL_ENABLED=true"),
+        ("reactive", "platform", "platform threads, in spite of SPRING_MAIN_WEB_APPLICATION_TYPE=reactive"),
     ],
 )
-def test_a_variant_on_other_threads_is_refused(threads: Threads, pool: float | None, runs: str) -> None:
-    with pytest.raises(BadInput, match=f"virtual-jdk21: it runs on {runs} threads"):
-        variant.refuse_other_threads("virtual-jdk21", threads, pool)
+def test_a_variant_on_other_threads_is_refused(threads: Threads, runs: Threads | None, words: str) -> None:
+    with pytest.raises(BadInput, match=f"^virtual-jdk21: it runs on {words}$") as refused:
+        variant.refuse_other_threads("virtual-jdk21", threads, runs)
+    assert "in the service's code the property itself" in refused.value.fix

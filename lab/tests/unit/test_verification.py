@@ -16,7 +16,7 @@ from vtlab.targets.verification import Figures
 
 EXPERIMENT = builders.experiment()
 CPU, MEMORY = EXPERIMENT.limits.cpu, units.size(EXPERIMENT.limits.memory)
-FINE = Figures(cpu_limit=CPU, processors=1, tomcat_threads=200, java="25", gc="Serial")
+FINE = Figures(cpu_limit=CPU, processors=1, tomcat_threads=200, jetty_virtual=None, java="25", gc="Serial")
 HELD = Limit(CPU, MEMORY)
 ALL: list[Meters] = ["jvm", "process", "cgroup", "tomcat"]
 
@@ -49,14 +49,34 @@ def test_a_limit_that_does_not_hold(figures: Figures, enforced: Limit | None, re
 
 
 def test_a_service_is_not_asked_for_meters_that_it_does_not_have() -> None:
-    silent = Figures(cpu_limit=None, processors=None, tomcat_threads=None, java="unknown", gc="unknown")
+    silent = Figures(None, None, tomcat_threads=None, jetty_virtual=None, java="unknown", gc="unknown")
     refuse(silent, meters=[])
     verification.refuse_other_threads("platform", EXPERIMENT, [], silent)
     with pytest.raises(PrerequisiteMissing):
         refuse(silent, Limit(None, None), meters=[])
 
 
-def test_the_threads_of_a_variant() -> None:
-    verification.refuse_other_threads("platform", EXPERIMENT, ALL, FINE)
-    with pytest.raises(BadInput, match="platform: it runs on virtual threads"):
-        verification.refuse_other_threads("platform", EXPERIMENT, ALL, replace(FINE, tomcat_threads=-1))
+@pytest.mark.parametrize(
+    ("variant", "meters", "tomcat", "jetty", "runs"),
+    [
+        ("platform", "tomcat", 200, None, "platform"),
+        ("platform", "tomcat", -1, None, "virtual"),
+        ("virtual", "tomcat", -1, None, "virtual"),
+        ("virtual", "tomcat", None, None, "unknown"),
+        ("platform", "jetty", None, 0, "platform"),
+        ("platform", "jetty", None, 1, "virtual"),
+        ("virtual", "jetty", None, 1, "virtual"),
+        ("virtual", "jetty", None, 0, "platform"),
+        ("virtual", "jetty", None, None, "unknown"),
+    ],
+)
+def test_the_threads_of_a_variant(
+    variant: str, meters: Meters, tomcat: float | None, jetty: float | None, runs: str
+) -> None:
+    """Which kind of threads answers is what the started variant tells."""
+    figures = replace(FINE, tomcat_threads=tomcat, jetty_virtual=jetty)
+    if runs == variant:
+        verification.refuse_other_threads(variant, EXPERIMENT, [meters], figures)
+        return
+    with pytest.raises(BadInput, match=f"{variant}: it runs on {runs} threads"):
+        verification.refuse_other_threads(variant, EXPERIMENT, [meters], figures)

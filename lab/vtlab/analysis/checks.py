@@ -165,7 +165,10 @@ def _beyond(kind: Kind, block: Block, experiment: Experiment) -> Iterator[Value]
 def generator_limits(block: Block, experiment: Experiment) -> list[str]:
     """What of the load generator or its machine was at its end in a block's trials, in words."""
     return [
-        value.text for check in _GENERATOR for value in _values(check, block, experiment) if not check.passes(value)
+        f"{check.name} {value.text}"
+        for check in _GENERATOR
+        for value in _values(check, block, experiment)
+        if not check.passes(value)
     ]
 
 

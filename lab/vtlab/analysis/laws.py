@@ -764,7 +764,8 @@ def _inside(m: Measured, possible: Mapping[str, Bound]) -> Bottleneck | None:
 
 def _at_place(m: Measured) -> Bottleneck | None:
     """The place where requests spend what they take longer than alone, by thread dumps; None where no place has most of
-    it, or they only wait for a pool of which nothing else is known."""
+    it, or they wait for a pool whose meters say otherwise. Of a pool without meters it is the pool itself, or what is
+    behind it where its holders wait for that for longer than requests take alone."""
     running, service = _running(m), _alone(m, service_alone)
     if not service or not running:
         return None
@@ -773,7 +774,12 @@ def _at_place(m: Measured) -> Bottleneck | None:
     # With no more requests than if each took as long as alone, nothing inside the service keeps them.
     if not m.diagnosis or not alone or m.diagnosis.threads <= EXCEEDED * alone:
         return None
-    return UNKNOWN.model_copy(update={"resource": _name(places.cause(m.diagnosis, alone=alone))})
+    cause = places.cause(m.diagnosis, alone=alone)
+    if cause and cause.activity in places.OF_HOLDERS and capacity(m, RESOURCES[cause.activity]) is None:
+        behind = places.OF_HOLDERS[cause.activity]
+        holders = math.fsum(place.threads for place in m.diagnosis.places if place.activity == behind)
+        return UNKNOWN.model_copy(update={"resource": behind if holders > EXCEEDED * alone else cause.activity})
+    return UNKNOWN.model_copy(update={"resource": _name(cause)})
 
 
 def _diagnosed_throughput(m: Measured) -> float | None:

@@ -25,7 +25,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from vtlab.catalogue import libraries
 from vtlab.errors import LabError
@@ -33,6 +33,10 @@ from vtlab.model.records import Activity, Diagnosis, Place
 
 #: What a thread does that runs for all that is known, where the JVM does not say.
 UNTOLD = "computation or a monitor"
+
+#: What a thread waits for: that the client takes the answer; for what no frame says.
+_CLIENT, _UNKNOWN = "the client", "unknown"
+_SERVER = (*libraries.REQUEST, *libraries.CLIENT)
 
 #: What nobody does while he is alone: a thread there queues.
 QUEUES: tuple[Activity, ...] = ("lock", "db-pool", "client-pool")
@@ -93,14 +97,47 @@ class Thread:
     @property
     def works_for_a_request(self) -> bool:
         """Whether it serves a request, or runs a task that a request may wait for."""
+        return self.serves_a_request or self.runs_a_task
+
+    @functools.cached_property
+    def serves_a_request(self) -> bool:
         if not self.stack:
             return self.name.startswith(libraries.REQUEST_THREAD)
-        if any(libraries.MONITORING in frame.name or frame.starts(libraries.SCHEDULED) for frame in self.stack):
+        return not self._is_of_no_request and (
+            self.waits_for_admission or any(frame.starts(libraries.REQUEST) for frame in self.stack)
+        )
+
+    @property
+    def runs_a_task(self) -> bool:
+        """Whether it runs the service's code for somebody, without a request of its own."""
+        if self.serves_a_request or self._is_of_no_request:
             return False
-        if any(frame.starts(libraries.REQUEST) for frame in self.stack):
-            return True
-        runs_a_task = any(frame.starts(libraries.TASK) for frame in self.stack)
-        return runs_a_task and any(frame.of_service for frame in self.stack)
+        runs = any(frame.starts(libraries.TASK) for frame in self.stack)
+        return runs and any(frame.of_service for frame in self.stack)
+
+    @property
+    def waits_for_admission(self) -> bool:
+        """Whether it has a request that the server does not let begin."""
+        outside = next((frame for frame in self.stack if not frame.of_jdk), None)
+        return self.waits and outside is not None and outside.starts(libraries.ADMISSION)
+
+    @property
+    def pool(self) -> str:
+        """Of a thread of a pool, the pool's name: ``http-nio-8080-exec`` for ``http-nio-8080-exec-7``."""
+        return self.name.rstrip("0123456789").rstrip("-")
+
+    @property
+    def is_of_server_pool(self) -> bool:
+        return any(frame.starts(libraries.SERVER_POOL) for frame in self.stack)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it is of the server's pool and has no request."""
+        return any(frame.starts(libraries.IDLE) for frame in self.stack)
+
+    @property
+    def _is_of_no_request(self) -> bool:
+        return any(libraries.MONITORING in frame.name or frame.starts(libraries.SCHEDULED) for frame in self.stack)
 
 
 @dataclass(frozen=True)
@@ -134,30 +171,52 @@ def diagnose(dumps: Sequence[Sequence[Thread]]) -> Diagnosis | None:
         return None
     counts = Counter(what_it_does(thread) for dump in dumps for thread in dump if thread.works_for_a_request)
     places = [
-        Place(activity=activity, place=place, threads=count / len(dumps))
-        for (activity, place), count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        Place(**doing._asdict(), threads=count / len(dumps))
+        for doing, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     ]
-    return Diagnosis(dumps=len(dumps), threads=counts.total() / len(dumps), places=places)
+    return Diagnosis(dumps=len(dumps), threads=counts.total() / len(dumps), places=places, idle=_idle(dumps))
 
 
-def what_it_does(thread: Thread) -> tuple[Activity, str]:
+class Doing(NamedTuple):
+    """What a thread does and where, as of ``Place``."""
+
+    activity: Activity
+    place: str
+    is_task: bool = False
+    is_unnamed: bool = False
+
+
+def what_it_does(thread: Thread) -> Doing:
     """The activity of a thread that works for a request, and the innermost line of the service's code with what it
     waits for there: ``Semaphore at OrderService:42``, ``OrderService:42`` where it waits for nothing."""
     if not thread.stack:
-        return "wait", "a carrier"
+        return Doing("wait", "a carrier")
+    if thread.waits_for_admission:
+        return Doing("server-queue", "Jetty's threads.max")
     activity, what = _activity(thread)
     outside = [frame for frame in thread.stack if not frame.of_jdk] or [thread.stack[0]]
     line = next((frame for frame in outside if frame.of_service), outside[0])
-    return activity, f"{what} at {line}" if what else str(line)
+    is_unnamed = activity in ("lock", "wait") and (what == _UNKNOWN or (what != _CLIENT and line.starts(_SERVER)))
+    return Doing(activity, f"{what} at {line}" if what else str(line), thread.runs_a_task, is_unnamed)
+
+
+def _idle(dumps: Sequence[Sequence[Thread]]) -> float | None:
+    """Threads without a request of those pools of which a thread had one in any dump, mean; None without such a pool:
+    virtual threads have none, and an endpoint for the monitoring has a pool of its own."""
+    pools = {t.pool for dump in dumps for t in dump if t.serves_a_request and t.is_of_server_pool}
+    if not pools:
+        return None
+    return sum(t.is_idle and t.pool in pools for dump in dumps for t in dump) / len(dumps)
 
 
 def holders(diagnosis: Diagnosis, pool: str | None = None) -> list[Place]:
     """Where those stand that do not wait for a pool (``db-pool``, ``client-pool``, ``executor``). All, for None and for
     a resource that no thread waits for, as Tomcat's threads.
 
-    Every holder is among them. So may be others, who neither hold nor wait.
+    Every holder is among them. So may be others, who neither hold nor wait. Requests that the server does not let begin
+    hold nothing.
     """
-    return [place for place in diagnosis.places if place.activity != pool]
+    return [place for place in diagnosis.places if place.activity not in (pool, "server-queue")]
 
 
 def cause(
@@ -185,14 +244,18 @@ def cause(
         return threads - strangers - (0.0 if activity in QUEUES else alone)
 
     groups: defaultdict[tuple[Activity, str | None], float] = defaultdict(float)
+    lines: defaultdict[tuple[Activity, str], float] = defaultdict(float)
     for place in candidates:
         groups[place.activity, None if place.activity in ANYWHERE else place.place] += place.threads
+        lines[place.activity, place.place] += place.threads
     (activity, line), threads = max(groups.items(), key=lambda group: certain(group[0][0], group[1]))
     if certain(activity, threads) < excess / 2:
         return None
     if line is None:
-        largest = next(place for place in candidates if place.activity == activity)
-        line = largest.place if certain(activity, largest.threads) >= excess / 2 else None
+        (_, largest), there = max(
+            ((line, there) for line, there in lines.items() if line[0] == activity), key=lambda item: item[1]
+        )
+        line = largest if certain(activity, there) >= excess / 2 else None
     return Cause(activity, line, min(1.0, threads / held))
 
 
@@ -235,7 +298,7 @@ def _activity(thread: Thread) -> tuple[Activity, str]:
     if remote and (thread.waits or socket):
         return remote.activity, remote.name
     if any(frame.starts(libraries.CLIENT) for frame in called) and (thread.waits or socket):
-        return "wait", "the client"
+        return "wait", _CLIENT
     if thread.waits and (task := next((frame for frame in jdk if frame.starts(libraries.TASKS)), None)):
         return "executor", task.type
     if socket:
@@ -260,7 +323,7 @@ def _entry(jdk: Sequence[Frame]) -> str:
     if any(frame.name.startswith("java.lang.Thread.sleep") for frame in jdk):
         return "Thread.sleep"
     if not jdk:
-        return "unknown"
+        return _UNKNOWN
     outermost = jdk[-1]
     if "$ConditionObject." in outermost.name:
         return "Condition"

@@ -51,6 +51,10 @@ def _fix(answer: Answer) -> str:
         return "name the path that it redirects to, or that status in expect.status; without a login services redirect"
     if answer.status in (401, 403):
         return "add a login, or a header such as Authorization: Bearer {env.TOKEN}"
+    if answer.status == 404:
+        return "correct the path; where the service has a context path (server.servlet.context-path), write that, too"
+    if answer.status is not None and answer.status >= 500:
+        return "see the service's log, in logs/ of the results: it may lack a setting, or what it calls (env, database)"
     return "correct the path, the body, or expect.status of the request"
 
 

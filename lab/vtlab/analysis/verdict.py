@@ -18,7 +18,7 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from vtlab.analysis import checks, comparable, findings, laws, sequential, statistics
+from vtlab.analysis import breakdown, checks, comparable, findings, laws, sequential, statistics
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Comparison, Decision, Failure, Rejection, Trial, VariantResult, Verdict
 from vtlab.model.run import Analysis, Run
@@ -525,6 +525,7 @@ def _summarise_variant(m: laws.Measured) -> VariantResult:
         next=explained.next,
         bounds=explained.bounds,
         pinned=_pinned(m),
+        time=breakdown.of(m),
         modelled=explained.modelled,
         expected=expected,
         fidelity=throughput / expected if expected and m.trials else None,

@@ -17,6 +17,18 @@ REQUEST = (
 )
 #: Virtual threads of Tomcat, one for each request. One without any frame has not begun: it waits for a carrier.
 REQUEST_THREAD = "tomcat-handler-"
+#: The server's own pool of threads, Tomcat's and Jetty's.
+SERVER_POOL = (
+    "org.apache.tomcat.util.threads.ThreadPoolExecutor.runWorker",
+    "org.eclipse.jetty.util.thread.QueuedThreadPool$Runner.run",
+)
+#: What a thread of the server's pool does that has no request, in Tomcat and Jetty.
+IDLE = (
+    "org.apache.tomcat.util.threads.ThreadPoolExecutor.getTask",
+    "org.eclipse.jetty.util.thread.QueuedThreadPool$Runner.idleJobPoll",
+)
+#: Virtual threads of Jetty that have a request and must wait until fewer than ``threads.max`` run.
+ADMISSION = ("org.eclipse.jetty.util.thread.VirtualThreadPool.",)
 #: Frames of a request of the monitoring, not of the load.
 MONITORING = ".actuate.endpoint."
 #: Frames of a task that somebody waits for, and of one that comes by the clock.

@@ -24,6 +24,13 @@ def free(count: int) -> list[int]:
         return [sock.getsockname()[1] for sock in sockets]
 
 
+def is_open(port: int) -> bool:
+    """Whether something takes connections there."""
+    with socket.socket() as tried:
+        tried.settimeout(1)
+        return tried.connect_ex((HOST, port)) == 0
+
+
 def require_free(port: int, what: str) -> None:
     """PrerequisiteMissing, with the holder's pid where that can be seen, when a chosen port is taken."""
     with socket.socket() as tried:
@@ -38,15 +45,31 @@ def require_free(port: int, what: str) -> None:
             ) from None
 
 
-def listening_pid(port: int, proc: Path = Path("/proc")) -> int | None:
-    """The pid of the process that listens on the port; None when that cannot be seen."""
-    inodes = set()
+def _listening(proc: Path) -> dict[str, int]:
+    """Socket -> the port on which it listens."""
+    sockets = {}
     for table in ("tcp", "tcp6"):
         with contextlib.suppress(OSError):
             for line in (proc / "net" / table).read_text(encoding="ascii").splitlines()[1:]:
                 fields = line.split()
-                if fields[3] == _LISTEN and int(fields[1].rpartition(":")[2], 16) == port:
-                    inodes.add(f"socket:[{fields[9]}]")
+                if fields[3] == _LISTEN:
+                    sockets[f"socket:[{fields[9]}]"] = int(fields[1].rpartition(":")[2], 16)
+    return sockets
+
+
+def of_process(pid: int, proc: Path = Path("/proc")) -> list[int]:
+    """The ports on which a process listens, the smallest first; none where that cannot be seen."""
+    sockets, ports = _listening(proc), set()
+    with contextlib.suppress(OSError):
+        for handle in (proc / str(pid) / "fd").iterdir():
+            with contextlib.suppress(OSError):
+                ports |= {sockets[name]} if (name := str(handle.readlink())) in sockets else set()
+    return sorted(ports)
+
+
+def listening_pid(port: int, proc: Path = Path("/proc")) -> int | None:
+    """The pid of the process that listens on the port; None when that cannot be seen."""
+    inodes = {name for name, listens in _listening(proc).items() if listens == port}
     for process in proc.iterdir() if inodes else ():
         if process.name.isdigit():
             with contextlib.suppress(OSError):

@@ -178,11 +178,16 @@ class Threads:
     def changes(self) -> list[Schedule]:
         """Reads all threads. What those did that had a core since the reading before; nothing at the first reading."""
         try:
-            names = os.listdir(self._tasks)  # noqa: PTH208
+            names = set(os.listdir(self._tasks))  # noqa: PTH208
         except OSError:
             return []
-        for gone in self._lines.keys() - names:
-            self._forget(gone)
+        # The kernel leaves threads out of a listing where others end meanwhile: later they would be new ones, and all
+        # that they ever did would count once more.
+        for missing in self._lines.keys() - names:
+            if _read(f"{self._tasks}/{missing}/schedstat"):
+                names.add(missing)
+            else:
+                self._forget(missing)
         changes = []
         young, self._young = self._young, set()
         is_first = not self._lines

@@ -213,6 +213,15 @@ class Experiment(_Strict):
     ] = {}
     settings: Annotated[dict[str, str], Field(description="environment for every variant")] = {}
     needs: list[Need] = []
+    between: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            description="before each trial, on one machine: a request as a line, POST /test/reset, or a command with"
+            " its arguments; {base} is the address of the variant, {variant} its name, {env.NAME} a variable of vtlab's"
+            " environment",
+        ),
+    ] = None
     expected: Annotated[
         dict[str, float],
         Field(description="requests per second by the operational laws, per variant; for reports alone"),
@@ -396,7 +405,8 @@ def load(name: str, folder: Path) -> Experiment:
     if not path.is_file():
         raise BadInput(f"unknown experiment '{name}'", f"known are: {', '.join(names(folder))} (vtlab list)")
     experiment = parse(documents.read_text(path), str(path))
-    if experiment.name != path.stem:
+    # A results directory has its experiment under a name of its own.
+    if path.stem not in (experiment.name, "experiment"):
         raise BadInput(f"{path}: name is '{experiment.name}', the file's is '{path.stem}'", "let them agree")
     changes: dict[str, Any] = {}
     if experiment.workload_:

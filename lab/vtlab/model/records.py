@@ -29,7 +29,11 @@ ServerFigure = MetricName | Literal["in_flight_before", "jit_cpu", "core_wait"]
 #: gave to others.
 MachineFigure = Literal["idle_cores", "generator_cpu", "generator_wait", "generator_throttled", "steal"]
 #: What the threads that handle requests do at a place, by their stacks.
-Activity = Literal["database", "downstream", "db-pool", "client-pool", "executor", "lock", "wait", "computation"]
+Activity = Literal[
+    "database", "downstream", "db-pool", "client-pool", "executor", "lock", "wait", "computation", "server-queue"
+]
+#: Which variants get thread dumps: each, or those that nothing measured explains.
+DiagnosisMode = Literal["always", "unexplained"]
 
 
 class Record(BaseModel):
@@ -213,6 +217,10 @@ class Place(Record):
     #: The innermost line of the service's code and what it waits for there: ``Semaphore at OrderService:42``.
     place: str
     threads: float
+    #: They run tasks of an executor: whose requests these are no dump says.
+    is_task: bool = False
+    #: Neither a resource nor a line of the service or of a library: the server itself waits, or nobody knows for what.
+    is_unnamed: bool = False
 
 
 class Diagnosis(Record):
@@ -225,6 +233,16 @@ class Diagnosis(Record):
     places: list[Place]
     #: OK requests per second in that trial; None where it is not known.
     throughput: float | None = None
+    #: Mean latency of the OK requests in that trial, as the client saw it.
+    latency: float | None = None
+    #: Threads of the server's pool that had no request, mean; None where it has no such pool.
+    idle: float | None = None
+    #: CPU seconds that the JVM spent on one dump, mean, and of what its limit allows in the window the share that all
+    #: took. None where the JVM's threads do not tell.
+    dump_cpu: float | None = None
+    cpu_share: float | None = None
+    #: Fewer dumps than a window is to have: more would have taken more CPU than they may.
+    is_held_back: bool = False
 
 
 class Block(Record):
@@ -300,6 +318,8 @@ class Manifest(Record):
     #: When the run ends; None: after its ``blocks``.
     rule: SequentialRule | None = None
     seed: int
+    #: Which variants get thread dumps, in the first block that counts.
+    diagnosis: DiagnosisMode = "unexplained"
     #: Attempts in all blocks together that may be rejected before the run is invalid.
     max_rejected: int
     command: str
@@ -398,6 +418,44 @@ class Bottleneck(Record):
     inside: Inside | None = None
 
 
+class TimePart(Record):
+    """Where a request spends a part of its time. ``outside``: no thread has it, and it is not known why: it may be on
+    the network, in the server's connector or in the load generator."""
+
+    activity: Activity | Literal["outside"]
+    #: As of ``Place``; empty for ``server-queue`` and ``outside``.
+    place: str
+    #: Of the client's mean latency.
+    share: float
+    #: None where the trial was slower than the blocks.
+    seconds: float | None
+    #: Requests there at a time, mean.
+    requests: float
+    #: It has a resource or a place.
+    is_explained: bool
+
+
+class Breakdown(Record):
+    """Where the time of a request goes, of one trial that does not count: all figures are that trial's."""
+
+    dumps: int
+    throughput: float
+    #: Mean, as the client saw it.
+    latency: float
+    #: The largest first; none where the dumps contradict the latency.
+    parts: list[TimePart]
+    #: Share of the latency that has a resource or a place.
+    explained: float
+    #: Of the latency, what the threads that handle requests account for.
+    accounted: float
+    #: The trial's throughput is more than 10 % below the blocks': there are shares and no seconds.
+    is_slowed: bool
+    #: As of ``Diagnosis``.
+    dump_cpu: float | None = None
+    cpu_share: float | None = None
+    is_held_back: bool = False
+
+
 class VariantResult(Record):
     """One variant over all accepted blocks: means of trials; ratios of sums for the shares."""
 
@@ -428,6 +486,8 @@ class VariantResult(Record):
     bounds: list[Bound]
     #: Pinnings of virtual threads per second by the place that had them wait, ``class:line``; most first.
     pinned: dict[str, float]
+    #: Where the time of a request goes; None without thread dumps.
+    time: Breakdown | None = None
     #: Throughput by mean value analysis of what was measured of the variant alone; None where that is not enough.
     modelled: float | None = None
     #: Throughput by the operational laws, where the experiment has it, and measured over it.

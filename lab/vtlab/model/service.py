@@ -11,14 +11,28 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from vtlab.errors import BadInput, PrerequisiteMissing
+from vtlab.model import documents
 from vtlab.model.variant import Threads
 
 #: What runs beside the variants.
 Need = Literal["database", "downstream", "jdk21"]
 #: Groups of meters. Of a service without one of them vtlab measures what it can itself.
-Meters = Literal["jvm", "process", "cgroup", "tomcat"]
+Meters = Literal["jvm", "process", "cgroup", "tomcat", "jetty"]
+#: In the environment of a companion: a database that a variant has alone.
+OWN_DATABASE = "{address}"
 _VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
 _Path = Annotated[str, Field(pattern=r"^/")]
+
+
+class Beside(BaseModel):
+    """What a service needs and vtlab starts before it: a command, which runs until vtlab ends it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    command: Annotated[str, Field(min_length=1, description="a program and its arguments, as docker compose up db")]
+    port: Annotated[
+        int | None, Field(gt=0, le=65535, description="of this machine; the service starts once it takes connections")
+    ] = None
 
 
 class Service(BaseModel):
@@ -71,7 +85,11 @@ class Service(BaseModel):
         Field(description="variables of vtlab's own environment that every variant gets: values that no file may hold"),
     ] = []
     environment_file: Annotated[
-        str | None, Field(description="lines NAME=VALUE for every variant, read at each start; relative to directory")
+        str | None,
+        Field(
+            description="lines NAME=VALUE for every variant, or a YAML or JSON file with env; read at each start;"
+            " relative to directory"
+        ),
     ] = None
     variants: Annotated[
         dict[Threads, dict[str, str]], Field(description="environment by kind of threads, beside Spring's property")
@@ -81,8 +99,12 @@ class Service(BaseModel):
     ] = []
     companions: Annotated[
         dict[Need, dict[str, str]],
-        Field(description="environment that says where a companion is: {url}, {user} and {password} are filled in"),
+        Field(
+            description="environment that says where a companion is: {url}, {user} and {password} are filled in. Of a"
+            " database {address} is //HOST:PORT/NAME of one that each variant has alone, and that is new for each block"
+        ),
     ] = {}
+    started_before: Annotated[Beside | None, Field(description="what the service needs")] = None
 
     @model_validator(mode="after")
     def _starts(self) -> Service:
@@ -134,9 +156,18 @@ class Service(BaseModel):
             )
         return {name: text.format(**values) for name, text in self.companions[need].items()}
 
+    @property
+    def has_own_databases(self) -> bool:
+        """Whether each variant has a database of its own."""
+        return any(OWN_DATABASE in text for text in self.companions.get("database", {}).values())
+
 
 def _environment_lines(file: Path) -> dict[str, str]:
-    """NAME=VALUE of each line that is neither empty nor a comment. A message names the line, never its text."""
+    """NAME=VALUE of each line that is neither empty nor a comment; of a YAML or JSON file its key ``env``. A message
+    names the line, never its text."""
+    if file.suffix in documents.SUFFIXES:
+        document = documents.read(file)
+        return dict(document["env"]) if isinstance(document, dict) and isinstance(document.get("env"), dict) else {}
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:

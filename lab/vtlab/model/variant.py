@@ -23,13 +23,14 @@ def kind(name: str) -> str:
     return base if letter in ("a", "b") and base in ENVIRONMENT else name
 
 
-def refuse_other_threads(name: str, threads: Threads, pool: float | None) -> None:
-    """BadInput when a variant does not run on its kind of threads. ``pool``: the most threads that Tomcat's pool may
-    have by its own meter, -1 without a pool, which is under virtual threads; None where there is no Tomcat."""
-    without = "reactive" if threads == "reactive" else "unknown"
-    runs = without if pool is None else "virtual" if pool < 0 else "platform"
-    if runs != threads:
-        raise BadInput(
-            f"{name}: it runs on {runs} threads, in spite of {' and '.join(ENVIRONMENT[threads])}",
-            "remove from the settings what overrides that (SPRING_APPLICATION_JSON)",
-        )
+def refuse_other_threads(name: str, threads: Threads, runs: Threads | None) -> None:
+    """BadInput when a variant does not run on its kind of threads. ``runs``: those that answer, as the started variant
+    tells; None where it does not."""
+    if runs == threads:
+        return
+    wanted = " and ".join(f"{key}={value}" for key, value in ENVIRONMENT[threads].items())
+    raise BadInput(
+        f"{name}: it runs on {runs or 'unknown'} threads, in spite of {wanted}",
+        "remove what overrides that: in the settings SPRING_APPLICATION_JSON, in the service's code the property itself"
+        " or an executor of its own for requests",
+    )

@@ -227,9 +227,12 @@ def light_seconds(planned: LightLoad, responses: Mapping[str, float]) -> float:
     return total
 
 
-def beside_seconds(experiment: Experiment, with_single: bool, with_light: bool) -> float:
+def beside_seconds(
+    experiment: Experiment, with_single: bool, with_light: bool, is_always_diagnosed: bool = False
+) -> float:
     """About how long takes what one block has beside warm-up and trials: single-user phases, light load, and one more
-    trial with thread dumps. Of a variant that figures explain there are none: that is not known before."""
+    trial with thread dumps, of each variant or of one. Of a variant that figures explain there may be none: that is
+    not known before."""
     load, windows = experiment.load, experiment.windows
     seconds = units.seconds(windows.single_user_phase) * len(experiment.variants) if with_single else 0.0
     if with_light and windows.wait_for_answers:
@@ -239,7 +242,7 @@ def beside_seconds(experiment: Experiment, with_single: bool, with_light: bool) 
             + 2 * _planned_round(load, variant)
             for variant in experiment.variants
         ]
-        seconds += LIGHT_SECONDS + COMING_UP + max(trials)
+        seconds += LIGHT_SECONDS + COMING_UP + (sum(trials) if is_always_diagnosed else max(trials))
     return seconds
 
 

@@ -50,7 +50,7 @@ def parts(curve: Curve, variants: Sequence[str]) -> str:
     at = {p.variant: p.throughput for p in curve.points if p.users == differs}
     more = max(variants[:2], key=lambda variant: at.get(variant, 0.0))
     if same is None:
-        return f"From {differs:,} users on {more} serves more."
+        return f"From {'a single user' if differs == 1 else f'{differs:,} users'} on {more} serves more."
     return f"Up to about {same:,} users no difference, from about {differs:,} on {more} serves more."
 
 
@@ -94,7 +94,7 @@ def picture(curve: Curve, variants: Sequence[str]) -> Markup:
             drawn.append(svg.text(x(level), top + height + 16, svg.number(level), "middle"))
     for slot, variant in enumerate(variants):
         of = [p for p in curve.of(variant) if p.throughput > 0]
-        drawn.append(svg.path([(x(p.users), y(p.throughput)) for p in of], f"v{slot} line"))
+        drawn.append(svg.path([(x(p.users), y(p.throughput)) for p in of], f"line v{slot}"))
         drawn += [
             svg.mark(
                 slot,

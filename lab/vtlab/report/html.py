@@ -13,7 +13,18 @@ from vtlab.catalogue import palette
 from vtlab.model.records import NO_COMMIT, VariantResult
 from vtlab.model.run import Analysis
 from vtlab.model.units import in_blocks, percent
-from vtlab.report import bottlenecks, charts, decision, figures, findings, sections, time_split, words
+from vtlab.report import (
+    bottlenecks,
+    breakdowns,
+    charts,
+    curve,
+    decision,
+    figures,
+    findings,
+    sections,
+    time_split,
+    words,
+)
 from vtlab.report.decision import Decision
 from vtlab.report.glossary import GLOSSARY
 
@@ -52,6 +63,8 @@ class Card:
     chart: Markup | None
     chart_caption: str
     variants: list[VariantCard]
+    #: Over users, where vtlab searched the load.
+    curve: sections.Panel | None
     times: list[sections.Panel]
     colours: list[str]
     description: str
@@ -86,6 +99,8 @@ class Evidence:
     over_time_note: str
     resources: list[sections.Panel]
     resource_table: sections.Table
+    curve: sections.Table
+    time: sections.Table
     places: sections.Table
     pinned: sections.Table
     findings: sections.Table
@@ -156,17 +171,26 @@ def _card(analysis: Analysis) -> Card:
         decision=decision.of(analysis),
         badges=badges,
         headline=words.headline(analysis),
-        sentences=words.explanation(analysis),
+        sentences=[*filter(None, [curve.decision(analysis)]), *words.explanation(analysis)],
         invalid=invalid,
         quick=quick,
         chart=sections.interval(analysis),
         chart_caption="Dot: the ratio. Line: its interval. Grey band: the margin,"
         f" ±{percent(verdict.margin)}, too little to matter.",
         variants=[_variant(analysis, name) for name in sections.names(analysis)] if verdict.n else [],
+        curve=_curve(analysis),
         times=time_split.panels(analysis),
         colours=palette.of(sections.names(analysis)),
         description=run.experiment.description,
     )
+
+
+def _curve(analysis: Analysis) -> sections.Panel | None:
+    searched, names = analysis.run.manifest.curve, sections.names(analysis)
+    if searched is None or not searched.points:
+        return None
+    caption = " ".join(curve.sentences(searched, names))
+    return sections.Panel("Requests per second over users", curve.picture(searched, names), caption)
 
 
 def _variant(analysis: Analysis, name: str) -> VariantCard:
@@ -259,6 +283,8 @@ def _evidence(analysis: Analysis) -> Evidence:
         else "",
         resources=sections.resources(analysis),
         resource_table=sections.resource_table(analysis),
+        curve=_levels(analysis),
+        time=breakdowns.table(analysis),
         places=sections.places(analysis),
         pinned=sections.pinned(analysis),
         findings=findings.table(analysis),
@@ -270,6 +296,11 @@ def _evidence(analysis: Analysis) -> Evidence:
         seed=m.seed,
         commit=m.commit,
     )
+
+
+def _levels(analysis: Analysis) -> sections.Table:
+    searched = analysis.run.manifest.curve
+    return curve.table(searched, sections.names(analysis)) if searched else sections.Table("", [], [])
 
 
 def repeat(analysis: Analysis) -> str:

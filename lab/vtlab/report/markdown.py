@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from vtlab.analysis import asserts
 from vtlab.model.run import Analysis
-from vtlab.report import bottlenecks, decision, figures, findings, sections, words
+from vtlab.report import bottlenecks, breakdowns, curve, decision, figures, findings, sections, words
 from vtlab.report.html import repeat
 
 _SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]|#~"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"})
@@ -74,6 +74,9 @@ def _run(analysis: Analysis) -> list[str]:
         lines += _folded("Failures", [sections.failures(analysis)])
         lines += _folded("Ratios by metric", [sections.by_metric(analysis)])
         lines += _folded("Bound beside measurement", [sections.resource_table(analysis)])
+        if (searched := analysis.run.manifest.curve) is not None:
+            lines += _folded("Throughput and latency over users", [curve.table(searched, sections.names(analysis))])
+        lines += _folded(breakdowns.TITLE, [breakdowns.table(analysis)])
         lines += _folded("Where threads stood", [sections.places(analysis)])
         lines += _folded("Pinned virtual threads", [sections.pinned(analysis)])
     lines += _folded("Findings", [findings.table(analysis)])

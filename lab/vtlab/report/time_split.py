@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from vtlab.analysis.comparable import has_latency
-from vtlab.model.records import Activity, Diagnosis
+from vtlab.model.records import Breakdown
 from vtlab.model.run import Analysis
-from vtlab.report import bottlenecks, charts
+from vtlab.report import breakdowns, charts
 from vtlab.report.charts import Part
 from vtlab.report.sections import Panel, names
 
@@ -15,8 +13,10 @@ CAPTION = (
     "Means of a request: what it waits before a thread has it, then what its thread does, by thread dumps where there"
     " are any. The bars have one scale."
 )
-#: Parts of the service time that are named; the rest is one part.
-_MOST = 4
+#: Parts of the time that are named; the rest is one part.
+_MOST = 5
+#: What no thread of the service has.
+_BEFORE = ("server-queue", "outside")
 _QUEUE, _SERVICE, _REST = "queue, before a thread has it", "service, once a thread has it", "the rest"
 
 
@@ -34,27 +34,20 @@ def panels(analysis: Analysis) -> list[Panel]:
 
 def _parts(analysis: Analysis, variant: str) -> list[Part]:
     result = analysis.verdict.variants.get(variant)
-    if result is None or not result.service_time:
+    if result is None:
+        return []
+    if result.time and result.time.parts and not result.time.is_slowed:
+        return _by_dumps(result.time)
+    if not result.service_time:
         return []
     queue = result.queue_time if has_latency(result) else None
     queued = [Part(_QUEUE, queue, queued=True)] if queue else []
-    dumped = [block.diagnosis[variant] for block in analysis.accepted if variant in block.diagnosis]
-    return [*queued, *_of_service(dumped, result.service_time)]
+    return [*queued, Part(_SERVICE, result.service_time)]
 
 
-def _of_service(dumped: Sequence[Diagnosis], service_time: float) -> list[Part]:
-    """By Little's law the threads at a place are to all that handle requests as the time there is to the service
-    time."""
-    if not dumped or not dumped[0].threads:
-        return [Part(_SERVICE, service_time)]
-    diagnosis = dumped[0]
-    parts = [
-        Part(_named(place.activity, place.place), service_time * place.threads / diagnosis.threads)
-        for place in diagnosis.places[:_MOST]
-    ]
-    rest = service_time - sum(part.seconds for part in parts)
-    return [*parts, Part(_REST, rest)] if rest > service_time / 100 else parts
-
-
-def _named(activity: Activity, place: str) -> str:
-    return f"{bottlenecks.doing(activity)}: {place}"
+def _by_dumps(time: Breakdown) -> list[Part]:
+    """What no thread has comes first, then the largest parts of what the threads do."""
+    known = sorted(time.parts, key=lambda part: part.activity not in _BEFORE)
+    shown = [Part(breakdowns.named(p), p.seconds or 0.0, queued=p.activity in _BEFORE) for p in known[:_MOST]]
+    rest = sum(part.seconds or 0.0 for part in known[_MOST:])
+    return [*shown, Part(_REST, rest)] if rest > time.latency / 100 else shown

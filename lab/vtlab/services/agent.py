@@ -1,17 +1,10 @@
-"""vtlab's agent in the JVM of a service: what loads it, and what it needs to see Tomcat and HikariCP."""
+"""What loads vtlab's agent into the JVM of a service, and what it needs to see Tomcat and HikariCP."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from vtlab.errors import BlockFault, PrerequisiteMissing
-from vtlab.host import jcmd
-from vtlab.host.tools import SETUP
-
-JAR = Path("agent", "target", "vtlab-agent.jar")
-#: Where the page with the metrics is.
-METRICS = "/metrics"
 #: Tells the agent its port.
 PORT = "VTLAB_AGENT_PORT"
 _OPTIONS = "JAVA_TOOL_OPTIONS"
@@ -20,14 +13,6 @@ _MBEANS = {"SERVER_TOMCAT_MBEANREGISTRY_ENABLED": "true", "SPRING_DATASOURCE_HIK
 #: Flags that name an archive of classes. A JVM refuses one that was made without the agent, if that is on its command
 #: line.
 _ARCHIVES = ("-XX:AOTCache=", "-XX:SharedArchiveFile=")
-
-
-def find(repository: Path) -> Path:
-    """The agent's jar; PrerequisiteMissing where it is not built."""
-    jar = repository / JAR
-    if not jar.is_file():
-        raise PrerequisiteMissing(f"the agent is not built: {jar} does not exist", SETUP)
-    return jar.absolute()
 
 
 def has_archive(flags: Sequence[str]) -> bool:
@@ -45,9 +30,3 @@ def environment(port: int, jar: Path | None, given: Mapping[str, str]) -> dict[s
     what loads the agent, after the options that are ``given``."""
     options = {_OPTIONS: " ".join(filter(None, (given.get(_OPTIONS), f'"{flag(jar)}"')))} if jar else {}
     return {PORT: str(port), **_MBEANS, **options}
-
-
-def attach(pid: int, jar: Path, port: int) -> None:
-    """Loads the agent into a JVM that runs. BlockFault where the JVM does not take it."""
-    if jcmd.order(pid, ["JVMTI.agent_load", str(jar), f'"port={port}"']) is None:
-        raise BlockFault(f"the agent could not be attached to the JVM {pid}: jcmd {pid} JVMTI.agent_load {jar}")

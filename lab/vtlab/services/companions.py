@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from vtlab.host import tools
-from vtlab.host.processes import Ledger
+from vtlab.errors import BadInput, PrerequisiteMissing
+from vtlab.host import ports, tools
+from vtlab.host.processes import Ledger, Process
 from vtlab.host.tools import Java
-from vtlab.model.service import Need, Service
+from vtlab.host.wait import TimedOut, wait_until
+from vtlab.model.service import Beside, Need, Service
 from vtlab.services import database, downstream, sample
 from vtlab.services.database import Database
 from vtlab.services.downstream import Downstream
 
 #: Where below a run's folder its database stores.
 DATABASE = "database"
+#: Seconds for a command of the user's: to end at once, and to listen.
+_ENDS_AT_ONCE, _UP_WITHIN = 0.5, 120.0
+_BESIDE = "what the service needs"
 
 
 def versions(needs: Sequence[str], repository: Path) -> dict[str, str]:
@@ -49,6 +57,7 @@ class CompanionServices:
         self._folder = folder
         self._ledger = ledger
         self._database: Database | None = None
+        self._beside: Process | None = None
         self._downstream = Downstream(sample.service(repository), java, ledger, logs / "downstream.log")
 
     def start(self, needs: Sequence[Need], service: Service) -> dict[str, str]:
@@ -57,7 +66,9 @@ class CompanionServices:
         BlockFault when something does not start; PrerequisiteMissing and BadInput as of ``versions``.
         """
         environment: dict[str, str] = {}
-        if "database" in needs:
+        if service.started_before is not None:
+            self._start_before(service, service.started_before)
+        if "database" in needs and not service.has_own_databases:
             access = database.from_environment()
             if access is None:
                 access = self._started_database().access
@@ -72,13 +83,65 @@ class CompanionServices:
             environment |= service.companion_environment("downstream", url=url)
         return environment
 
-    def _started_database(self) -> Database:
+    def databases(self, needs: Sequence[Need], service: Service, variants: Sequence[str]) -> dict[str, dict[str, str]]:
+        """By variant, the environment that says where its own database is, empty and new for each block; none where
+        variants share one. Errors as of ``start``."""
+        if "database" not in needs or not service.has_own_databases:
+            return {}
+        if database.from_environment() is not None:
+            raise BadInput(
+                f"{tools.DATABASE_URL} names one database, and each variant of {service.name} has its own",
+                f"unset {tools.DATABASE_URL}: vtlab starts a MariaDB",
+            )
+        names = {variant: f"{database.NAME}_{variant.replace('-', '_')}" for variant in variants}
+        server = self._started_database(list(names.values()))
+        access = server.access
+        return {
+            variant: service.companion_environment(
+                "database", url=access.url, address=server.address(name), user=access.user, password=access.password
+            )
+            for variant, name in names.items()
+        }
+
+    def _started_database(self, names: Sequence[str] = ()) -> Database:
         if self._database is None:
             tool, log = tools.find_mariadb(self._repository), self._folder / "logs" / "database.log"
             self._database = Database(tool, self._folder / DATABASE, self._ledger, log)
-        self._database.start()
+        self._database.start(names)
         return self._database
+
+    def _start_before(self, service: Service, beside: Beside) -> None:
+        """Starts what the service needs, once for a run, with the whole of vtlab's environment: it is the user's.
+        PrerequisiteMissing where it ends with an error, or does not come up."""
+        if self._beside is not None:
+            return
+        if beside.port is not None:
+            ports.require_free(beside.port, f"what {service.name} needs")
+        self._beside = process = self._ledger.start(
+            shlex.split(beside.command),
+            role=_BESIDE,
+            log=self._folder / "logs" / "needs.log",
+            environment=os.environ,
+            folder=Path(service.directory),
+        )
+
+        def is_up() -> bool:
+            if process.returncode():
+                raise PrerequisiteMissing(
+                    f"what {service.name} needs ended with {process.exit_description()}: {process.last_lines()}",
+                    f"correct the command: {beside.command}",
+                )
+            return beside.port is None or ports.is_open(beside.port)
+
+        # Without a port one can only see whether it ends at once.
+        time.sleep(_ENDS_AT_ONCE)
+        try:
+            wait_until(f"what {service.name} needs did not listen on port {beside.port}", is_up, _UP_WITHIN)
+        except TimedOut as error:
+            raise PrerequisiteMissing(f"{error}: {process.last_lines()}", f"see its log: {process.log}") from None
 
     def exit_description(self) -> str | None:
         """What of it ended, and how; None while all runs."""
+        if self._beside is not None and self._beside.returncode():
+            return f"what the service needs ended with {self._beside.exit_description()}"
         return (self._database.exit_description() if self._database else None) or self._downstream.exit_description()

@@ -132,14 +132,20 @@ class Database:
         """How to reach it; RuntimeError before ``start``."""
         return Access(f"jdbc:mysql://{ports.HOST}:{self._running().port}/{NAME}", NAME, self._password)
 
-    def start(self) -> None:
-        """Makes an empty database and serves it, unless it is being served. BlockFault when that does not work,
-        OSError when the disk is full."""
+    def address(self, name: str) -> str:
+        """Where a database of that name is, for a driver's address; RuntimeError before ``start``."""
+        return f"//{ports.HOST}:{self._running().port}/{name}"
+
+    def start(self, names: Sequence[str] = ()) -> None:
+        """Makes an empty database and serves it, unless it is being served; with ``names`` anew each time, and so many
+        more. BlockFault when that does not work, OSError when the disk is full."""
         if self._server is not None and self._server.process.exit_description() is None:
-            return
+            if not names:
+                return
+            self._server.process.stop(5)
         self._server = None
         try:
-            self._create()
+            self._create(names)
             self._server = server.start(Server("the database", self._spawn, _answers, READY_WITHIN))
         except BlockFault as fault:
             if any(words in str(fault) for words in ("No space left", "error 28", "Errcode: 28")):
@@ -155,8 +161,8 @@ class Database:
             raise RuntimeError("start comes first")
         return self._server
 
-    def _create(self) -> None:
-        """The system tables and the one user, by the server itself, which ends then."""
+    def _create(self, names: Sequence[str]) -> None:
+        """The system tables, the databases and the one user, by the server itself, which ends then."""
         shutil.rmtree(self._folder, ignore_errors=True)
         self._folder.mkdir(parents=True, mode=0o700)
         (self._folder / "data").mkdir()
@@ -173,10 +179,10 @@ class Database:
                     "CREATE DATABASE mysql;",
                     "USE mysql;",
                     *tables,
-                    f"CREATE DATABASE {NAME};",
+                    *(f"CREATE DATABASE {name};" for name in (NAME, *names)),
                     "FLUSH PRIVILEGES;",
                     f"CREATE USER {user} IDENTIFIED BY PASSWORD '{_hash(self._password)}';",
-                    f"GRANT ALL ON {NAME}.* TO {user};",
+                    *(f"GRANT ALL ON {name}.* TO {user};" for name in (NAME, *names)),
                     "",
                 ]
             ),

@@ -1,7 +1,7 @@
 """Settings inside a jar: a small reading of ``application.properties`` and ``application.yml``.
 
-Only the default profile's files, and of them what concerns threads: other values may be secrets. Profiles, imports,
-placeholders, environment variables and code, which Spring Boot heeds too, are not.
+Only the default profile's files, and of them what concerns threads and paths: other values may be secrets. Profiles,
+imports, placeholders, environment variables and code, which Spring Boot heeds too, are not.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ KEPT = (
     "server.tomcat.accept-count",
     "server.jetty.threads.",
     "server.jetty.max-connections",
+    "server.servlet.context-path",
+    "management.endpoints.web.base-path",
 )
 
 

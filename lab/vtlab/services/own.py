@@ -6,13 +6,17 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from vtlab.errors import BadInput
+from vtlab.host import agent
 from vtlab.host.tools import Java
-from vtlab.model.inspection import Inspection
-from vtlab.model.service import Meters, Service
-from vtlab.services import agent, inspection
+from vtlab.model.inspection import Inspection, uniform
+from vtlab.model.service import OWN_DATABASE, Meters, Service
+from vtlab.services import inspection
 
 #: Answers without a database that is down, too; and where there is none of it, the server has started as well.
-_HEALTH = "/actuator/health/liveness"
+_HEALTH = "/health/liveness"
+#: The scheme of a JDBC driver's addresses, by its library.
+_SCHEMES = {"mariadb-java-client": "jdbc:mariadb:", "mysql-connector-j": "jdbc:mysql:"}
 _ON_OUT_OF_MEMORY = "-XX:+ExitOnOutOfMemoryError"
 
 
@@ -35,8 +39,8 @@ def of_jar(
         directory=str(jar.parent.absolute()),
         jvm_flags=[*jvm_flags, *ending(jvm_flags)],
         agent=True,
-        readiness=_HEALTH if seen.actuator else "/",
-        metrics=agent.METRICS,
+        readiness=_readiness(seen),
+        metrics=agent.PAGE,
         environment_from=list(environment_from),
         environment_file=str(environment_file.absolute()) if environment_file else None,
         meters=meters(seen),
@@ -48,10 +52,38 @@ def ending(jvm_flags: Sequence[str]) -> list[str]:
     return [] if any("OnOutOfMemoryError" in flag for flag in jvm_flags) else [_ON_OUT_OF_MEMORY]
 
 
+def _readiness(seen: Inspection) -> str:
+    if not seen.actuator:
+        return "/"
+    context = _setting(seen, "server.servlet.context-path", "").rstrip("/")
+    return context + _setting(seen, "management.endpoints.web.base-path", "/actuator").rstrip("/") + _HEALTH
+
+
+def _setting(seen: Inspection, name: str, default: str) -> str:
+    value = next((text for key, text in seen.settings.items() if uniform(key) == uniform(name)), default)
+    # A placeholder is filled in by Spring Boot alone.
+    return value if value.startswith("/") else default
+
+
+def database_environment(jar: Path) -> dict[str, str]:
+    """What tells a service of the database that its variant has alone. BadInput where it has no driver for that."""
+    libraries = {library.artifact for library in inspection.inspect(jar).libraries}
+    scheme = next((scheme for library, scheme in _SCHEMES.items() if library in libraries), None)
+    if scheme is None:
+        raise BadInput(
+            f"{jar} has no driver for MariaDB: neither {' nor '.join(_SCHEMES)}",
+            "start its own database: service_needs: {command: docker compose up db, port: 5432}",
+        )
+    return {
+        "SPRING_DATASOURCE_URL": f"{scheme}{OWN_DATABASE}",
+        "SPRING_DATASOURCE_USERNAME": "{user}",
+        "SPRING_DATASOURCE_PASSWORD": "{password}",
+    }
+
+
 def meters(seen: Inspection) -> list[Meters]:
     """What the agent tells of it."""
-    of_all: list[Meters] = ["jvm", "process", "cgroup"]
-    return [*of_all, "tomcat"] if seen.server == "tomcat" else of_all
+    return ["jvm", "process", "cgroup", seen.server]
 
 
 def name_of(jar: Path) -> str:

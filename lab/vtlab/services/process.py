@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 import os
 import shutil
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
 
+from vtlab.errors import BlockFault
+from vtlab.host import agent as host_agent
 from vtlab.host import ports, server, usage
 from vtlab.host.cgroup import Cgroup, Limit
 from vtlab.host.processes import Ledger, Process
@@ -20,8 +23,10 @@ from vtlab.model.experiment import Experiment
 from vtlab.model.service import Service
 from vtlab.services import agent
 
-#: Seconds until a variant must be ready.
-READY_WITHIN = 90.0
+#: Seconds until a variant must be ready; a service of the reader's own may load much first.
+READY_WITHIN, OWN_READY_WITHIN = 90.0, 180.0
+#: Seconds for which a service may listen on another port only: its own may come later.
+ELSEWHERE_WITHIN = 20.0
 #: A JVM's exit code under -XX:+ExitOnOutOfMemoryError.
 _OUT_OF_HEAP = 3
 
@@ -82,6 +87,8 @@ class Launch:
     ports: Mapping[str, Sequence[int]] = field(default_factory=dict)
     #: Environment that says where the companions are. It may hold a password.
     companions: Mapping[str, str] = field(default_factory=dict, repr=False)
+    #: By variant, the environment that says where its own database is.
+    databases: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
     #: The agent's jar; None for a service that has metrics of its own.
     agent: Path | None = None
 
@@ -121,6 +128,7 @@ class Launch:
             **experiment.settings,
             **experiment.environment_of(variant),
             **self.companions,
+            **self.databases.get(variant, {}),
         }
         if self.agent is None:
             return clean_environment(**environment | where(port, management))
@@ -151,11 +159,14 @@ class VariantProcess:
         self.variant = variant
         self.launch = launch
         self.cgroup = cgroup
+        #: Whether it answers by HTTPS.
+        self.is_tls = False
+        self._elsewhere_since: float | None = None
         self.server = Server(
             f"{variant}: the {'JVM' if service.jar else 'service'}",
             self._spawn,
             self._answers,
-            READY_WITHIN,
+            ready_within(service),
             count=2 if service.agent or service.management_port is not None else 1,
             ports=launch.ports.get(variant, ()),
             reason=self._reason,
@@ -169,7 +180,7 @@ class VariantProcess:
     @property
     def url(self) -> str:
         """Where k6 sends its requests."""
-        return f"http://{ports.HOST}:{self.server.port}"
+        return f"{'https' if self.is_tls else 'http'}://{ports.HOST}:{self.server.port}"
 
     @property
     def metrics_address(self) -> str:
@@ -213,14 +224,45 @@ class VariantProcess:
 
     def _answers(self, chosen: Sequence[int]) -> bool:
         service = self.launch.service
-        if not service.agent:
-            return server.answers_ok(chosen[-1], service.readiness)
-        status = server.status(chosen[0], service.readiness)
-        if status is None or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        if service.agent:
+            status = self._status(chosen[0])
+            is_ready = status is not None and status < HTTPStatus.INTERNAL_SERVER_ERROR
+        else:
+            is_ready = server.answers_ok(chosen[-1], service.readiness)
+            if is_ready and service.management_port is not None:
+                self._status(chosen[0])
+        if not is_ready:
+            self._refuse_elsewhere(chosen)
             return False
         if (jar := self.launch.attached) and ports.listening_pid(chosen[-1]) is None:
-            agent.attach(self.process.pid, jar, chosen[-1])
+            host_agent.attach(self.process.pid, jar, chosen[-1])
         return True
+
+    def _status(self, port: int) -> int | None:
+        """The status of the readiness on that port, by HTTP or HTTPS; finds out which of them it is."""
+        path = self.launch.service.readiness
+        status = server.status(port, path)
+        # To a plain request Tomcat says 400 where it expects TLS, others nothing.
+        if status in (None, HTTPStatus.BAD_REQUEST):
+            by_tls = server.status(port, path, is_tls=True)
+            self.is_tls = by_tls is not None
+            return by_tls or status
+        self.is_tls = False
+        return status
+
+    def _refuse_elsewhere(self, chosen: Sequence[int]) -> None:
+        """BlockFault where the service has listened on other ports than its own for a while."""
+        listening = ports.of_process(self.process.pid)
+        others = [port for port in listening if port not in chosen]
+        if not others or chosen[0] in listening:
+            self._elsewhere_since = None
+            return
+        self._elsewhere_since = self._elsewhere_since or time.monotonic()
+        if time.monotonic() - self._elsewhere_since > ELSEWHERE_WITHIN:
+            raise Elsewhere(
+                f"it listens on port {' and '.join(map(str, others))}, not on {chosen[0]}, which SERVER_PORT names: let"
+                " it read server.port from there, without a port in its code or on its command line"
+            )
 
     def _reason(self, process: Process) -> str | None:
         limits = self.launch.experiment.limits
@@ -229,6 +271,15 @@ class VariantProcess:
         if self.launch.service.jar and process.returncode() == _OUT_OF_HEAP:
             return f"out of heap memory ({limits.heap})" if limits.heap else "out of heap memory"
         return None
+
+
+class Elsewhere(BlockFault):
+    """A service listens on another port than it was told."""
+
+
+def ready_within(service: Service) -> float:
+    """Seconds until a variant of the service must be ready."""
+    return OWN_READY_WITHIN if service.agent else READY_WITHIN
 
 
 def spawn(launch: Launch, running: list[VariantProcess]) -> None:

@@ -185,3 +185,24 @@ def read_document(path: Path, log: str) -> K6Document:
         raise BlockFault(
             f"k6's document cannot be read ({where}: {first['msg']}): {log or 'it said nothing'}"
         ) from error
+
+
+def joined(documents: Sequence[K6Document]) -> K6Document:
+    """What several calls measured one after the other, as if by one. A threshold holds where it does in each."""
+    thresholds: dict[str, dict[str, dict[str, bool]]] = {}
+    for document in documents:
+        for variant, metrics in document.thresholds.items():
+            for metric, conditions in metrics.items():
+                held = thresholds.setdefault(variant, {}).setdefault(metric, {})
+                held |= {text: holds and held.get(text, True) for text, holds in conditions.items()}
+    return documents[0].model_copy(
+        update={
+            "agreed": all(document.agreed for document in documents),
+            "order": [variant for document in documents for variant in document.order],
+            **{
+                part: [trial for document in documents for trial in getattr(document, part)]
+                for part in ("warmup", "single", "trials", "light")
+            },
+            "thresholds": thresholds,
+        }
+    )

@@ -14,6 +14,7 @@ from vtlab.host.cgroup import Limit
 from vtlab.model import units, variant
 from vtlab.model.experiment import Experiment
 from vtlab.model.service import Meters
+from vtlab.model.variant import Threads
 from vtlab.targets.prometheus import Prometheus
 
 #: A quota is rounded to microseconds per period, memory to pages; a chart may write 500m for 0.5.
@@ -29,6 +30,8 @@ class Figures:
     processors: float | None
     #: The most threads that Tomcat's pool may have; -1 without a pool.
     tomcat_threads: float | None
+    #: 1 where Jetty's requests have virtual threads, else 0.
+    jetty_virtual: float | None
     java: str
     gc: str
 
@@ -40,6 +43,7 @@ def read(client: Prometheus, name: str, at_ms: int) -> Figures:
         cpu_limit=client.measured(name, "max(cgroup_cpu_limit_cores{$server})", at_ms),
         processors=client.measured(name, "max(system_cpu_count{$server})", at_ms),
         tomcat_threads=client.measured(name, "max(tomcat_threads_config_max_threads{$server})", at_ms),
+        jetty_virtual=client.measured(name, "max(jetty_threads_virtual{$server})", at_ms),
         java=" ".join(filter(None, (info.get("version", "unknown"), info.get("vendor")))),
         gc=client.labels(name, "jvm_gc_info{$server}", at_ms).get("name", "unknown"),
     )
@@ -74,8 +78,19 @@ def refuse_other_limits(
 
 def refuse_other_threads(name: str, experiment: Experiment, meters: Collection[Meters], figures: Figures) -> None:
     """BadInput where a variant does not run on its kind of threads, as far as the service tells."""
+    threads = experiment.properties_of(name).threads
     if "tomcat" in meters:
-        variant.refuse_other_threads(name, experiment.properties_of(name).threads, figures.tomcat_threads)
+        variant.refuse_other_threads(name, threads, _of_tomcat(figures.tomcat_threads, threads))
+    elif "jetty" in meters:
+        virtual = figures.jetty_virtual
+        variant.refuse_other_threads(name, threads, None if virtual is None else "virtual" if virtual else "platform")
+
+
+def _of_tomcat(pool: float | None, wanted: Threads) -> Threads | None:
+    """The threads of a service of whose Tomcat ``pool`` is known: where there is none it may be on another server."""
+    if pool is None:
+        return wanted if wanted == "reactive" else None
+    return "virtual" if pool < 0 else "platform"
 
 
 def close(value: float | None, wanted: float) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from vtlab.errors import BadInput
+from vtlab.host import agent as agent_page
 from vtlab.model.experiment import Experiment
 from vtlab.model.service import Service
 from vtlab.services import agent, own
@@ -112,7 +113,8 @@ def _port(service: Service, container: Json) -> int:
 def jvm_flags(original: Original, experiment: Experiment) -> list[str]:
     """The flags that every variant's JVM gets by its environment, without the agent."""
     heap = experiment.limits.heap
-    flags = [*_given_options(original, experiment).split(), *original.service.jvm_flags]
+    own_flags = [f'"{flag}"' if " " in flag else flag for flag in original.service.jvm_flags]
+    flags = [*_given_options(original, experiment).split(), *own_flags]
     return [*flags, *own.ending(flags), *([f"-Xms{heap}", f"-Xmx{heap}"] if heap else [])]
 
 
@@ -166,7 +168,7 @@ def monitor(metadata: Json, more: Mapping[str, str]) -> Json:
     relabeling = {"sourceLabels": ["__meta_kubernetes_pod_label_variant"], "targetLabel": "variant"}
     endpoint = {
         "port": AGENT,
-        "path": agent.METRICS,
+        "path": agent_page.PAGE,
         "interval": "1s",
         "scrapeTimeout": "1s",
         "relabelings": [relabeling],

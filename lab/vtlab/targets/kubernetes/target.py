@@ -224,7 +224,7 @@ class KubernetesBlock:
         """Runs k6 once, as a Job, and waits for every answer: vtlab may replace pods, not end one."""
         return self._load(phase_variables([variant], 0, None, position=position, pace=pace))
 
-    def diagnose(self, variants: Sequence[str]) -> dict[str, Diagnosis]:
+    def diagnose(self, paces: Mapping[str, Pace]) -> dict[str, Diagnosis]:
         """Nothing: vtlab may not run commands in a pod."""
         return {}
 

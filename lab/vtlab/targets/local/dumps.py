@@ -1,7 +1,8 @@
 """Thread dumps of a variant under load, at random moments, through a JDK's ``jcmd``.
 
 ``jcmd`` runs outside the variant's control group. The dump itself costs the JVM: 0.05 to 0.2 ms of CPU for each
-virtual thread.
+virtual thread. What it costs is measured: the CPU time, by the kernel's count, of the thread that carries out jcmd's
+orders; with ``Thread.print``, which stops the JVM, also of the VM thread, whose collections in that moment count, too.
 Whatever goes wrong here, a diagnosis that does not come is none: it fails neither block nor run.
 """
 
@@ -14,32 +15,32 @@ import random
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 
 from vtlab.analysis import places
 from vtlab.errors import BlockFault, LabError, PrerequisiteMissing
 from vtlab.host import jcmd
-from vtlab.model import units
 from vtlab.model.records import Diagnosis, Trial
+from vtlab.planning import dumping
+from vtlab.planning.load import AS_PLANNED, Pace
 from vtlab.services.process import VariantProcess
 
 #: Where below a run's folder dumps lie while they are taken: what a service works on may be in them.
 FOLDER = "dumps"
-#: Dumps that a window is to have, and the most that are kept of one trial, its ramp-up included.
-WANTED = 20
+#: The most dumps that are kept of one trial, its ramp-up included.
 MOST = 60
-#: Of the CPU that a variant may use, the most that dumps may take.
-SHARE = 0.1
 #: Calls of jcmd that fail in a row, after which nothing more is expected.
 FAILURES = 3
-#: The thread of a JVM that carries out what jcmd asks for.
-_WORKER = "Attach Listener"
+#: The thread of a JVM that carries out what jcmd asks for, and the one that stops all others.
+_WORKER, _STOPPER = "Attach Listener", "VM Thread"
 
 
-def diagnose(variants: Iterable[VariantProcess], folder: Path, load: Callable[[str], Trial]) -> dict[str, Diagnosis]:
+def diagnose(
+    variants: Iterable[VariantProcess], folder: Path, load: Callable[[str], Trial], paces: Mapping[str, Pace]
+) -> dict[str, Diagnosis]:
     """Has ``load`` run one more trial of each variant of which dumps can be taken, and takes them meanwhile; without a
     variant of which none came inside the trial's window. Nothing of it is left in ``folder``."""
     diagnoses = {}
@@ -49,11 +50,16 @@ def diagnose(variants: Iterable[VariantProcess], folder: Path, load: Callable[[s
         if command is None:
             continue
         # What breaks under this load has shown it in the trials that count.
-        with contextlib.suppress(BlockFault, PrerequisiteMissing, OSError), Dumps(variant, command, folder) as dumps:
+        window = dumping.window(paces.get(name, AS_PLANNED), variant.launch.experiment, name)
+        with (
+            contextlib.suppress(BlockFault, PrerequisiteMissing, OSError),
+            Dumps(variant, command, folder, window) as dumps,
+        ):
             trial = load(name)
             diagnosis = dumps.diagnosis(trial.start, trial.end)
             if diagnosis:
-                diagnoses[name] = diagnosis.model_copy(update={"throughput": trial.throughput})
+                figures = {"throughput": trial.throughput, "latency": trial.latency.mean}
+                diagnoses[name] = diagnosis.model_copy(update=figures)
     return diagnoses
 
 
@@ -65,18 +71,19 @@ class Dump:
     printed: str
     begun: float
     ended: float
+    #: CPU seconds of the JVM; 0 where its threads do not tell.
+    cpu: float = 0.0
 
 
 class Dumps:
     """Takes dumps of a variant in a separate thread, from entry to exit."""
 
-    def __init__(self, variant: VariantProcess, command: Sequence[str], folder: Path) -> None:
-        """``command``: of ``jcmd``, for this variant."""
-        launch = variant.launch
+    def __init__(self, variant: VariantProcess, command: Sequence[str], folder: Path, window: float) -> None:
+        """``command``: of ``jcmd``, for this variant. ``window``: seconds of the trial's."""
         self._pid = variant.process.pid
         self._command = command
         self._cores = variant.limits().cpu or os.cpu_count() or 1
-        self._gap = units.seconds(launch.experiment.window_of(variant.variant)) / WANTED
+        self._gap = self._planned_gap = window / dumping.WANTED
         self._folder = folder / FOLDER
         self._taken: list[Dump] = []
         self._stop = threading.Event()
@@ -87,9 +94,16 @@ class Dumps:
         self._end()
         inside = [dump for dump in self._taken if start_ms <= dump.begun and dump.ended <= end_ms]
         with contextlib.suppress(LabError, OSError):
-            return places.diagnose(
+            diagnosis = places.diagnose(
                 [places.read(dump.file.read_text("utf-8", errors="replace"), dump.printed) for dump in inside]
             )
+            cpu = sum(dump.cpu for dump in inside)
+            if diagnosis and cpu:
+                each, allowed = cpu / len(inside), self._cores * (end_ms - start_ms) / 1000
+                is_held_back = dumping.interval(each, self._cores) > self._planned_gap
+                costs = {"dump_cpu": each, "cpu_share": cpu / allowed, "is_held_back": is_held_back}
+                return diagnosis.model_copy(update=costs)
+            return diagnosis
         return None
 
     @property
@@ -103,7 +117,8 @@ class Dumps:
             while failures < FAILURES:
                 if self._stop.wait(random.expovariate(1 / self._gap)):
                     return
-                cost, began = _worker_seconds(self._pid), time.monotonic()
+                workers = (_WORKER, _STOPPER) if printing else (_WORKER,)
+                before, began = _cpu_seconds(self._pid, workers), time.monotonic()
                 dump = take(self._command, self._folder / f"{next(numbers)}.json", printing)
                 if dump is None:
                     failures += 1
@@ -113,10 +128,11 @@ class Dumps:
                 if printing:
                     with dump.file.open(encoding="utf-8", errors="replace") as file:
                         printing = '"state":' not in file.read(50_000)
-                self._keep(dump)
+                # The worker does not exist before the first order.
+                cpu = max(0.0, _cpu_seconds(self._pid, workers) - before)
+                self._keep(replace(dump, cpu=cpu))
                 elapsed = time.monotonic() - began
-                cost = _worker_seconds(self._pid) - cost
-                if self._stop.wait(pause(cost if cost > 0 else elapsed, self._cores) - elapsed):
+                if self._stop.wait(dumping.interval(cpu or elapsed, self._cores) - elapsed):
                     return
 
     def _keep(self, dump: Dump) -> None:
@@ -147,11 +163,6 @@ class Dumps:
             shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def pause(cost: float, cores: float) -> float:
-    """Seconds from one dump to the next, so that dumps of that cost (CPU seconds) take no more than their share."""
-    return cost / (SHARE * cores)
-
-
 def take(command: Sequence[str], file: Path, printing: bool) -> Dump | None:
     """One dump into a file that does not exist yet, with ``printing`` beside the output of ``Thread.print``; None where
     that did not work."""
@@ -163,10 +174,11 @@ def take(command: Sequence[str], file: Path, printing: bool) -> Dump | None:
     return Dump(file, answer if printing else "", begun, 1000 * time.time())
 
 
-def _worker_seconds(pid: int) -> float:
-    """CPU seconds that the JVM has spent on what jcmd asked for; 0 before the first time."""
+def _cpu_seconds(pid: int, names: Sequence[str]) -> float:
+    """CPU seconds that the JVM's threads of these names have used."""
+    total = 0.0
     for task in Path("/proc", str(pid), "task").iterdir():
         with contextlib.suppress(OSError):
-            if (task / "comm").read_text("utf-8", errors="replace").strip() == _WORKER:
-                return int((task / "schedstat").read_text("ascii").split()[0]) / 1e9
-    return 0.0
+            if (task / "comm").read_text("utf-8", errors="replace").strip() in names:
+                total += int((task / "schedstat").read_text("ascii").split()[0]) / 1e9
+    return total

@@ -15,7 +15,7 @@ from pathlib import Path
 from vtlab import results, services
 from vtlab.catalogue import rules
 from vtlab.errors import BlockFault, LabError, PrerequisiteMissing, VariantFailed
-from vtlab.host import cgroup, machine, ports, processes, tools
+from vtlab.host import agent, cgroup, machine, ports, processes, tools
 from vtlab.host.processes import Ledger, Process
 from vtlab.host.tools import Java, Tool
 from vtlab.model import units
@@ -23,9 +23,9 @@ from vtlab.model.experiment import Experiment
 from vtlab.model.records import Diagnosis, Failure, Instance, K6Document, ServerFigure, Trial
 from vtlab.model.run import BlockSeries
 from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
-from vtlab.services import agent, companions
+from vtlab.services import between, companions
 from vtlab.services.companions import CompanionServices
-from vtlab.services.process import READY_WITHIN, Launch, VariantProcess, spawn
+from vtlab.services.process import Elsewhere, Launch, VariantProcess, ready_within, spawn
 from vtlab.targets import k6, verification
 from vtlab.targets.annotation import annotate, fill_gaps, fill_series_gaps
 from vtlab.targets.k6 import phase_variables
@@ -37,6 +37,8 @@ from vtlab.targets.prometheus import Prometheus
 KEPT = "prometheus"
 #: Seconds until a variant that is ready must have been scraped.
 _SCRAPED_WITHIN = 30.0
+#: Seconds between two lines that say that a variant is not ready.
+_SAID_EVERY = 30.0
 #: Characters of the end of a log in the reason of a failure.
 _LOG_SHOWN = 400
 #: Below this many free bytes a fault is the disk's.
@@ -92,6 +94,7 @@ class LocalTarget:
                 self.cpu_limited,
                 self._ports,
                 self.companions.start(experiment.needs, service),
+                self.companions.databases(experiment.needs, service, experiment.variants),
                 agent.find(self.repository) if service.agent else None,
             )
             spawn(launch, self._running)
@@ -110,6 +113,9 @@ class LocalTarget:
                         instances.append(self._verified(client, variant))
                     except VariantFailed as failure:
                         failures.append(_at_start(failure.variant, failure.reason))
+            if experiment.workload_ and not self._is_checked and not instances:
+                # Nothing was measured before: there is no service to compare.
+                raise _not_started(failures, self.folder)
             started = LocalBlock(self, experiment, block, attempt, list(self._running), instances, failures)
             if experiment.workload_ and not self._is_checked:
                 self._origin = started.preflight(self.say)
@@ -120,16 +126,22 @@ class LocalTarget:
         """Waits until every variant is ready or has failed to start; how those failed. BlockFault for one that found no
         free port."""
         waiting, failures = list(self._running), []
+        began, said = time.monotonic(), _SAID_EVERY
         while waiting:
+            if time.monotonic() - began > said:
+                self.say(f"{' and '.join(v.variant for v in waiting)}: not ready after {said:.0f} s, waiting")
+                said += _SAID_EVERY
             for variant in list(waiting):
                 try:
                     if variant.server.ready():
                         waiting.remove(variant)
-                except BlockFault:
+                except BlockFault as fault:
                     if ports.taken(variant.process.last_lines(40)):
                         raise
                     waiting.remove(variant)
-                    how = variant.end() or f"it was not ready after {READY_WITHIN:.0f} s"
+                    within = ready_within(variant.launch.service)
+                    late = str(fault) if isinstance(fault, Elsewhere) else f"it was not ready after {within:.0f} s"
+                    how = variant.end() or late
                     log = variant.process.last_lines()[-_LOG_SHOWN:]
                     failures.append(_at_start(variant.variant, f"{how}: {log}" if log else how))
                     variant.process.stop(1)
@@ -325,6 +337,8 @@ class LocalBlock:
         trial. Under light load the shortest pins of JDKs before 24 count,
         too, and CPU is what the kernel counts: a window of a second lies between two scrapes.
         """
+        if self.experiment.between and order:
+            return self._load_apart(order, warmup_cycles, single, own_cycles, pace)
         variables = phase_variables(
             order,
             warmup_cycles,
@@ -346,8 +360,35 @@ class LocalBlock:
             phase.server["cpu_cores"] = self._usage(phase.variant, phase.start, phase.end).get("cpu_cores")
         return document
 
+    def _load_apart(
+        self, order: Sequence[str], warmup_cycles: int, single: str | None, own_cycles: int, pace: Pace
+    ) -> K6Document:
+        """The same by one call of k6 for each trial, with what is to come between before it."""
+        documents = []
+        if warmup_cycles or own_cycles or single:
+            documents.append(self._load(phase_variables([], warmup_cycles, single, own_cycles=own_cycles, pace=pace)))
+        levels: list[tuple[int, ...]] = [(users,) for users in pace.users] or [()]
+        trials = [
+            (variant, users)
+            for turn, users in enumerate(levels)
+            for variant in (order if turn % 2 == 0 else list(reversed(order)))
+        ]
+        for position, (variant, users) in enumerate(trials, 1):
+            self._reset(variant)
+            variables = phase_variables([variant], 0, None, position, pace=replace(pace, users=users))
+            documents.append(self._load(variables))
+        return k6.joined(documents)
+
+    def _reset(self, variant: str) -> None:
+        """Does what the experiment wants done before a trial. Errors as of ``between.run``."""
+        if self.experiment.between:
+            base = self._process_of(variant).url
+            log = self._target.folder / "logs" / f"{self.number}-{self.attempt}-between.log"
+            between.run(self.experiment.between, variant, base, self._target.ledger, log)
+
     def trial_without_drain(self, variant: str, position: int, pace: Pace = AS_PLANNED) -> K6Document:
         """Runs k6 once; it gives up what is unanswered when the window ends, and the variant ends with it."""
+        self._reset(variant)
         document = self._load(phase_variables([variant], 0, None, position, wait_for_answers=False, pace=pace))
         self.drop(variant)
         with Prometheus(self._target.prometheus.url) as client:
@@ -361,20 +402,21 @@ class LocalBlock:
         self._process_of(variant).process.stop(0)
         self._before.pop(variant, None)
 
-    def diagnose(self, variants: Sequence[str]) -> dict[str, Diagnosis]:
+    def diagnose(self, paces: Mapping[str, Pace]) -> dict[str, Diagnosis]:
         """Runs one more trial of each of these variants, which does not count, with thread dumps in it. Without a
         variant of which none came, or which has ended."""
-        running = [self._process_of(name) for name in variants if name not in self._retired]
+        running = [self._process_of(name) for name in paces if name not in self._retired]
 
         def trial(name: str) -> Trial:
             try:
-                return self._load(phase_variables([name], 0, None), f"{self._target.run_id}-diagnosis").trials[0]
+                variables = phase_variables([name], 0, None, pace=paces[name])
+                return self._load(variables, f"{self._target.run_id}-diagnosis").trials[0]
             except VariantFailed as broken:
                 # The next one's trial does without it.
                 self.drop(broken.variant)
                 raise
 
-        return dumps.diagnose(running, self._target.folder, trial)
+        return dumps.diagnose(running, self._target.folder, trial, paces)
 
     def check_instances(self) -> list[Instance]:
         """Whether the processes are those that started."""
@@ -469,11 +511,18 @@ class LocalBlock:
                 workload.wait(generator, seconds)
             finally:
                 generator.stop(1)
+            for variant in self.variants:
+                how = None if variant.variant in self._retired else variant.end()
+                if how is not None:
+                    log = variant.process.last_lines(3)
+                    raise VariantFailed(variant.variant, f"{how} when it got the first requests", log=log)
             return generator
 
         if not call.targets:
             return None
         origin, remarks = workload.check(self.experiment, call, run)
+        if any(url.startswith("https://") for url in call.targets.values()):
+            remarks = ["the service answers by HTTPS: k6 takes any certificate, and what TLS costs counts", *remarks]
         for remark in [*self._workload.remarks, *remarks]:
             say(f"{self.experiment.name}: {remark}")
         return origin
@@ -505,6 +554,15 @@ class LocalBlock:
 
     def _process_of(self, name: str) -> VariantProcess:
         return next(variant for variant in self.variants if variant.variant == name)
+
+
+def _not_started(failures: Sequence[Failure], folder: Path) -> PrerequisiteMissing:
+    how = {failure.reason: failure.variant for failure in reversed(failures)}
+    reasons = "; ".join(f"{variant}: {reason}" for reason, variant in how.items())
+    return PrerequisiteMissing(
+        f"no variant of the service starts: {reasons}",
+        f"start it by hand with the same environment; its whole log is in {folder / 'logs'}",
+    )
 
 
 @contextlib.contextmanager

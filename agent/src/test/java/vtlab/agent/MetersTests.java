@@ -105,6 +105,9 @@ class MetersTests {
 			requests(jvm, 3);
 			await().until(() -> jvm.metric("jetty_threads_utilized") == 3);
 			assertThat(jvm.metric("jetty_threads_config_max", "pool=\"qtp")).isEqualTo(17);
+			// Jetty keeps one for its acceptor and one for its selectors, at least.
+			assertThat(jvm.metric("jetty_threads_requests_max")).isBetween(3.0, 15.0);
+			assertThat(jvm.metric("jetty_threads_virtual")).isZero();
 			assertThat(jvm.metric("jetty_threads_current")).isBetween(3.0, 17.0);
 			assertThat(jvm.metric("jetty_threads_jobs")).isZero();
 			assertGrows(jvm, "jetty_threads_utilized_seconds_total");
@@ -119,6 +122,8 @@ class MetersTests {
 			requests(jvm, 3);
 			await().until(() -> jvm.metric("jetty_threads_utilized") == before + 3);
 			assertThat(jvm.metric("jetty_threads_config_max", "pool=\"virtual\"")).isEqualTo(13);
+			assertThat(jvm.metric("jetty_threads_requests_max")).isEqualTo(13);
+			assertThat(jvm.metric("jetty_threads_virtual")).isEqualTo(1);
 			assertThat(jvm.metric("jetty_threads_current")).isNaN();
 			assertGrows(jvm, "jetty_threads_utilized_seconds_total");
 		}
@@ -131,6 +136,8 @@ class MetersTests {
 		try (TestJvm jvm = TestJvm.start(java, "JettyService", "handing-over")) {
 			assertThat(jvm.metric("jetty_threads_current")).isNotNaN().isPositive();
 			assertThat(jvm.metric("jetty_threads_config_max")).isNaN();
+			assertThat(jvm.metric("jetty_threads_requests_max")).isNaN();
+			assertThat(jvm.metric("jetty_threads_virtual")).isEqualTo(1);
 		}
 	}
 

@@ -42,8 +42,16 @@ record JettyPool(Object pool) {
 
 	/** NaN where the threads hand requests to virtual threads, and so limit nothing. */
 	double max() {
-		boolean handsOver = !isVirtual() && call("getVirtualThreadsExecutor") != null;
-		return handsOver ? Double.NaN : number("getMaxThreads");
+		return handsOver() ? Double.NaN : number("getMaxThreads");
+	}
+
+	/** Without acceptors and selectors, where these are of the pool. NaN as of {@link #max()}. */
+	double forRequests() {
+		return (handsOver() || isVirtual()) ? max() : number("getMaxAvailableThreads");
+	}
+
+	boolean servesOnVirtualThreads() {
+		return isVirtual() || handsOver();
 	}
 
 	/** NaN where Jetty does not count: its virtual threads are not pooled. */
@@ -75,6 +83,10 @@ record JettyPool(Object pool) {
 	@Override
 	public int hashCode() {
 		return System.identityHashCode(this.pool);
+	}
+
+	private boolean handsOver() {
+		return !isVirtual() && call("getVirtualThreadsExecutor") != null;
 	}
 
 	private boolean isVirtual() {

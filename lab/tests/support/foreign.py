@@ -1,0 +1,83 @@
+"""Two services that know nothing of vtlab (``lab/tests/foreign``), and the one command that measures them.
+
+``KIOSK``   Spring Boot 3.2 on Jetty, without an actuator
+``SHOP``    Spring Boot 4 on Tomcat, with a pool of connections, a semaphore, a cache, a downstream
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from tests.support.lab_call import leftovers, only, verdict, vtlab
+from vtlab import session
+from vtlab.host import ports
+
+_FOLDER = session.REPOSITORY / "lab" / "tests" / "foreign"
+KIOSK, SHOP = (_FOLDER / name / "target" / f"{name}.jar" for name in ("kiosk", "shop"))
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What a ``vtlab try`` printed and left."""
+
+    text: str
+    folder: Path
+    verdict: dict[str, Any]
+
+    def bottleneck(self, variant: str) -> dict[str, Any]:
+        """Of a variant, as ``verdict.json`` has it."""
+        found: dict[str, Any] = self.verdict["variants"][variant]["bottleneck"]
+        return found
+
+
+def built(jar: Path) -> Path:
+    """The jar, or a failure that says who builds it."""
+    if not jar.is_file():
+        pytest.fail(f"{jar} is not built: lab/setup test")
+    return jar
+
+
+def tried(root: Path, jar: Path, *arguments: str, env: dict[str, str] | None = None, timeout: float = 900) -> Tried:
+    """Measures a service by one command. ``root``: an empty folder for its results."""
+    done = vtlab("try", built(jar), *arguments, "--results", root, env=env, timeout=timeout)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert leftovers(root) == []
+    folder = only(root)
+    return Tried(done.stdout, folder, verdict(folder))
+
+
+@contextlib.contextmanager
+def supplier() -> Iterator[str]:
+    """The URL of a service that answers ``/wait?duration=200ms`` after that long, to any number of requests at once."""
+    loop = asyncio.new_event_loop()
+    (port,) = ports.free(1)
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+            while head := await reader.readline():
+                while (await reader.readline()).strip():
+                    pass
+                (duration,) = parse_qs(urlsplit(head.split()[1].decode()).query)["duration"]
+                await asyncio.sleep(float(duration.removesuffix("ms")) / 1000)
+                writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nok")
+                await writer.drain()
+        writer.close()
+
+    server = loop.run_until_complete(asyncio.start_server(answer, ports.HOST, port, backlog=256))
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://{ports.HOST}:{port}"
+    finally:
+        loop.call_soon_threadsafe(server.close)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)

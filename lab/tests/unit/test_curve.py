@@ -1,0 +1,247 @@
+"""What a search's curve tells: levels, knee, where variants part, what is chosen by it, and how it is shown."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support import builders, golden_files
+from vtlab.analysis import curve as curves
+from vtlab.model import units
+from vtlab.model.curve import Curve, Ended, Point
+from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.planning import chosen
+from vtlab.report import curve as words
+
+VARIANTS = ["platform", "virtual"]
+Serves = Callable[[int], float]
+
+
+def bounded(alone: float, most: float) -> Serves:
+    """A service by its asymptotic bounds: each user adds what one has alone, up to the most."""
+    return lambda users: min(users * alone, most)
+
+
+def points(levels: Sequence[int], services: Mapping[str, Serves]) -> list[Point]:
+    return [
+        Point(variant=name, users=users, throughput=serves(users), mean=users / serves(users), p99=None, failed=0.0)
+        for users in levels
+        for name, serves in services.items()
+    ]
+
+
+def doubled(services: Mapping[str, Serves]) -> list[Point]:
+    """The points of every level that a search asks for while users are doubled."""
+    measured: list[Point] = []
+    while levels := curves.next_users(measured, VARIANTS):
+        measured += points(levels, services)
+    return measured
+
+
+def curve(measured: Sequence[Point], ended: Ended = "levelled off", why: str = "") -> Curve:
+    return Curve(
+        points=list(measured), ended=ended, why=why, seconds=41.2, chosen=curves.chosen_users(measured, VARIANTS)
+    )
+
+
+#: 5 threads that wait 50 ms each, and as many users as there are.
+PARTING = {"platform": bounded(20, 100), "virtual": bounded(20, 640)}
+rates = st.floats(0.5, 5000)
+growth = st.floats(1, 2000)
+
+
+@given(rates, growth)
+def test_the_knee_is_the_most_that_is_served_over_what_a_single_user_is(alone: float, factor: float) -> None:
+    services = dict.fromkeys(VARIANTS, bounded(alone, alone * factor))
+    assert curves.knee(doubled(services), "platform") == pytest.approx(factor)
+
+
+def test_without_an_answer_to_a_single_user_there_is_no_knee() -> None:
+    assert curves.knee([], "platform") is None
+    silent = [Point(variant="platform", users=1, throughput=0, mean=None, p99=None, failed=1)]
+    assert curves.knee(silent, "platform") is None
+    assert curves.chosen_users(silent, VARIANTS) == 2
+
+
+@given(rates, growth, growth)
+def test_users_are_doubled_from_one_until_neither_variant_serves_more(alone: float, a: float, b: float) -> None:
+    services = {"platform": bounded(alone, alone * a), "virtual": bounded(alone, alone * b)}
+    measured = doubled(services)
+    levels = sorted({point.users for point in measured})
+    assert levels == [2**step for step in range(len(levels))]
+    assert len(measured) == 2 * len(levels), "no level twice"
+    assert levels[-1] == curves.MOST_USERS or levels[-1] >= max(a, b)
+    # Of several levels by one call the last is beyond the end at most.
+    assert levels[-1] <= max(8, 16 * max(a, b))
+
+
+def test_levels_that_take_little_come_several_at_once() -> None:
+    endless = dict.fromkeys(VARIANTS, bounded(1, math.inf))
+    asked, measured = [], []
+    while levels := curves.next_users(measured, VARIANTS):
+        asked.append(levels)
+        measured += points(levels, endless)
+    assert asked == [[1], [2, 4, 8], [16, 32, 64], [128, 256], [512], [1024], [2048], [4096]][: len(asked)]
+    assert asked[-1][-1] == curves.MOST_USERS
+
+
+def test_one_variant_that_still_serves_more_keeps_the_search_going() -> None:
+    measured = points([1, 2, 4, 8, 16], PARTING)
+    assert curves.next_users(measured, VARIANTS) == [32, 64, 128]
+    assert curves.next_users(points([1, 2, 4, 8], dict.fromkeys(VARIANTS, bounded(20, 60))), VARIANTS) == []
+
+
+def test_nine_per_cent_more_is_levelled_off_and_twelve_is_not() -> None:
+    for more, ends in ((1.09, True), (1.12, False)):
+        services: dict[str, Serves] = dict.fromkeys(VARIANTS, {1: 10.0, 2: 20.0, 4: 30.0, 8: 30.0 * more}.__getitem__)
+        assert (curves.next_users(points([1, 2, 4, 8], services), VARIANTS) == []) is ends
+
+
+def test_the_variants_part_where_they_never_agree_again() -> None:
+    assert curves.parting(points([1, 2, 4, 8, 16], PARTING), VARIANTS) == (4, 8)
+    # A level that differs by chance, and one that agrees after it.
+    rates_of: Mapping[str, Serves] = {
+        "platform": {1: 10.0, 2: 20.0, 4: 40.0, 8: 40.0}.__getitem__,
+        "virtual": {1: 10.0, 2: 30.0, 4: 40.0, 8: 80.0}.__getitem__,
+    }
+    assert curves.parting(points([1, 2, 4, 8], rates_of), VARIANTS) == (4, 8)
+
+
+def test_variants_that_agree_at_the_last_level_or_at_none_do_not_part() -> None:
+    same = points([1, 2, 4], dict.fromkeys(VARIANTS, bounded(20, 60)))
+    apart = points([1, 2, 4], {"platform": bounded(10, 60), "virtual": bounded(20, 60 * 3)})
+    for measured in (same, apart, []):
+        assert curves.parting(measured, VARIANTS) is None
+        assert curves.between(measured, VARIANTS) == []
+    assert curves.range_of(curve(same), VARIANTS) == (4, None)
+    assert curves.range_of(curve(apart), VARIANTS) == (None, 1)
+    assert curves.range_of(curve(points([1, 2, 4, 8], PARTING)), VARIANTS) == (4, 8)
+
+
+@given(rates, growth, growth)
+def test_at_most_two_levels_lie_between(alone: float, a: float, b: float) -> None:
+    measured = doubled({"platform": bounded(alone, alone * a), "virtual": bounded(alone, alone * b)})
+    levels = curves.between(measured, VARIANTS)
+    assert len(levels) <= curves.BETWEEN
+    if levels:
+        low, high = curves.parting(measured, VARIANTS) or (0, 0)
+        assert all(low < level < high for level in levels)
+        assert not {point.users for point in measured} & set(levels)
+
+
+def test_levels_between_are_even_on_a_logarithmic_scale() -> None:
+    services = {"platform": bounded(20, 20 * 130), "virtual": bounded(20, 20 * 500)}
+    assert curves.parting(measured := doubled(services), VARIANTS) == (128, 256)
+    assert curves.between(measured, VARIANTS) == [161, 203]
+    two = {"platform": bounded(20, 20), "virtual": bounded(20, 40)}
+    assert curves.between(points([1, 2], two), VARIANTS) == [], "no whole number between 1 and 2"
+
+
+@given(rates, growth, growth)
+def test_the_blocks_have_twice_the_larger_knee(alone: float, a: float, b: float) -> None:
+    measured = doubled({"platform": bounded(alone, alone * a), "virtual": bounded(alone, alone * b)})
+    users, knee = curves.chosen_users(measured, VARIANTS), max(a, b)
+    assert users >= 2
+    # Rounded up to two digits.
+    assert 2 * knee * 0.999 <= users <= max(2, 1.1 * 2 * knee + 1) or users == 2 * curves.MOST_USERS
+
+
+def test_no_more_users_are_chosen_than_twice_those_that_were_tried() -> None:
+    early = points([1, 2], {"platform": bounded(20, 100), "virtual": lambda users: 20.0 if users == 1 else 900.0})
+    assert curves.chosen_users(early, VARIANTS) == 4
+
+
+def search_experiment() -> Experiment:
+    return builders.experiment(load={"model": "closed", "users": 64}, expected=None)
+
+
+@pytest.mark.parametrize(
+    ("alone", "most", "users", "window"),
+    # 100 answers, two rounds of a user, or 5 s: whichever is longest.
+    [(20, 640, 64, "5s"), (0.1, 6.4, 130, "40.6s"), (0.5, 5, 20, "20s"), (0.01, 0.1, 20, "60s")],
+)
+def test_windows_hold_enough_answers_and_rounds(alone: float, most: float, users: int, window: str) -> None:
+    measured = doubled(dict.fromkeys(VARIANTS, bounded(alone, most)))
+    planned = chosen.with_load(search_experiment(), curve(measured))
+    assert isinstance(planned.load, ClosedLoad)
+    assert planned.load.users == users
+    assert planned.windows.measure == window
+
+
+@given(rates, growth, growth)
+def test_a_window_has_a_hundred_answers_or_lasts_a_minute(alone: float, a: float, b: float) -> None:
+    measured = doubled({"platform": bounded(alone, alone * a), "virtual": bounded(alone, alone * b)})
+    planned = chosen.with_load(search_experiment(), curve(measured))
+    seconds = units.seconds(planned.windows.measure)
+    assert chosen.WINDOW <= seconds <= chosen.LONGEST
+    least = min(alone * a, alone * b)
+    assert seconds >= min(chosen.LONGEST, 0.98 * chosen.ANSWERS / least)
+
+
+def test_what_was_chosen_says_so_and_is_a_complete_experiment() -> None:
+    planned = chosen.with_load(search_experiment(), curve(doubled(PARTING)))
+    assert planned.description.endswith("; 64 users, chosen by vtlab")
+    assert Experiment.model_validate(planned.document()) == planned
+
+
+def test_where_they_part_is_said_in_a_line() -> None:
+    assert words.parts(curve(points([1, 2, 4, 8], PARTING)), VARIANTS) == (
+        "Up to about 4 users no difference, from about 8 on virtual serves more."
+    )
+    slower = {"platform": PARTING["virtual"], "virtual": PARTING["platform"]}
+    assert "from about 8 on platform serves more" in words.parts(curve(points([1, 2, 4, 8], slower)), VARIANTS)
+    same = curve(points([1, 2, 4], dict.fromkeys(VARIANTS, bounded(20, 60))))
+    assert words.parts(same, VARIANTS) == "Up to 4 users platform and virtual serve alike."
+    apart = curve(points([1, 2], {"platform": bounded(10, 60), "virtual": bounded(20, 180)}))
+    assert words.parts(apart, VARIANTS) == "From a single user on virtual serves more."
+    assert words.parts(curve([]), VARIANTS) == "No level was measured."
+
+
+@pytest.mark.parametrize(
+    ("ended", "why", "sentence"),
+    [
+        ("levelled off", "", "The search ended after 41 s: no variant serves more with more users."),
+        ("time", "", "The search ended after 41 s: the time for the search was over."),
+        ("most users", "", "The search ended after 41 s: vtlab asks for 4,096 users at most."),
+        ("failed", "virtual: out of heap memory", "41 s: a variant failed: virtual: out of heap memory."),
+        ("load generator", "k6: 98 % of a core", "41 s: the load generator could not send more: k6: 98 % of a core."),
+    ],
+)
+def test_why_the_search_ended_is_said(ended: Ended, why: str, sentence: str) -> None:
+    assert sentence in words.sentences(curve(doubled(PARTING), ended, why), VARIANTS)[1]
+
+
+def test_the_curve_in_words_as_a_table_and_as_a_picture_is_that_of_the_golden_file() -> None:
+    measured = doubled(PARTING)
+    # A level at which one variant was not measured, and a percentile.
+    shown = curve([*measured[:-1], *points([6], {"virtual": PARTING["virtual"]})])
+    shown = shown.model_copy(update={"points": [shown.points[0].model_copy(update={"p99": 0.061}), *shown.points[1:]]})
+    table = words.table(shown, VARIANTS)
+    assert {len(row) for row in table.rows} == {len(table.head)}
+    lines = [*words.lines(shown, VARIANTS), "", " | ".join(table.head), *(" | ".join(row) for row in table.rows)]
+    golden_files.check("curve.txt", "\n".join([*lines, "", str(words.picture(shown, VARIANTS)), ""]))
+
+
+def test_a_curve_without_an_answer_has_no_picture() -> None:
+    silent = [Point(variant=name, users=1, throughput=0, mean=None, p99=None, failed=1) for name in VARIANTS]
+    assert words.picture(curve(silent), VARIANTS) == ""
+    assert len(words.table(curve(silent), VARIANTS).rows) == 1
+
+
+def test_the_decision_has_the_range_of_the_curve_and_the_interval_of_the_blocks() -> None:
+    run = builders.run(blocks=3)
+    with_curve = replace(run, manifest=run.manifest.model_copy(update={"curve": curve(doubled(PARTING))}))
+    line = words.decision(builders.analysed(with_curve))
+    assert line is not None
+    parted, _, measured = line.partition(" At 64 users ")
+    assert parted == "Up to about 4 users no difference, from about 8 on virtual serves more."
+    assert re.fullmatch(
+        r"virtual serves (at least )?[\d.]+ times as much \([\d.]+ to [\d.]+, 3 blocks\). Limited then by .+", measured
+    )
+    assert words.decision(builders.analysed(run)) is None

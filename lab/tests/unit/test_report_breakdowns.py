@@ -1,0 +1,160 @@
+"""Where the time of a request goes, in the reports."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from typing import Any
+
+from rich.console import Console
+
+from tests.support import builders
+from vtlab.analysis import verdict
+from vtlab.model.records import Diagnosis, Place
+from vtlab.model.run import Analysis
+from vtlab.report import breakdowns, html, markdown, terminal
+
+SEMAPHORE = Place(activity="lock", place="Semaphore at OrderService:42", threads=620)
+QUERY = Place(activity="database", place="pgJDBC at OrderService:17", threads=300)
+SLEEP = Place(activity="wait", place="Thread.sleep at Till:7", threads=75)
+FEW = Place(activity="computation", place="Till:9", threads=3)
+FEWER = Place(activity="computation", place="Till:11", threads=2)
+#: As the trials of virtual: 1000 users, each for a second.
+VIRTUAL = Diagnosis(
+    dumps=14,
+    threads=1000,
+    places=[SEMAPHORE, QUERY, SLEEP, FEW, FEWER],
+    throughput=1000.0,
+    latency=1.0,
+    dump_cpu=0.12,
+    cpu_share=0.084,
+    is_held_back=True,
+)
+#: 200 threads, and 800 requests that wait for one.
+PLATFORM = Diagnosis(
+    dumps=20,
+    threads=200,
+    places=[Place(activity="lock", place="Semaphore at OrderService:42", threads=200)],
+    throughput=200.0,
+    latency=5.0,
+    idle=0.0,
+)
+
+
+def analysed(**diagnoses: Diagnosis) -> Analysis:
+    run = builders.run(blocks=2)
+    run.blocks[0].diagnosis = diagnoses
+    return verdict.analyse_all([run])[0]
+
+
+def without_sentences_of_figures(caption: str) -> str:
+    return caption.partition("place in the code. ")[2]
+
+
+def test_the_variants_stand_side_by_side() -> None:
+    table = breakdowns.table(analysed(platform=PLATFORM, virtual=VIRTUAL))
+    assert table.head == [
+        "what a request does",
+        "where",
+        *(f"{name}: {column}" for name in ("platform", "virtual") for column in ("share", "time", "at a time")),
+    ]
+    assert table.rows == [
+        ["queue in front of the server's threads", "", "80.0 %", "4.00 s", "800", "–", "–", "–"],
+        ["lock", "Semaphore at OrderService:42", "20.0 %", "1.00 s", "200", "62.0 %", "620 ms", "620"],
+        ["database", "pgJDBC at OrderService:17", "–", "–", "–", "30.0 %", "300 ms", "300"],
+        ["wait", "Thread.sleep at Till:7", "–", "–", "–", "7.5 %", "75.0 ms", "75"],
+        ["the rest", "", "–", "–", "–", "0.5 %", "5.00 ms", "5"],
+        ["explained", "", "100 %", "", "", "100 %", "", ""],
+    ]
+    assert table.marked == (5,)
+    assert without_sentences_of_figures(table.caption) == (
+        "platform: 20 dumps at 200/s and a mean latency of 5.00 s."
+        " virtual: 14 dumps at 1,000/s and a mean latency of 1.00 s; a dump took 120 ms of CPU time, all 8.4 % of what"
+        " the limit allows, and more dumps would have taken too much."
+    )
+
+
+def test_a_line_has_the_three_largest_parts() -> None:
+    time = analysed(virtual=VIRTUAL).verdict.variants["virtual"].time
+    assert time is not None
+    assert breakdowns.line("virtual", time) == (
+        "virtual: 62 % of a request waits at a lock, Semaphore at OrderService:42; 620 at a time. 30 % waits for the"
+        " database, pgJDBC at OrderService:17; 300 at a time. 8 % waits: Thread.sleep at Till:7; 75 at a time."
+        " Explained: 100 % of 1.00 s."
+    )
+
+
+def test_what_computes_and_what_is_small_on_a_line() -> None:
+    shown = VIRTUAL.model_copy(update={"places": [FEW.model_copy(update={"threads": 995}), FEWER]})
+    time = analysed(virtual=shown).verdict.variants["virtual"].time
+    assert time is not None
+    line = "virtual: 100 % of a request computes: Till:9; 995 at a time. Explained: 100 % of 1.00 s."
+    assert breakdowns.line("virtual", time) == line
+
+
+def test_what_no_thread_has_and_what_the_server_waits_for_is_called_unknown() -> None:
+    server = Place(activity="wait", place="Condition at CoyoteAdapter:342", threads=400, is_unnamed=True)
+    shown = VIRTUAL.model_copy(update={"places": [server]})
+    analysis = analysed(virtual=shown)
+    assert [row[:3] for row in breakdowns.table(analysis).rows] == [
+        ["unknown: no thread has the request", "", "60.0 %"],
+        ["wait (what the server waits for is unknown)", "Condition at CoyoteAdapter:342", "40.0 %"],
+        ["explained", "", "0 %"],
+    ]
+    time = analysis.verdict.variants["virtual"].time
+    assert time is not None
+    assert "60 % of a request passes where no thread has it; 600 at a time" in breakdowns.line("virtual", time)
+
+
+def test_a_trial_that_the_dumps_slowed_has_shares_alone() -> None:
+    slowed = VIRTUAL.model_copy(update={"throughput": 850.0, "latency": 1000 / 850})
+    table = breakdowns.table(analysed(virtual=slowed))
+    assert [row[3] for row in table.rows[:-1]] == ["–"] * (len(table.rows) - 1)
+    assert table.rows[0][2] == "62.0 %"
+    assert "no times, for the throughput was more than 10 % below that of the trials that count." in table.caption
+    time = analysed(virtual=slowed).verdict.variants["virtual"].time
+    assert time is not None
+    assert breakdowns.line("virtual", time).endswith("Explained: 100 %.")
+
+
+WRONG = VIRTUAL.model_copy(update={"latency": 0.5})
+SAID = "where the time goes is not known: the threads that handle requests account for 200 % of the mean latency"
+
+
+def test_a_sum_above_the_latency_is_said_instead_of_a_table() -> None:
+    analysis = analysed(virtual=WRONG)
+    assert breakdowns.table(analysis).rows == [["virtual", SAID]]
+    time = analysis.verdict.variants["virtual"].time
+    assert time is not None
+    assert breakdowns.line("virtual", time) == f"virtual: {SAID}"
+    beside = breakdowns.table(analysed(platform=PLATFORM, virtual=WRONG))
+    assert [row[5:] for row in beside.rows] == [["–", "–", "–"], ["–", "–", "–"], ["–", "", ""]]
+    assert SAID in beside.caption
+
+
+def test_every_report_has_it_where_there_are_dumps() -> None:
+    def reports(analysis: Analysis) -> list[str]:
+        screen = StringIO()
+        Console(file=screen, width=400).print(terminal.render([analysis]))
+        return [screen.getvalue(), markdown.render([analysis]), html.render([analysis])]
+
+    for text in reports(analysed(platform=PLATFORM, virtual=VIRTUAL)):
+        assert "Where the time goes" in text
+        assert "Semaphore at OrderService:42" in text
+    for text in reports(analysed()):
+        assert "Where the time goes" not in text
+
+
+def test_the_verdict_has_it() -> None:
+    document: dict[str, Any] = json.loads(analysed(virtual=VIRTUAL).verdict.model_dump_json())
+    assert document["variants"]["platform"]["time"] is None
+    time = document["variants"]["virtual"]["time"]
+    assert (time["explained"], time["dumps"], time["is_slowed"]) == (1.0, 14, False)
+    assert time["parts"][0] == {
+        "activity": "lock",
+        "place": "Semaphore at OrderService:42",
+        "share": 0.62,
+        "seconds": 0.62,
+        "requests": 620.0,
+        "is_explained": True,
+    }

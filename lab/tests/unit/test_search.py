@@ -1,0 +1,224 @@
+"""The search for a load: which levels it measures, and why it ends. (On a real pair: tests/contract/test_try.py.)"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from tests.support import builders
+from vtlab.errors import BlockFault, VariantFailed
+from vtlab.model.curve import Curve
+from vtlab.model.experiment import Experiment
+from vtlab.model.records import Diagnosis, Failure, Instance, K6Document, Trial
+from vtlab.model.run import BlockSeries
+from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
+from vtlab.search import WARM_UP_USERS, WITHIN, Search
+
+PLANNED = builders.experiment(load={"model": "closed", "users": 64}, expected=None)
+#: 5 threads that wait 50 ms each, and no limit but 640/s.
+PARTING = {
+    "platform": builders.Service(wait=0.05, threads=5, cpu=1e-5),
+    "virtual": builders.Service(wait=0.05, threads=None, cpu=1e-5, most=640),
+}
+
+
+class Pair:
+    """A started pair that answers as its services would, while a clock of its own goes on."""
+
+    def __init__(
+        self,
+        services: Mapping[str, builders.Service] = PARTING,
+        broken: Callable[[Pace], None] = lambda pace: None,
+        changes: Callable[[str, int], Mapping[str, Any]] = lambda variant, users: {},
+    ) -> None:
+        self.now = 0.0
+        self.calls: list[tuple[tuple[int, ...], list[str]]] = []
+        self.paces: list[Pace] = []
+        self._services = services
+        self._broken = broken
+        self._changes = changes
+
+    @property
+    def instances(self) -> list[Instance]:
+        return []
+
+    @property
+    def failures(self) -> list[Failure]:
+        return []
+
+    def drop(self, variant: str) -> None:
+        raise AssertionError("no variant leaves a search")
+
+    def load(
+        self,
+        *,
+        order: Sequence[str],
+        warmup_cycles: int,
+        single: str | None,
+        own_cycles: int = 0,
+        light: LightLoad | None = None,
+        pace: Pace = AS_PLANNED,
+    ) -> K6Document:
+        assert (warmup_cycles, single, light) == (0, None, None)
+        self.calls.append((pace.users, list(order)))
+        self.paces.append(pace)
+        self.now += 2.5 + own_cycles * 4
+        self._broken(pace)
+        window = (pace.measure or 0) / 1000
+        trials = [self._trial(variant, users, window) for users in pace.users for variant in order]
+        self.now += sum(1 + 3 * (trial.latency.mean or 0) + window for trial in trials)
+        return K6Document(
+            version=1,
+            experiment="shop",
+            run_id="r",
+            block=0,
+            order=[],
+            agreed=True,
+            warmup=[],
+            single=[],
+            trials=trials,
+        )
+
+    def _trial(self, variant: str, users: int, window: float) -> Trial:
+        of = self._services[variant]
+        return builders.trial(
+            variant, exp=PLANNED, service=of, users=users, window=window, **self._changes(variant, users)
+        )
+
+    def diagnose(self, variants: Sequence[str]) -> dict[str, Diagnosis]:
+        raise AssertionError("a search diagnoses nothing")
+
+    def trial_without_drain(self, variant: str, position: int, pace: Pace = AS_PLANNED) -> K6Document:
+        raise AssertionError("a search waits for its answers")
+
+    def check_instances(self) -> list[Instance]:
+        return []
+
+    def series(self, begin_ms: int, end_ms: int) -> BlockSeries:
+        return {}
+
+
+def searched(pair: Pair, planned: Experiment = PLANNED, within: float = WITHIN) -> tuple[Curve, Search, list[str]]:
+    lines: list[str] = []
+    search = Search(pair, planned, lines.append, 0.0, within, lambda: pair.now)
+    return search.run(), search, lines
+
+
+def test_it_warms_up_and_measures_levels_until_no_variant_serves_more() -> None:
+    pair = Pair()
+    curve, search, lines = searched(pair)
+    assert (curve.ended, curve.why) == ("levelled off", "")
+    assert pair.calls[0] == ((WARM_UP_USERS,), [])
+    assert [users for users, _ in pair.calls[1:]] == [(1,), (2, 4, 8), (16, 32, 64), (5, 6)]
+    assert curve.chosen == pytest.approx(2 * 640 / 19.5, rel=0.05)
+    assert curve.seconds == pytest.approx(pair.now, abs=0.1)
+    assert len(search.trials) == len(curve.points) == 2 * 9
+    assert lines[0] == f"warm-up with {WARM_UP_USERS} users"
+    assert lines[1:3] == ["1 user", "2, 4 and 8 users"]
+    at_64 = {point.variant: point.throughput for point in curve.points if point.users == 64}
+    assert at_64 == pytest.approx({"platform": 98, "virtual": 640}, rel=0.03)
+
+
+def test_neither_variant_is_always_the_first() -> None:
+    pair = Pair()
+    searched(pair)
+    first = [order[0] for _, order in pair.calls[1:]]
+    assert set(first) == {"platform", "virtual"}
+
+
+def test_a_window_is_as_long_as_twenty_answers_or_two_seconds_and_has_whole_rounds() -> None:
+    slow = builders.Service(wait=3, threads=None, cpu=1e-5, most=20)
+    pair = Pair(dict.fromkeys(PLANNED.variants, slow))
+    searched(pair)
+    for pace in pair.paces[2:]:
+        assert pace.measure is not None
+        longest = max(pace.rounds.values())
+        if pace.measure < 10 * longest:
+            assert pace.measure / longest == pytest.approx(round(pace.measure / longest), abs=0.01)
+    quick = Pair()
+    searched(quick)
+    # 20 answers of a single user take a second, those of many less than a window's least.
+    assert [pace.measure for pace in quick.paces[1:]] == pytest.approx([2000, 1026, 1000, 1000], abs=10)
+
+
+def test_a_slow_service_gets_fewer_levels_and_the_search_ends_in_time() -> None:
+    slow = builders.Service(wait=4, threads=None, cpu=1e-5)
+    pair = Pair(dict.fromkeys(PLANNED.variants, slow))
+    curve, _, _ = searched(pair)
+    assert (curve.ended, curve.why) == ("time", "")
+    assert pair.now <= WITHIN
+    assert [users for users, _ in pair.calls[1:3]] == [(1,), (1,)], "no answer in the first window: for whole rounds"
+    alone = [point.throughput for point in curve.points if point.users == 1]
+    assert alone == pytest.approx([0.25, 0.25], rel=0.02)
+    assert curve.users[-1] < 64
+    # Twice the users of the last level are the most that may be chosen.
+    assert curve.chosen <= 2 * curve.users[-1]
+
+
+def test_the_first_level_is_measured_even_if_the_time_is_over() -> None:
+    curve, _, _ = searched(Pair(), within=1.0)
+    assert (curve.ended, curve.users) == ("time", [1])
+
+
+@pytest.mark.parametrize("within", [20.0, 30.0, 40.0, 60.0])
+def test_it_takes_no_longer_than_it_may(within: float) -> None:
+    pair = Pair()
+    curve, _, _ = searched(pair, within=within)
+    assert pair.now <= within
+    assert curve.users[0] == 1
+
+
+def test_a_load_generator_at_its_end_ends_the_search_and_its_level_stays_in_the_curve() -> None:
+    def no_idle_core(variant: str, users: int) -> Mapping[str, Any]:
+        return {"machine": {"idle_cores": 0.0}} if users == 8 else {}
+
+    curve, _, _ = searched(Pair(changes=no_idle_core))
+    assert curve.ended == "load generator"
+    assert "idle" in curve.why
+    assert curve.users == [1, 2, 4, 8]
+
+
+def test_a_variant_that_ends_is_named_with_how_and_what_was_measured_stays() -> None:
+    def broken(pace: Pace) -> None:
+        if 16 in pace.users:
+            raise VariantFailed("virtual", "it ended with exit code 9")
+
+    curve, search, _ = searched(Pair(broken=broken))
+    assert (curve.ended, curve.why) == ("failed", "virtual: it ended with exit code 9")
+    assert curve.users == [1, 2, 4, 8]
+    assert len(search.trials) == 8
+
+
+def test_a_variant_that_breaks_in_the_warm_up_leaves_a_curve_without_a_level() -> None:
+    def broken(pace: Pace) -> None:
+        raise VariantFailed("platform", "out of heap memory")
+
+    curve, _, _ = searched(Pair(broken=broken))
+    assert (curve.ended, curve.points, curve.chosen) == ("failed", [], 2)
+
+
+def test_answers_that_are_errors_end_the_search() -> None:
+    def failing(variant: str, users: int) -> Mapping[str, Any]:
+        return {"failed": {"500": 30}} if (variant, users) == ("virtual", 4) else {}
+
+    curve, _, _ = searched(Pair(changes=failing))
+    assert curve.ended == "failed"
+    assert curve.why.startswith("virtual: ")
+    assert curve.why.endswith(" of the answers were errors at 4 users")
+    assert next(p.failed for p in curve.points if (p.variant, p.users) == ("virtual", 4)) > 0.1
+
+
+def test_a_fault_of_what_is_around_the_variants_is_none_of_the_service() -> None:
+    def broken(pace: Pace) -> None:
+        raise BlockFault("k6 died")
+
+    with pytest.raises(BlockFault, match="k6 died"):
+        searched(Pair(broken=broken))
+
+
+def test_no_variant_that_levels_off_ends_at_the_most_users() -> None:
+    endless = builders.Service(wait=0.01, threads=None, cpu=1e-9)
+    curve, _, _ = searched(Pair(dict.fromkeys(PLANNED.variants, endless)), within=1000)
+    assert (curve.ended, curve.users[-1]) == ("most users", 4096)
