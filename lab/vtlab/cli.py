@@ -109,8 +109,7 @@ def run(
 ) -> None:
     """Measure experiments, here or in a cluster: both variants, block by block, then the verdict."""
     cluster = _cluster(target, context, namespace, release)
-    if cluster and no_cpu_limit:
-        raise BadInput("--no-cpu-limit is for this machine", "in a cluster the chart sets the limit")
+    _refuse_no_limit(cluster, no_cpu_limit)
     if cluster and prometheus_port is not None:
         raise BadInput("--prometheus-port is for this machine", "a cluster has its own: kubectl port-forward")
     if prometheus_port is not None:
@@ -141,7 +140,8 @@ def try_(
         Path,
         typer.Argument(
             metavar="SERVICE",
-            help="An executable Spring Boot jar: 3.2 or newer, on Tomcat or Jetty; or a YAML file (vtlab init).",
+            help="An executable Spring Boot jar: 3.2 or newer, on Tomcat or Jetty; or a YAML file (vtlab init);"
+            " or the JSON file of a service.",
         ),
     ],
     requests: Annotated[
@@ -187,6 +187,13 @@ def try_(
     seed: Seed = None,
     root: Results = ROOT,
     no_cpu_limit: NoLimit = False,
+    target: To = "local",
+    context: Context = None,
+    namespace: Namespace = "lab",
+    prometheus_url: PrometheusUrl = None,
+    agent_image: AgentImage = None,
+    k6_image: K6Image = None,
+    monitor_labels: MonitorLabels = "",
 ) -> None:
     """Measure your own service: search a load, measure blocks, and say in a line what virtual threads change."""
     given = {
@@ -206,7 +213,13 @@ def try_(
     asked = own_experiment.of_call(
         service, requests or [], script, data, **{name: value for name, value in given.items() if value is not None}
     )
-    options = _options(blocks, seed, root, no_cpu_limit)
+    cluster = _cluster(target, context, namespace, "")
+    _refuse_no_limit(cluster, no_cpu_limit)
+    options = replace(
+        _options(blocks, seed, root, no_cpu_limit),
+        cluster=cluster,
+        copying=_copying(prometheus_url, agent_image, k6_image, monitor_labels),
+    )
     if blocks is None:
         options = replace(options, precision=_precision(precision, None), within=_within(within, None))
     own_service.measure(asked, options, console)
@@ -440,6 +453,11 @@ def _cluster(target: str, context: str | None, namespace: str, release: str) -> 
     if target not in ("local", "kubernetes"):
         raise BadInput(f"--target {target}: no such target", "write local or kubernetes")
     return ReleaseRef(context, namespace, release) if target == "kubernetes" else None
+
+
+def _refuse_no_limit(cluster: ReleaseRef | None, no_cpu_limit: bool) -> None:
+    if cluster and no_cpu_limit:
+        raise BadInput("--no-cpu-limit is for this machine", "in a cluster the chart sets the limit")
 
 
 def _copying(prometheus: str | None, agent_image: str | None, k6_image: str | None, monitor_labels: str) -> Copying:

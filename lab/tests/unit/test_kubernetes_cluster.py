@@ -94,6 +94,50 @@ def test_a_refusal_names_the_right(
         real().pods("a=b")
 
 
+@pytest.mark.parametrize(
+    ("version", "kind", "api_class", "method"),
+    [
+        ("apps/v1", "Deployment", client.AppsV1Api, "create_namespaced_deployment"),
+        ("v1", "Service", client.CoreV1Api, "create_namespaced_service"),
+        ("networking.k8s.io/v1", "NetworkPolicy", client.NetworkingV1Api, "create_namespaced_network_policy"),
+        ("monitoring.coreos.com/v1", "ServiceMonitor", client.CustomObjectsApi, "create_namespaced_custom_object"),
+    ],
+)
+def test_an_object_is_created_in_the_namespace_unless_it_is_there(
+    real: Callable[[], Cluster],
+    monkeypatch: pytest.MonkeyPatch,
+    version: str,
+    kind: str,
+    api_class: type[Any],
+    method: str,
+) -> None:
+    calls: list[tuple[Any, ...]] = []
+
+    def create(_: Any, *arguments: Any, **__: Any) -> Any:
+        calls.append(arguments)
+        if len(calls) > 1:
+            raise ApiException(status=409)
+        return {}
+
+    monkeypatch.setattr(api_class, method, create)
+    body = {"apiVersion": version, "kind": kind, "metadata": {"name": "a"}}
+    real().create(body)
+    real().create(body)
+    custom = ("monitoring.coreos.com", "v1", "ns", "servicemonitors", body)
+    assert calls == [custom if kind == "ServiceMonitor" else ("ns", body)] * 2
+
+
+def test_a_cluster_without_service_monitors_is_said(
+    real: Callable[[], Cluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = played([ApiException(status=404)])
+    monkeypatch.setattr(client.CustomObjectsApi, "create_namespaced_custom_object", answer)
+    body = {"apiVersion": "monitoring.coreos.com/v1", "kind": "ServiceMonitor"}
+    with pytest.raises(PrerequisiteMissing, match="the cluster takes no ServiceMonitor in namespace ns") as missing:
+        real().create(body)
+    assert "Prometheus operator" in missing.value.fix
+
+
 def test_the_current_context_is_recorded_by_its_name(real: Callable[[], Cluster]) -> None:
     assert RELEASE.with_context() == ReleaseRef("here", "ns", "lab")
     assert ReleaseRef("there", "ns", "lab").with_context().context == "there"

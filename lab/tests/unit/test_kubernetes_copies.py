@@ -10,14 +10,16 @@ from typing import Any
 
 import pytest
 import yaml
+from rich.console import Console
 
 from tests.unit.test_kubernetes_pod_copy import DEPLOYMENT, EXPERIMENT, SHOP, environment, web
 from tests.unit.test_kubernetes_selection import named, policies
 from tests.unit.test_kubernetes_target import FakeCluster, owned
-from vtlab import session
+from vtlab import own_experiment, own_service, services, session
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.model.service import Service
-from vtlab.targets.kubernetes import copies, doctor, generator, job, release, target, watch
+from vtlab.planning.plan import PlannedRun
+from vtlab.targets.kubernetes import copies, doctor, generator, job, pod_copy, release, target, watch
 from vtlab.targets.kubernetes.cluster import COPY_RIGHTS, MONITORING_RIGHTS, POLICY_RIGHTS, Copying, ReleaseRef, Right
 from vtlab.targets.prometheus import Prometheus
 
@@ -368,3 +370,29 @@ def test_the_roles_in_the_docs_are_what_copies_need() -> None:
         for role in roles
     ]
     assert granted == [{*COPY_RIGHTS, *POLICY_RIGHTS}, set(MONITORING_RIGHTS)]
+
+
+def test_a_service_of_a_cluster_is_tried_by_its_file_with_a_load(tmp_path: Path) -> None:
+    file = tmp_path / "service.json"
+    file.write_text('{"name": "shop", "deployment": "shop", "jvm_flags": ["-Xss512k"]}', encoding="utf-8")
+    asked = own_experiment.of_call(file, ["GET /orders/17"], None, None, users=20)
+    experiment = own_experiment.experiment_of(asked)
+    assert isinstance(experiment.service, Service)
+    assert experiment.service.deployment == "shop"
+    assert experiment.limits.heap is None
+    assert "-Xss512k" in pod_copy.jvm_flags(pod_copy.of_deployment(experiment.service, DEPLOYMENT), experiment)
+
+    options = session.Options(1, None, tmp_path, False, cluster=SHOPS)
+    searched = own_experiment.of_call(file, ["GET /orders/17"], None, None)
+    with pytest.raises(BadInput, match="in a cluster vtlab searches no load") as refused:
+        own_service.measure(searched, options, Console())
+    assert "--users" in refused.value.fix
+
+
+def test_a_jar_is_refused_in_a_cluster_and_a_deployment_on_this_machine(tmp_path: Path) -> None:
+    options = session.Options(1, None, tmp_path, False, cluster=SHOPS)
+    jar = EXPERIMENT.model_copy(update={"service": Service(name="s", jar="s.jar")})
+    with pytest.raises(BadInput, match="a cluster starts neither a jar nor a command"):
+        session.create_runs([PlannedRun("s", jar)], options, "s")
+    with pytest.raises(BadInput, match="the service shop is a Deployment, which runs in a cluster only"):
+        services.version(SHOP, session.REPOSITORY)

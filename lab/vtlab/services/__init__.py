@@ -41,7 +41,7 @@ def version(of: Service, repository: Path) -> str:
         files = [path for path in files if path.is_file()]
     else:
         raise BadInput(
-            f"the service {of.name} is an image, which runs in a cluster only",
+            f"the service {of.name} is {'a Deployment' if of.deployment else 'an image'}, which runs in a cluster only",
             "name its jar or command, or measure it with --target kubernetes",
         )
     return f"{name} ({_digest(of, files)})"

@@ -16,7 +16,7 @@ from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Facts
 from vtlab.model.service import Service
-from vtlab.targets.kubernetes import forward, generator, job, network, pod_copy, sharing
+from vtlab.targets.kubernetes import forward, generator, job, network, objects, pod_copy, sharing
 from vtlab.targets.kubernetes.cluster import POLICY_RIGHTS, Cluster, Copying, Json, NotFound, ReleaseRef
 from vtlab.targets.kubernetes.objects import RunObjects
 from vtlab.targets.kubernetes.pod_copy import Original
@@ -122,6 +122,8 @@ class Copies:
         self._describe(source, policies)
         # Before all that it owns.
         self._objects.put_experiment(experiment, None, generator.scripts(self._repository))
+        # From here on another vtlab sees that this one measures. One that has begun meanwhile gives up as well.
+        objects.refuse_others(cluster)
         owner = job.owner(self._objects.config_map())
         bodies = [self._policy(spec, owner) for spec in policies or []]
         for variant in experiment.variants:
@@ -224,6 +226,11 @@ def _refuse_what_copies_lack(service: Service, experiment: Experiment) -> None:
         raise BadInput(
             f"{experiment.name} needs {' and '.join(experiment.needs)}, which vtlab does not start beside copies",
             "let the Deployment name what it needs, and leave out needs",
+        )
+    if service.started_before:
+        raise BadInput(
+            f"the service {service.name} needs '{service.started_before.command}', which runs on one machine only",
+            "have it run in the cluster, and leave out what vtlab is to start before",
         )
     if service.environment_from or service.environment_file:
         raise BadInput(

@@ -13,13 +13,14 @@ from vtlab.host import agent as agent_page
 from vtlab.model.experiment import Experiment
 from vtlab.model.service import Service
 from vtlab.services import agent, own
+from vtlab.targets.kubernetes import pods
 
 Json = dict[str, Any]
 
 #: The agent's jar in the image that has it (``Dockerfile``), and where a copy gets it.
 IN_IMAGE = "/app/vtlab-agent.jar"
 _FOLDER = "/vtlab"
-_VOLUME = "vtlab-agent"
+_VOLUME = pods.AGENT
 #: Ports that the agent may have: the first that the pod does not use.
 _AGENT_PORTS = (9404, 19404, 29404)
 #: Names of the ports of a copy's Service.
@@ -262,7 +263,7 @@ def _agent_container(image: str, spec: Json) -> Json:
     """Copies the agent's jar into the volume that it shares with the service."""
     is_root = (spec.get("securityContext") or {}).get("runAsUser") == 0
     return {
-        "name": _VOLUME,
+        "name": pods.AGENT,
         "image": image,
         "imagePullPolicy": "IfNotPresent",
         "command": ["cp", IN_IMAGE, f"{_FOLDER}/"],

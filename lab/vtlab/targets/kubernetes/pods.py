@@ -9,6 +9,8 @@ from typing import Any
 
 Json = dict[str, Any]
 
+#: The init container that brings vtlab's agent.
+AGENT = "vtlab-agent"
 #: Reasons for which a container waits and that do not pass by themselves.
 _NO_IMAGE = ("ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName")
 #: A JVM's exit code under -XX:+ExitOnOutOfMemoryError.
@@ -105,6 +107,8 @@ def trouble(pod: Json) -> Trouble | None:
         if waiting.get("reason") in _HOPELESS:
             text = f"cannot start, {waiting['reason']}: {waiting.get('message', '')} (image {container.get('image')})"
             return Trouble(text, True, waiting["reason"] in _NO_IMAGE)
+        if container.get("name") == AGENT and int(container.get("restartCount", 0)) > 0:
+            return Trouble(f"cannot get the agent from the image {container.get('image')} (--agent-image)", True)
     for container in _containers(pod):
         for end in _ends(container):
             if end.get("reason") == "OOMKilled":

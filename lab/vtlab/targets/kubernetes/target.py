@@ -77,7 +77,6 @@ class KubernetesTarget:
         watch.wait_until_idle(cluster)
         stamp = f"{self.objects.name}-{block}-{attempt}"
         if self.copies:
-            objects.refuse_others(cluster)
             self.copies.renew(service, experiment, _BLOCK, stamp)
         else:
             release.facts_of(cluster, service, experiment)
