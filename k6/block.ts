@@ -90,6 +90,8 @@ const SCRIPT_TAGS = [...TAGS, 'group', 'check', 'error', 'proto', 'subproto', 't
 export const options: Options = {
   ...OF_TLS,
   ...(script ? { systemTags: [...SCRIPT_TAGS], ...keptOptions(script) } : OF_REQUESTS),
+  // The pre-flight is in setup(), and a service that hangs answers none of its requests. vtlab waits no longer than that.
+  ...(input.isPreflight ? { setupTimeout: '10m' } : {}),
   scenarios: {
     // Every iteration of a user is its part in one phase.
     users: {

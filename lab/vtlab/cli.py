@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from vtlab import compare as comparing
-from vtlab import doctor, jmh, look, own_experiment, own_service, reproductions, session
+from vtlab import doctor, jmh, look, own_experiment, own_init, own_service, reproductions, session
 from vtlab import history as all_runs
 from vtlab.analysis import sequential, simulated_looks, simulation
 from vtlab.errors import BadInput, Interrupted, LabError
@@ -26,7 +26,7 @@ from vtlab.model import experiment, normalised, units
 from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.model.records import DiagnosisMode
 from vtlab.planning import further, plan
-from vtlab.services import sample
+from vtlab.services import own, sample
 from vtlab.targets.kubernetes import copies
 from vtlab.targets.kubernetes import doctor as kubernetes
 from vtlab.targets.kubernetes.cluster import Copying, ReleaseRef
@@ -223,6 +223,25 @@ def try_(
     if blocks is None:
         options = replace(options, precision=_precision(precision, None), within=_within(within, None))
     own_service.measure(asked, options, console)
+
+
+@app.command()
+def init(
+    jar: Annotated[Path, typer.Argument(metavar="JAR", help="An executable Spring Boot jar.")],
+    openapi: Annotated[
+        str | None,
+        typer.Option("--openapi", metavar="URL|FILE", help="Its OpenAPI document; the started service if not given."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="The file; the jar's name with .yaml if not given.")] = None,
+    env: Annotated[
+        list[str] | None, typer.Option("--env", metavar="NAME[=VALUE]", help="A variable for the service.")
+    ] = None,
+    env_file: Annotated[Path | None, typer.Option("--env-file", help="Lines NAME=VALUE for the service.")] = None,
+    root: Results = ROOT,
+) -> None:
+    """Write the file of vtlab try: the GET requests that a service has, by OpenAPI or its actuator."""
+    environment = {"environment_from": _exported(env or []), "environment_file": env_file}
+    own_init.write(jar, out or Path(f"{own.name_of(jar)}.yaml"), openapi, environment, root.resolve(), console)
 
 
 def _exported(variables: Sequence[str]) -> list[str]:

@@ -53,15 +53,15 @@ PLANTS = [
         ("--env", "SPRING_DATASOURCE_HIKARI_MAXIMUM_POOL_SIZE=7"),
         {PLATFORM: 7, VIRTUAL: 7},
     ),
-    # Five printers; on JDK 21 a virtual thread that waits for one, or at one, keeps the only carrier.
+    # Five printers. On JDK 21 a virtual thread that waits at or for one keeps its carrier, of which there are three.
     Plant(
         "a lock around a wait on JDK 21",
         KIOSK,
         "GET /print?duration=170ms",
         23,
         {PLATFORM: r"\S+ at TicketController:\d+", VIRTUAL: "carriers"},
-        ("--java", "21"),
-        {VIRTUAL: 1},
+        ("--java", "21", *(f"--jvm=-Djdk.virtualThreadScheduler.{name}=3" for name in ("parallelism", "maxPoolSize"))),
+        {VIRTUAL: 3},
     ),
     Plant(
         "a cache loader in computeIfAbsent",

@@ -200,6 +200,8 @@ def test_where_they_part_is_said_in_a_line() -> None:
     assert words.parts(same, VARIANTS) == "Up to 4 users platform and virtual serve alike."
     apart = curve(points([1, 2], {"platform": bounded(10, 60), "virtual": bounded(20, 180)}))
     assert words.parts(apart, VARIANTS) == "From a single user on virtual serves more."
+    early = curve(points([1, 2], {"platform": bounded(20, 20), "virtual": bounded(20, 40)}))
+    assert words.parts(early, VARIANTS) == "With a single user no difference, from about 2 on virtual serves more."
     assert words.parts(curve([]), VARIANTS) == "No level was measured."
 
 

@@ -310,13 +310,15 @@ def test_the_images_are_the_charts() -> None:
 class Meters(Prometheus):
     """A Prometheus that knows what an agent says."""
 
-    def __init__(self, threads: float | None) -> None:
+    def __init__(self, tomcat: float | None, jetty: float | None) -> None:
         super().__init__("http://test")
-        self.threads = threads
+        self.tomcat, self.jetty = tomcat, jetty
 
     def measured(self, variant: str, query: str, at_ms: int) -> float | None:
         if "tomcat" in query:
-            return self.threads
+            return self.tomcat
+        if "jetty" in query:
+            return self.jetty
         return 0.5 if "cgroup" in query else 1.0
 
     def labels(self, variant: str, query: str, at_ms: int) -> dict[str, str]:
@@ -327,16 +329,18 @@ class Meters(Prometheus):
 def test_limits_and_threads_are_read_back_by_the_agent(tmp_path: Path) -> None:
     pod = {"metadata": {"name": "p", "uid": "1"}, "status": {}}
 
-    def verified(variant: str, threads: float | None) -> int:
+    def verified(variant: str, tomcat: float | None = None, jetty: float | None = None) -> int:
         with measuring(tmp_path) as running:
-            object.__setattr__(running, "client", Meters(threads))
+            object.__setattr__(running, "client", Meters(tomcat, jetty))
             return running._verified(SHOP, EXPERIMENT, variant, pod, 1).processors
 
-    assert verified("virtual", -1) == 1
-    assert verified("platform", 200) == 1
-    assert verified("virtual", None) == 1, "Jetty has no such meter"
-    with pytest.raises(BadInput, match="virtual: it runs on platform threads"):
-        verified("virtual", 200)
+    assert verified("virtual", tomcat=-1) == 1
+    assert verified("platform", tomcat=200) == 1
+    assert verified("virtual", jetty=1) == 1
+    assert verified("virtual") == 1, "no server that the agent knows"
+    for server in ({"tomcat": 200}, {"jetty": 0}):
+        with pytest.raises(BadInput, match="virtual: it runs on platform threads"):
+            verified("virtual", **server)
 
 
 def test_doctor_names_every_right_that_copies_lack(namespace: Namespace) -> None:

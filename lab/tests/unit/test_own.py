@@ -59,7 +59,10 @@ def test_what_a_jar_has_decides_meters_and_readiness(tmp_path: Path) -> None:
     assert (plain.meters, plain.readiness) == (["jvm", "process", "cgroup", "tomcat"], "/")
     actuator = {"org.springframework.boot:spring-boot-actuator": "3.5.0"}
     jetty = own.of_jar(jars.service(tmp_path / "b.jar", actuator, server=jars.JETTY), JDK)
-    assert (jetty.meters, jetty.readiness) == (["jvm", "process", "cgroup"], "/actuator/health/liveness")
+    assert (jetty.meters, jetty.readiness) == (
+        ["jvm", "process", "cgroup", "jetty"],
+        "/actuator/health/liveness",
+    )
     for service in (plain, jetty):
         assert (service.agent, service.directory, service.jar_path) == (
             True,

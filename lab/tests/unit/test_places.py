@@ -285,8 +285,9 @@ def test_what_works_for_no_request_is_not_counted(idle: dict[str, Any]) -> None:
     assert diagnosis(idle) == Diagnosis(dumps=1, threads=0, places=[])
 
 
-def test_a_task_of_an_executor_and_a_request_without_a_carrier_are_counted() -> None:
-    counted = diagnosis(thread(*SLEEP, SERVICE, TASK, name="pool-1-thread-1"), thread(name="tomcat-handler-8"))
+@pytest.mark.parametrize("server", ["tomcat-handler-8", "jetty-8"])
+def test_a_task_of_an_executor_and_a_request_without_a_carrier_are_counted(server: str) -> None:
+    counted = diagnosis(thread(*SLEEP, SERVICE, TASK, name="pool-1-thread-1"), thread(name=server))
     assert counted.threads == 2
     assert [place.place for place in counted.places] == ["Thread.sleep at OrderService:42", "a carrier"]
 

@@ -180,6 +180,19 @@ def test_a_load_generator_at_its_end_ends_the_search_and_its_level_stays_in_the_
     assert curve.users == [1, 2, 4, 8]
 
 
+def test_a_level_that_was_disturbed_for_a_moment_is_measured_again() -> None:
+    came: list[int] = []
+
+    def busy_once(variant: str, users: int) -> Mapping[str, Any]:
+        came.append(users)
+        return {"machine": {"idle_cores": 0.0}} if came.count(8) == 1 and users == 8 else {}
+
+    curve, search, lines = searched(Pair(changes=busy_once))
+    assert curve.ended == "levelled off"
+    assert any(line.startswith("once more: idle cores") for line in lines)
+    assert sum(trial.users == 8 for trial in search.trials) == 2, "only the second measurement counts"
+
+
 def test_a_variant_that_ends_is_named_with_how_and_what_was_measured_stays() -> None:
     def broken(pace: Pace) -> None:
         if 16 in pace.users:

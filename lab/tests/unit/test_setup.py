@@ -16,6 +16,8 @@ import pytest
 from tests.support.versions import REPOSITORY, VERSIONS
 
 BASICS = ("cat", "dirname", "find", "grep", "head", "id", "mkdir", "rm", "sort", "touch", "uname")
+#: Services that tests measure.
+FOREIGN = ("lab/tests/foreign/kiosk", "lab/tests/foreign/shop")
 INPUTS = (
     "versions.env",
     "lab/setup",
@@ -25,9 +27,11 @@ INPUTS = (
     "agent/pom.xml",
     "app/pom.xml",
     "app/jvm.options",
+    *(f"{folder}/pom.xml" for folder in FOREIGN),
 )
 BASH = shutil.which("bash") or "/bin/bash"
-STAMPS = (".venv/.stamp", "agent/target/.stamp", "app/target/.stamp", "k6/node_modules/.stamp")
+BUILT = ("agent", "app", *FOREIGN)
+STAMPS = (".venv/.stamp", "k6/node_modules/.stamp", *(f"{folder}/target/.stamp" for folder in BUILT))
 
 
 @pytest.fixture
@@ -36,8 +40,8 @@ def checkout(tmp_path: Path) -> Path:
     for name in INPUTS:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(REPOSITORY / name, tmp_path / name)
-    (tmp_path / "agent/src/main").mkdir(parents=True)
-    (tmp_path / "app/src/main").mkdir(parents=True)
+    for folder in BUILT:
+        (tmp_path / folder / "src/main").mkdir(parents=True)
     (tmp_path / "app/src/test/java/lab/virtualthreads/fanout").mkdir(parents=True)
     (tmp_path / "k6").mkdir()
     (tmp_path / "k6/package-lock.json").write_text("{}", encoding="utf-8")

@@ -15,8 +15,9 @@ REQUEST = (
     "jakarta.servlet.http.",
     "org.springframework.web.servlet.",
 )
-#: Virtual threads of Tomcat, one for each request. One without any frame has not begun: it waits for a carrier.
-REQUEST_THREAD = "tomcat-handler-"
+#: Virtual threads of Tomcat and Jetty, one for each request. One without any frame has not begun: it waits for a
+#: carrier.
+REQUEST_THREAD = ("tomcat-handler-", "jetty-")
 #: The server's own pool of threads, Tomcat's and Jetty's.
 SERVER_POOL = (
     "org.apache.tomcat.util.threads.ThreadPoolExecutor.runWorker",

@@ -13,6 +13,9 @@ from vtlab.errors import BlockFault
 from vtlab.host import ports
 from vtlab.host.processes import Process
 
+#: Bytes of an answer that are read.
+_LONGEST_BODY = 16 * 1024**2
+
 
 @dataclass
 class Server:
@@ -106,14 +109,27 @@ def answers_ok(port: int, path: str) -> bool:
 
 def status(port: int, path: str, is_tls: bool = False) -> int | None:
     """The status with which a server of this machine answers a GET; None where it does not answer."""
+    answer = _get(port, path, is_tls)
+    return answer[0] if answer else None
+
+
+def text(port: int, path: str, is_tls: bool = False) -> str | None:
+    """What a server of this machine answers to a GET with 200; None where it does not."""
+    answer = _get(port, path, is_tls)
+    return answer[1].decode(errors="replace") if answer and answer[0] == HTTPStatus.OK else None
+
+
+def _get(port: int, path: str, is_tls: bool) -> tuple[int, bytes] | None:
+    """Status and body, of 16 MiB at most."""
     connection = (
         http.client.HTTPSConnection(ports.HOST, port, timeout=5, context=any_certificate())
         if is_tls
         else http.client.HTTPConnection(ports.HOST, port, timeout=5)
     )
     try:
-        connection.request("GET", path)
-        return connection.getresponse().status
+        connection.request("GET", path, headers={"Accept": "application/json, */*"})
+        answer = connection.getresponse()
+        return answer.status, answer.read(_LONGEST_BODY)
     except (OSError, http.client.HTTPException):
         return None
     finally:

@@ -46,12 +46,18 @@ def parts(curve: Curve, variants: Sequence[str]) -> str:
     """Up to which users the first two variants serve alike, and from which on one serves more."""
     same, differs = curves.range_of(curve, variants)
     if differs is None:
-        return f"Up to {same:,} users {' and '.join(variants[:2])} serve alike." if same else "No level was measured."
+        both = " and ".join(variants[:2])
+        return f"Up to {_users(same)} {both} serve alike." if same else "No level was measured."
     at = {p.variant: p.throughput for p in curve.points if p.users == differs}
     more = max(variants[:2], key=lambda variant: at.get(variant, 0.0))
     if same is None:
-        return f"From {'a single user' if differs == 1 else f'{differs:,} users'} on {more} serves more."
-    return f"Up to about {same:,} users no difference, from about {differs:,} on {more} serves more."
+        return f"From {_users(differs)} on {more} serves more."
+    up_to = "With a single user" if same == 1 else f"Up to about {same:,} users"
+    return f"{up_to} no difference, from about {differs:,} on {more} serves more."
+
+
+def _users(count: int) -> str:
+    return "a single user" if count == 1 else f"{count:,} users"
 
 
 def table(curve: Curve, variants: Sequence[str]) -> Table:
@@ -87,11 +93,11 @@ def picture(curve: Curve, variants: Sequence[str]) -> Markup:
     for tick in svg.log_ticks(y.low, y.high):
         drawn += [
             svg.line(left, y(tick), left + width, y(tick), "grid"),
-            svg.text(left - 6, y(tick) + 4, svg.number(tick), "end"),
+            svg.text(left - 6, y(tick) + 4, svg.number(tick), "end", "tick"),
         ]
     for level in curve.users:
         if level in users:
-            drawn.append(svg.text(x(level), top + height + 16, svg.number(level), "middle"))
+            drawn.append(svg.text(x(level), top + height + 16, svg.number(level), "middle", "tick"))
     for slot, variant in enumerate(variants):
         of = [p for p in curve.of(variant) if p.throughput > 0]
         drawn.append(svg.path([(x(p.users), y(p.throughput)) for p in of], f"line v{slot}"))
@@ -101,12 +107,12 @@ def picture(curve: Curve, variants: Sequence[str]) -> Markup:
                 x(p.users),
                 y(p.throughput),
                 4,
-                f"v{slot}",
+                f"v{slot} solid",
                 f"{variant}, {p.users:,} users: {figures.rate(p.throughput)}",
             )
             for p in of
         ]
-    drawn.append(svg.text(left + width / 2, top + height + 34, "users", "middle"))
+    drawn.append(svg.text(left + width / 2, top + height + 34, "users", "middle", "tick"))
     description = " ".join(sentences(curve, variants))
     return svg.chart(top + height + 42, "Requests per second over users", description, *drawn)
 

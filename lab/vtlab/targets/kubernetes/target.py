@@ -320,8 +320,8 @@ class KubernetesBlock:
 
 def _meters_of_agent(figures: Figures) -> list[Meters]:
     """What the agent has told of a service that vtlab knows nothing else of."""
-    of_all: list[Meters] = ["jvm", "process", "cgroup"]
-    return of_all if figures.tomcat_threads is None else [*of_all, "tomcat"]
+    of_server: dict[Meters, float | None] = {"tomcat": figures.tomcat_threads, "jetty": figures.jetty_virtual}
+    return ["jvm", "process", "cgroup", *(meter for meter, figure in of_server.items() if figure is not None)]
 
 
 def refuse_other_java(ref: ReleaseRef, experiment: Experiment, name: str, version: str) -> None:

@@ -1,0 +1,145 @@
+"""Which GET requests a service has, by its OpenAPI document or by Spring's page of mappings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+_NAME = re.compile(r"\{([^{}:]+)(:[^{}]*)?\}")
+#: Of the framework, not of the service.
+_NOT_OF_THE_SERVICE = re.compile(r"/(error|actuator|v3/api-docs|swagger-ui)\b")
+
+
+@dataclass(frozen=True, order=True)
+class Endpoint:
+    """A GET request: its path with the query, and the names in it of which no example is known."""
+
+    path: str
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def line(self) -> str:
+        """As in a workload."""
+        return f"GET {self.path}"
+
+
+def of_openapi(document: Any) -> list[Endpoint]:
+    """The GET requests of an OpenAPI 3 document, sorted, with its examples filled in; none where it is no such
+    document. Deprecated ones are left out."""
+    if not isinstance(document, Mapping) or not isinstance(document.get("paths"), Mapping):
+        return []
+    servers = document.get("servers") or [{}]
+    base = urlsplit(str(servers[0].get("url", ""))).path.rstrip("/")
+    endpoints = []
+    for path, item in document["paths"].items():
+        if not isinstance(item, Mapping) or not isinstance(item.get("get"), Mapping) or item["get"].get("deprecated"):
+            continue
+        written = [*item.get("parameters", []), *item["get"].get("parameters", [])]
+        endpoints.append(_endpoint(base + path, [_resolved(parameter, document) for parameter in written], document))
+    return sorted(set(endpoints))
+
+
+def _endpoint(path: str, parameters: list[Any], document: Any) -> Endpoint:
+    examples = {p.get("name"): _example(p, document) for p in parameters if p.get("in") == "path"}
+    path = _NAME.sub(lambda match: _filled(match, examples), path)
+    query, unknown = {}, list(_NAME.findall(path))
+    for parameter in parameters:
+        if parameter.get("in") == "query" and parameter.get("required"):
+            value = _example(parameter, document)
+            query[parameter["name"]] = f"{{{parameter['name']}}}" if value is None else str(value)
+            unknown += [(parameter["name"], "")] if value is None else []
+    text = f"?{urlencode(query, safe='{}')}" if query else ""
+    return Endpoint(path + text, tuple(name for name, _ in unknown))
+
+
+def _filled(match: re.Match[str], examples: Mapping[Any, Any]) -> str:
+    value = examples.get(match[1])
+    return f"{{{match[1]}}}" if value is None else quote(str(value), safe="")
+
+
+def _example(parameter: Mapping[str, Any], document: Any) -> Any:
+    """What the document gives as an example of a parameter; None where it gives none."""
+    schema = _resolved(parameter.get("schema") or {}, document)
+    several = parameter.get("examples")
+    first: Any = next(iter(several.values()), {}) if isinstance(several, Mapping) else {}
+    of_schema = schema.get("examples")
+    choices = (
+        parameter.get("example"),
+        _resolved(first, document).get("value"),
+        schema.get("example"),
+        of_schema[0] if isinstance(of_schema, list) and of_schema else None,
+        schema.get("default"),
+        next(iter(schema.get("enum") or []), None),
+    )
+    return next((value for value in choices if isinstance(value, str | int | float)), None)
+
+
+def _resolved(part: Any, document: Any) -> Mapping[str, Any]:
+    """What a reference within the document stands for."""
+    reference = part.get("$ref") if isinstance(part, Mapping) else None
+    if isinstance(reference, str) and reference.startswith("#/"):
+        part = document
+        for key in reference[2:].split("/"):
+            part = part.get(key, {}) if isinstance(part, Mapping) else {}
+    return part if isinstance(part, Mapping) else {}
+
+
+def of_mappings(document: Any, context_path: str = "") -> list[Endpoint]:
+    """The GET requests in what ``/actuator/mappings`` answers, sorted; none where it is something else."""
+    endpoints = set()
+    for condition in _conditions(document):
+        methods = condition.get("methods") or ["GET"]
+        for pattern in condition.get("patterns") or []:
+            if "GET" in methods and "*" not in pattern and not _NOT_OF_THE_SERVICE.match(pattern):
+                path = context_path + _NAME.sub(lambda match: f"{{{match[1]}}}", pattern or "/")
+                endpoints.add(Endpoint(path, tuple(name for name, _ in _NAME.findall(path))))
+    return sorted(endpoints)
+
+
+def _conditions(node: Any) -> Iterator[Mapping[str, Any]]:
+    if isinstance(node, Mapping):
+        if isinstance(conditions := node.get("requestMappingConditions"), Mapping):
+            yield conditions
+        for value in node.values():
+            yield from _conditions(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from _conditions(value)
+
+
+def file_text(service: str, endpoints: list[Endpoint], source: str) -> str:
+    """The small file of ``vtlab try``, with comments that say what else it may have."""
+    ready = [endpoint for endpoint in endpoints if not endpoint.unknown]
+    lines = [
+        f"# vtlab try measures it. The requests are of {source}; keep those that matter, and give them weights.",
+        f"service: {_quoted(service)}",
+        "requests:",
+        *(f"  - {_quoted(endpoint.line)}" for endpoint in ready or [Endpoint("/")]),
+    ]
+    if others := [endpoint for endpoint in endpoints if endpoint.unknown]:
+        names = sorted({name for endpoint in others for name in endpoint.unknown})
+        lines.append(f"  # These need values: a CSV file in data, with the columns {', '.join(names)}.")
+        lines += [f"  # - {_quoted(endpoint.line)}" for endpoint in others]
+    return "\n".join([*lines, _REST])
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+_REST = """\
+  # - POST /visits: {body: {pet: "{id}"}, headers: {X-Key: "{key}"}, expect: {status: 201}, weight: 0.2}
+# data: owners.csv                      # its columns are {names} in requests; rows are dealt to users in turn
+# login: {POST: /login, body: {user: "{user}", password: "{env.PASSWORD}"}, capture: {token: $.token}}
+load: {users: auto}                     # or {users: 200, think: 500ms}, or {rate: 300}
+# env: [SPRING_PROFILES_ACTIVE]         # variables of this shell; or {NAME: value}
+# service_needs: {command: docker compose up db, port: 5432}
+# database: mariadb                     # vtlab starts one, with a database for each variant
+# between: POST /test/reset             # before each trial, where requests write
+limits: {cpu: 1, memory: 1Gi}
+# jvm: [-Xmx512m]                       # flags of production
+# with: [platform-1000]                 # more variants: java=21, pool=50, env:NAME=VALUE
+"""
