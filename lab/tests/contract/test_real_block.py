@@ -52,14 +52,13 @@ KUBERNETES_ONLY = {("CPU of the load generator", "A"), ("Throttling of the load 
 KUBERNETES_ONLY |= {("CPU periods throttled, by cAdvisor", "A")}
 #: Samples that Prometheus may read for a query: it answers a dashboard of such queries at once.
 MOST_SAMPLES = 1_000_000
-#: Named expressions without a value here: there is no pool of connections, and Tomcat has none of threads under
-#: virtual threads.
+#: Named expressions without a value here: there is no pool of connections and no Jetty, and Tomcat has no threads
+#: of its own under virtual threads.
 _DATABASE = {"db_pool_active", "db_pool_pending", "hold_db_pool", "hold_db_pool_error", "hold_client_pool"}
 _POOLS = {"tomcat_threads_busy", "tomcat_threads_max"}
-ABSENT = {
-    "platform": _DATABASE | of_resources("db-pool"),
-    "virtual": _DATABASE | _POOLS | of_resources("db-pool", "tomcat-threads"),
-}
+_JETTY = {"jetty_threads_busy", "jetty_threads_max"} | of_resources("jetty-threads")
+_NOWHERE = _DATABASE | of_resources("db-pool") | _JETTY
+ABSENT = {"platform": _NOWHERE, "virtual": _NOWHERE | _POOLS | of_resources("tomcat-threads")}
 
 
 @pytest.fixture(scope="module")

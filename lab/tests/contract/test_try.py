@@ -29,8 +29,8 @@ def tried(folder: Path, *more: str, **environment: str) -> subprocess.CompletedP
     return done
 
 
-def test_a_call_finds_a_load_measures_blocks_and_ends_with_a_decision(tmp_path: Path) -> None:
-    """One call searches users until no variant serves more, measures blocks and prints where the variants part; what it
+def test_a_call_searches_a_load_measures_and_writes_out_what_it_chose(tmp_path: Path) -> None:
+    """One call searches users until no variant serves more, says where the variants part, and measures a block; what it
     chose is an experiment that vtlab run takes."""
     done = tried(tmp_path, "--blocks", "1", "--no-cpu-limit", STUB_THREADS="4")
     # On a busy machine blocks do not count: then no verdict is given.
@@ -42,6 +42,9 @@ def test_a_call_finds_a_load_measures_blocks_and_ends_with_a_decision(tmp_path: 
     assert manifest["experiment"]["load"]["users"] == manifest["curve"]["chosen"]
     assert (results / "search.jsonl").read_text(encoding="utf-8").count("\n") >= len(users)
     assert "The search ended after " in done.stdout
+    # Platform has four threads. A busy machine may end the search before their limit is seen.
+    is_seen = manifest["curve"]["ended"] == "levelled off"
+    assert ("on virtual serves more" in done.stdout) or not is_seen, done.stdout
     assert vtlab("normalise", results / "experiment.json").returncode == 0
 
 
