@@ -24,8 +24,6 @@ from vtlab.report import curve as curve_words
 from vtlab.report import figures
 from vtlab.targets.local.target import local_target
 
-#: Seconds that the blocks have at least, when a search was slow to begin.
-LEAST_WITHIN = 120.0
 #: Of the search, beside the manifest: its trials, one a line.
 TRIALS = "search.jsonl"
 
@@ -53,7 +51,7 @@ def measure(asked: Asked, options: session.Options, console: Console) -> None:
         experiment = chosen.with_load(experiment, curve)
         if options.within is not None:
             # The time that the call has bounds the search, too.
-            options = replace(options, within=max(LEAST_WITHIN, options.within - (time.monotonic() - began)))
+            options = replace(options, within=max(0.0, options.within - (time.monotonic() - began)))
     planned = [PlannedRun(experiment.name, experiment)]
     session.create_runs(planned, options, experiment.name, folder=folder, curve=curve)
     session.measure_and_report(folder, options.root, console)

@@ -67,7 +67,7 @@ class Search:
             ended=ended,
             why=why,
             seconds=round(self._clock() - self._began, 1),
-            chosen=curve.chosen_users(self._points, variants),
+            chosen=curve.chosen_users(self._points, variants, is_generator_at_its_end=ended == "load generator"),
         )
 
     def _levels(self) -> tuple[Ended, str]:

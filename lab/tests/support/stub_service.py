@@ -1,6 +1,7 @@
 """A service that starts at once and answers like the sample application: for tests of everything around a service.
 
-Standard library only, one process, one thread. Platform variants answer ``STUB_THREADS`` requests at a time. A test
+Standard library only, one process, one thread. Platform variants answer ``STUB_THREADS`` requests at a time, virtual
+ones ``STUB_MOST``, or all. A test
 breaks it by the environment:
 
     STUB_DIE_AFTER=n      ends with exit code 9 at the n-th request      STUB_STATUS=500        answers that
@@ -33,7 +34,7 @@ NEVER = math.inf
 
 requests, answered, waited, active = 0, 0, 0.0, 0
 eaten: list[bytearray] = []
-slots = asyncio.Semaphore(10**6 if VIRTUAL else THREADS)
+slots = asyncio.Semaphore(int(ENV("STUB_MOST", str(10**6))) if VIRTUAL else THREADS)
 
 
 def seconds(text: str) -> float:

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -18,6 +19,7 @@ from vtlab.model.curve import Curve, Ended, Point
 from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.planning import chosen
 from vtlab.report import curve as words
+from vtlab.report import words as report_words
 
 VARIANTS = ["platform", "virtual"]
 Serves = Callable[[int], float]
@@ -157,6 +159,13 @@ def test_no_more_users_are_chosen_than_twice_those_that_were_tried() -> None:
     assert curves.chosen_users(early, VARIANTS) == 4
 
 
+def test_where_the_load_generator_was_at_its_end_the_level_before_it_is_chosen() -> None:
+    # Virtual would serve more, and k6 has no CPU left at 64 users.
+    measured = points([1, 2, 4, 8, 16, 32, 64], PARTING)
+    assert curves.chosen_users(measured, VARIANTS) == 64
+    assert curves.chosen_users(measured, VARIANTS, is_generator_at_its_end=True) == 32
+
+
 def search_experiment() -> Experiment:
     return builders.experiment(load={"model": "closed", "users": 64}, expected=None)
 
@@ -247,3 +256,21 @@ def test_the_decision_has_the_range_of_the_curve_and_the_interval_of_the_blocks(
         r"virtual serves (at least )?[\d.]+ times as much \([\d.]+ to [\d.]+, 3 blocks\). Limited then by .+", measured
     )
     assert words.decision(builders.analysed(run)) is None
+
+
+@pytest.mark.parametrize("verdict", ["equivalent", "inconclusive"])
+def test_without_a_difference_in_the_blocks_the_decision_names_no_better_variant(verdict: Any) -> None:
+    run = builders.run(blocks=3)
+    with_curve = replace(run, manifest=run.manifest.model_copy(update={"curve": curve(doubled(PARTING))}))
+    analysis = builders.analysed(with_curve)
+    primary = report_words.primary(analysis.verdict)
+    primary.ratio, primary.low, primary.high, primary.verdict = 1.02, 0.98, 1.06, verdict
+    line = words.decision(analysis)
+    assert line is not None
+    assert line.endswith("At 64 users the blocks show no clear difference (0.980× to 1.060×, 3 blocks).")
+
+
+@pytest.mark.parametrize("ended", ["time", "load generator", "failed", "most users"])
+def test_a_search_that_did_not_see_both_level_off_claims_no_knee(ended: Ended) -> None:
+    assert "knee" in words.sentences(curve(doubled(PARTING)), VARIANTS)[-1]
+    assert "knee" not in " ".join(words.sentences(curve(doubled(PARTING), ended), VARIANTS))

@@ -216,8 +216,10 @@ def test_the_cpu_time_of_threads_is_the_kernels() -> None:
     with (Path("/proc/self/comm")).open(encoding="utf-8") as file:
         own = file.read().strip()
     before = dumps._cpu_seconds(os.getpid(), (own,))
-    sum(i * i for i in range(300_000))
-    assert dumps._cpu_seconds(os.getpid(), (own,)) > before > 0
+    assert before > 0
+    # As long as it takes the kernel to count it, however fast the machine is.
+    while dumps._cpu_seconds(os.getpid(), (own,)) <= before:
+        sum(i * i for i in range(1000))
     assert dumps._cpu_seconds(os.getpid(), ("Attach Listener",)) == 0
 
 

@@ -548,6 +548,8 @@ INSIDE_IT = threads_at("wait", 10, "Thread.sleep at OrderService:43")
         # Pools without meters. Their holders take as long as alone, or what is behind the pool takes longer.
         ([threads_at("db-pool", 12), INSIDE_IT], "db-pool"),
         ([threads_at("client-pool", 12), threads_at("downstream", 10)], "client-pool"),
+        # A lock in the hold: more connections would only wait for it, too.
+        ([threads_at("db-pool", 14), threads_at("lock", 8, "Semaphore at OrderService:44"), INSIDE_IT], "unknown"),
     ],
 )
 def test_a_place_that_accounts_for_what_is_lost_is_named(places: list[Place], named: str) -> None:

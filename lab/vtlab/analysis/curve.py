@@ -82,11 +82,13 @@ def knee(points: Sequence[Point], variant: str) -> float | None:
     return most / alone if alone else None
 
 
-def chosen_users(points: Sequence[Point], variants: Sequence[str]) -> int:
+def chosen_users(points: Sequence[Point], variants: Sequence[str], is_generator_at_its_end: bool = False) -> int:
     """Users of the blocks: twice the larger knee, in two digits; with at least two, so that there is a queue, and at
-    most the largest level that was measured without a failure of a variant, twice."""
+    most the largest level that was measured without a failure of a variant, twice. ``is_generator_at_its_end``: in the
+    last level; then no more than in the level before, or no block would count."""
+    levels = sorted({point.users for point in points}) or [1]
     knees = [found for variant in variants if (found := knee(points, variant)) is not None]
-    most = 2 * max((point.users for point in points), default=1)
+    most = levels[-2] if is_generator_at_its_end and len(levels) > 1 else 2 * levels[-1]
     return min(max(2, _two_digits(KNEES * max(knees, default=1.0))), max(2, most))
 
 

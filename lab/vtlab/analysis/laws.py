@@ -764,8 +764,9 @@ def _inside(m: Measured, possible: Mapping[str, Bound]) -> Bottleneck | None:
 
 def _at_place(m: Measured) -> Bottleneck | None:
     """The place where requests spend what they take longer than alone, by thread dumps; None where no place has most of
-    it, or they wait for a pool whose meters say otherwise. Of a pool without meters it is the pool itself, or what is
-    behind it where its holders wait for that for longer than requests take alone."""
+    it, or they wait for a pool whose meters say otherwise. Of a pool without meters it is the pool itself, where all
+    else takes no longer than alone: then more connections help. Else it is what is behind the pool, where the holders
+    wait for that for longer than requests take alone."""
     running, service = _running(m), _alone(m, service_alone)
     if not service or not running:
         return None
@@ -776,10 +777,21 @@ def _at_place(m: Measured) -> Bottleneck | None:
         return None
     cause = places.cause(m.diagnosis, alone=alone)
     if cause and cause.activity in places.OF_HOLDERS and capacity(m, RESOURCES[cause.activity]) is None:
-        behind = places.OF_HOLDERS[cause.activity]
-        holders = math.fsum(place.threads for place in m.diagnosis.places if place.activity == behind)
-        return UNKNOWN.model_copy(update={"resource": behind if holders > EXCEEDED * alone else cause.activity})
+        return UNKNOWN.model_copy(update={"resource": _of_pool(m.diagnosis, cause.activity, alone)})
     return UNKNOWN.model_copy(update={"resource": _name(cause)})
+
+
+def _of_pool(diagnosis: Diagnosis, pool: str, alone: float) -> str:
+    """What limits requests that wait for a pool without meters. ``alone``: how many there would be at a time if each
+    took as long as alone."""
+    threads = dict.fromkeys((pool, places.OF_HOLDERS[pool]), 0.0)
+    for place in diagnosis.places:
+        if place.activity in threads:
+            threads[place.activity] += place.threads
+    if diagnosis.threads - threads[pool] <= EXCEEDED * alone:
+        return pool
+    behind = places.OF_HOLDERS[pool]
+    return behind if threads[behind] > EXCEEDED * alone else UNKNOWN.resource
 
 
 def _diagnosed_throughput(m: Measured) -> float | None:

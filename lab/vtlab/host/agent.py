@@ -1,9 +1,10 @@
-"""The agent (``agent/README.md``) in a JVM on this machine."""
+"""The agent (``agent/README.md``) in a JVM on this machine: what loads it, what it needs there, and its page."""
 
 from __future__ import annotations
 
 import http.client
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from vtlab.errors import LabError, PrerequisiteMissing
@@ -14,6 +15,14 @@ JAR = Path("agent", "target", "vtlab-agent.jar")
 PAGE = "/metrics"
 #: CPU time of the agent's threads, in seconds, and of the whole process, in nanoseconds.
 OWN_CPU, PROCESS_CPU = "vtlab_agent_cpu_seconds_total", "process_cpu_time_ns_total"
+#: Tells the agent its port.
+PORT = "VTLAB_AGENT_PORT"
+_OPTIONS = "JAVA_TOOL_OPTIONS"
+#: Tomcat and HikariCP have MBeans on request only.
+_MBEANS = {"SERVER_TOMCAT_MBEANREGISTRY_ENABLED": "true", "SPRING_DATASOURCE_HIKARI_REGISTERMBEANS": "true"}
+#: Flags that name an archive of classes. A JVM refuses one that was made without the agent, if that is on its command
+#: line.
+_ARCHIVES = ("-XX:AOTCache=", "-XX:SharedArchiveFile=")
 
 
 def find(repository: Path) -> Path:
@@ -22,6 +31,23 @@ def find(repository: Path) -> Path:
     if not jar.is_file():
         raise PrerequisiteMissing(f"the agent is not built: {jar} does not exist", SETUP)
     return jar
+
+
+def has_archive(flags: Sequence[str]) -> bool:
+    """Whether a JVM with these flags takes its classes from an archive: the agent is attached to it once it runs."""
+    return any(flag.startswith(_ARCHIVES) for flag in flags)
+
+
+def flag(jar: Path) -> str:
+    """What loads the agent at the JVM's start."""
+    return f"-javaagent:{jar}"
+
+
+def environment(port: int, jar: Path | None, given: Mapping[str, str]) -> dict[str, str]:
+    """What tells the agent its port, and switches the MBeans on; with ``jar``, for a command that starts a JVM itself,
+    what loads the agent, after the options that are ``given``."""
+    options = {_OPTIONS: " ".join(filter(None, (given.get(_OPTIONS), f'"{flag(jar)}"')))} if jar else {}
+    return {PORT: str(port), **_MBEANS, **options}
 
 
 def attach(pid: int, jar: Path, port: int) -> None:

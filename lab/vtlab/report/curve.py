@@ -34,11 +34,13 @@ def lines(curve: Curve, variants: Sequence[str]) -> list[str]:
 def sentences(curve: Curve, variants: Sequence[str]) -> list[str]:
     """Where the variants part, why the search ended, and what it chose."""
     why = f": {curve.why}" if curve.why else ""
+    # What did not level off has no knee.
+    users = "twice the knee" if curve.ended == "levelled off" else "as far as the search came; more may show more"
     return [
         parts(curve, variants),
         f"The search ended after {curve.seconds:.0f} s: {_ENDED[curve.ended]}{why}. It had one pair of JVMs, and one"
         " window a level: no interval.",
-        f"The blocks have {curve.chosen:,} users, twice the knee, as vtlab chose.",
+        f"The blocks have {curve.chosen:,} users, as vtlab chose: {users}.",
     ]
 
 
@@ -118,8 +120,8 @@ def picture(curve: Curve, variants: Sequence[str]) -> Markup:
 
 
 def decision(analysis: Analysis) -> str | None:
-    """Where the variants part, by the curve; by how much then and what limits the better one, by the blocks. None for a
-    run whose load vtlab did not search."""
+    """Where the variants part, by the curve; by how much then and what limits the better one, where the blocks show a
+    difference. None for a run whose load vtlab did not search."""
     curve, verdict = analysis.run.manifest.curve, analysis.verdict
     if curve is None:
         return None
@@ -127,11 +129,14 @@ def decision(analysis: Analysis) -> str | None:
     c = words.primary(verdict)
     if c.ratio is None or c.low is None or c.high is None:
         return parted
+    blocks = f"{verdict.n} block" + ("" if verdict.n == 1 else "s")
+    if c.verdict not in ("faster", "slower"):
+        interval = figures.interval(c.low, c.high)
+        return f"{parted} At {curve.chosen:,} users the blocks show no clear difference ({interval}, {blocks})."
     better, ratio, low, high = (
-        (c.of, c.ratio, c.low, c.high) if c.ratio >= 1 else (c.over, 1 / c.ratio, 1 / c.high, 1 / c.low)
+        (c.of, c.ratio, c.low, c.high) if c.verdict == "faster" else (c.over, 1 / c.ratio, 1 / c.high, 1 / c.low)
     )
     least = "at least " if c.is_lower_bound else ""
-    blocks = f"{verdict.n} block" + ("" if verdict.n == 1 else "s")
     limit = bottlenecks.names(verdict.variants[better].bottleneck)
     return (
         f"{parted} At {curve.chosen:,} users {better} serves {least}{figures.significant(ratio)} times as much"

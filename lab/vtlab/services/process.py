@@ -12,8 +12,7 @@ from http import HTTPStatus
 from pathlib import Path
 
 from vtlab.errors import BlockFault
-from vtlab.host import agent as host_agent
-from vtlab.host import ports, server, usage
+from vtlab.host import agent, ports, server, usage
 from vtlab.host.cgroup import Cgroup, Limit
 from vtlab.host.processes import Ledger, Process
 from vtlab.host.server import Server
@@ -21,7 +20,6 @@ from vtlab.host.tools import Java, clean_environment, find_aot_cache
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
 from vtlab.model.service import Service
-from vtlab.services import agent
 
 #: Seconds until a variant must be ready; a service of the reader's own may load much first.
 READY_WITHIN, OWN_READY_WITHIN = 90.0, 180.0
@@ -235,7 +233,7 @@ class VariantProcess:
             self._refuse_elsewhere(chosen)
             return False
         if (jar := self.launch.attached) and ports.listening_pid(chosen[-1]) is None:
-            host_agent.attach(self.process.pid, jar, chosen[-1])
+            agent.attach(self.process.pid, jar, chosen[-1])
         return True
 
     def _status(self, port: int) -> int | None:

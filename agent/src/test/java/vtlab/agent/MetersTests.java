@@ -182,6 +182,7 @@ class MetersTests {
 				jvm.send("pin");
 				return jvm.metric("jvm_threads_virtual_mounted_seconds_total") > 0;
 			});
+			assertThat(jvm.metric("jvm_threads_virtual_queued_seconds_total")).isNotNaN().isNotNegative();
 		}
 	}
 

@@ -15,6 +15,8 @@ public final class SchedulerMeters implements Meters {
 
 	private final Integral mounted = new Integral();
 
+	private final Integral queued = new Integral();
+
 	@Override
 	public void write(Page page) {
 		if (this.scheduler.isEmpty()) {
@@ -25,7 +27,10 @@ public final class SchedulerMeters implements Meters {
 
 	@Override
 	public void sample(double seconds) {
-		this.scheduler.ifPresent((known) -> this.mounted.add(known.mounted(), seconds));
+		this.scheduler.ifPresent((known) -> {
+			this.mounted.add(known.mounted(), seconds);
+			this.queued.add(known.queued(), seconds);
+		});
 	}
 
 	private void write(Page page, Scheduler known) {
@@ -36,6 +41,8 @@ public final class SchedulerMeters implements Meters {
 		page.gauge("jvm_threads_virtual_live_threads", live, known.queued(), "scheduling_status", "queued");
 		page.counter("jvm_threads_virtual_mounted_seconds_total", "Time that virtual threads were on a carrier, in all",
 				this.mounted.value());
+		page.counter("jvm_threads_virtual_queued_seconds_total",
+				"Time that virtual threads were ready and without a carrier, in all", this.queued.value());
 	}
 
 }
