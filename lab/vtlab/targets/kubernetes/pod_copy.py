@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from vtlab.errors import BadInput
-from vtlab.host import agent as agent_page
+from vtlab.host import agent
 from vtlab.model.experiment import Experiment
 from vtlab.model.service import Service
-from vtlab.services import agent, own
+from vtlab.services import own
 from vtlab.targets.kubernetes import pods
 
 Json = dict[str, Any]
@@ -169,7 +169,7 @@ def monitor(metadata: Json, more: Mapping[str, str]) -> Json:
     relabeling = {"sourceLabels": ["__meta_kubernetes_pod_label_variant"], "targetLabel": "variant"}
     endpoint = {
         "port": AGENT,
-        "path": agent_page.PAGE,
+        "path": agent.PAGE,
         "interval": "1s",
         "scrapeTimeout": "1s",
         "relabelings": [relabeling],
