@@ -137,7 +137,7 @@ def test_copies_of_a_deployment_are_measured_and_the_original_is_left_alone(
         assert lab.get("pdb", "shop")["status"]["expectedPods"] == 1
         assert run.exit_code() == 0, run.text()
     assert "Secret shop" in run.text(), "what is shared is said"
-    assert "NetworkPolicies for the copies: shop" in run.text()
+    assert "NetworkPolicies for the copies: of-shop" in run.text()
     document = runs.verdict(lab_call.only(root))
     assert document["valid"] is True, document
     (block,) = [block for block in lab_call.blocks(lab_call.only(root)) if not block["faults"]]

@@ -476,7 +476,9 @@ def _cluster(target: str, context: str | None, namespace: str, release: str) -> 
 
 def _refuse_no_limit(cluster: ReleaseRef | None, no_cpu_limit: bool) -> None:
     if cluster and no_cpu_limit:
-        raise BadInput("--no-cpu-limit is for this machine", "in a cluster the chart sets the limit")
+        raise BadInput(
+            "--no-cpu-limit is for this machine", "leave it out: in a cluster the limit of the experiment holds"
+        )
 
 
 def _copying(prometheus: str | None, agent_image: str | None, k6_image: str | None, monitor_labels: str) -> Copying:

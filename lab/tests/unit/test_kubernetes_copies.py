@@ -211,9 +211,9 @@ def test_network_policies_are_copied_only_where_there_are_any(namespace: Namespa
     with measuring(tmp_path) as running:
         start(running)
         name = running.cluster.release.name
-    of_run = [f"{name}-{policy}" for policy in ("shop", "to-database", "variants", "k6")]
+    of_run = [f"{name}-{policy}" for policy in ("of-shop", "to-database", "variants", "k6")]
     assert namespace.names("NetworkPolicy") == of_run
-    assert "NetworkPolicies for the copies: shop, to-database, variants, k6" in "\n".join(SAID)
+    assert "NetworkPolicies for the copies: of-shop, to-database, variants, k6" in "\n".join(SAID)
     assert [body["kind"] for body in namespace.made[-9:-5]] == ["NetworkPolicy"] * 4, "before the pods"
 
 

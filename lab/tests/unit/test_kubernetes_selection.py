@@ -62,7 +62,7 @@ def policies() -> list[Json]:
 
 def test_policies_of_the_original_hold_for_the_copies_and_admit_them() -> None:
     shop, database = network.copied(policies(), SHOP, COPY)
-    assert shop["name"] == "shop"
+    assert shop["name"] == "of-shop"
     assert shop["podSelector"] == {"matchLabels": COPY}
     assert shop["egress"] == policies()[1]["spec"]["egress"]
     assert database["name"] == "to-database"

@@ -405,9 +405,14 @@ class Cluster:
         if error.status == 409:
             return _AlreadyThere(right)
         if error.status in _FORBIDDEN:
+            option, roles = (
+                (" --deployment NAME", "docs/how-to/own-service-on-kubernetes.md has Roles with them all")
+                if self.release.copying
+                else ("", "the chart's Role has them all")
+            )
             return PrerequisiteMissing(
                 f"the cluster does not let you {right} in namespace {namespace}",
-                "vtlab doctor --target kubernetes lists every right that is missing; the chart's Role has them all",
+                f"vtlab doctor --target kubernetes{option} lists every right that is missing; {roles}",
             )
         return PrerequisiteMissing(f"the cluster refused to {right}: {error.status} {error.reason}: {error.body}")
 

@@ -54,19 +54,20 @@ def facts(ref: ReleaseRef, service: Service, experiment: Experiment) -> Facts:
 
 def _facts(cluster: Cluster, service: Service, experiment: Experiment) -> Facts:
     ref = cluster.release
+    # Only to refuse what are none.
     _labels_of(_copying(ref).monitor_labels)
     source = _original(cluster, service)
     _refuse_what_copies_lack(service, experiment)
-    flags = pod_copy.jvm_flags(source, experiment)
     where = {"deployment": service.deployment} if service.deployment else {}
     return Facts(
         versions={
             "vtlab": __version__,
             "app": str(source.container["image"]),
+            "pod template": source.digest,
             "k6": _copying(ref).k6_image,
             "agent": _copying(ref).agent_image,
         },
-        jvm_flags=flags,
+        jvm_flags=pod_copy.shown_flags(pod_copy.jvm_flags(source, experiment)),
         machine={
             "kubernetes": cluster.version(),
             "namespace": ref.namespace,
@@ -178,6 +179,11 @@ class Copies:
             for line in [*sharing.lines(template), sharing.dropped(template.get("metadata", {}).get("labels") or {})]:
                 if line:
                     self._say(f"  {line}")
+            if pod_copy.has_unseen_options(source):
+                self._say(
+                    "  JAVA_TOOL_OPTIONS of a whole ConfigMap or Secret (envFrom) does not hold in the copies: write it"
+                    " in settings of the experiment"
+                )
         if policies is None:
             self._say(
                 "  NetworkPolicies are not copied: vtlab may not list and create networkpolicies. Where they are"

@@ -26,6 +26,8 @@ PLAN = "plan.json"
 EXPERIMENT = f"/experiment/{PLAN}"
 #: Marks vtlab's own objects.
 MANAGED_BY = "app.kubernetes.io/managed-by"
+#: Tells the objects of a release, or of the copies of one call, from others.
+INSTANCE = "app.kubernetes.io/instance"
 #: Names the vtlab that made it: machine, process and its start.
 _OWNER = "vtlab/owner"
 
@@ -91,7 +93,7 @@ def labels(ref: ReleaseRef) -> dict[str, str]:
     identity = processes.Identity.of(os.getpid())
     return {
         MANAGED_BY: "vtlab",
-        "app.kubernetes.io/instance": ref.name,
+        INSTANCE: ref.name,
         _OWNER: f"{_host()}_{identity.pid}-{identity.start}" if identity else _host(),
         **({COPIES: "true"} if ref.copying else {}),
     }

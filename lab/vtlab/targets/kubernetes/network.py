@@ -11,13 +11,14 @@ Json = dict[str, Any]
 
 
 def copied(policies: Sequence[Json], original: Mapping[str, str], labels: Mapping[str, str]) -> list[Json]:
-    """Specs, each with a name, that give pods with ``labels`` what the policies give the ``original``'s pods: those
-    that select these pods alone, and, for the pods behind them, the rules that admit these pods."""
+    """Specs, each with a name that no other has, that give pods with ``labels`` what the policies give the
+    ``original``'s pods: those that select these pods alone, and, for the pods behind them, the rules that admit these
+    pods."""
     specs = []
     for policy in policies:
         name, spec = policy["metadata"]["name"], policy["spec"]
         if selects(spec.get("podSelector"), original) and not selects(spec.get("podSelector"), labels):
-            specs.append({"name": name, **spec, "podSelector": {"matchLabels": dict(labels)}})
+            specs.append({"name": f"of-{name}", **spec, "podSelector": {"matchLabels": dict(labels)}})
         rules = [rule for rule in (_admitting(rule, original, labels) for rule in spec.get("ingress") or []) if rule]
         if rules:
             target = {"podSelector": spec["podSelector"], "policyTypes": ["Ingress"], "ingress": rules}

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vtlab import services
 from vtlab.errors import BadInput
 from vtlab.host import agent
 from vtlab.model.experiment import Experiment
 from vtlab.model.service import Service
 from vtlab.services import own
-from vtlab.targets.kubernetes import pods
+from vtlab.targets.kubernetes import job, pods
 
 Json = dict[str, Any]
 
@@ -29,9 +32,11 @@ _OPTIONS = "JAVA_TOOL_OPTIONS"
 #: Names the container that kubectl means where there are several.
 _DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 #: Labels of vtlab's pods.
-INSTANCE, COMPONENT, VARIANT = "app.kubernetes.io/instance", "app.kubernetes.io/component", "variant"
+COMPONENT, VARIANT = "app.kubernetes.io/component", "variant"
 #: What a copy reserves of the CPU, at most: the limit makes the comparison.
 _RESERVED = 0.1
+#: Seconds that a copy has to end, at most: it has answered all requests by then, and the next block waits for it.
+_GRACE = 10
 #: Names that the port of requests has among several.
 _HTTP_NAMES = ("http", "web", "http1")
 
@@ -47,6 +52,11 @@ class Original:
     #: Where the service listens.
     port: int
     agent_port: int
+
+    @property
+    def digest(self) -> str:
+        """Tells one pod template from another, but for annotations: by one of them kubectl restarts a Deployment."""
+        return hashlib.sha256(json.dumps(self.template["spec"], sort_keys=True).encode()).hexdigest()[:12]
 
 
 def of_deployment(service: Service, deployment: Json) -> Original:
@@ -85,8 +95,8 @@ def of_image(service: Service) -> Original:
 
 
 def _original(service: Service, template: Json, container: Json, port: int) -> Original:
-    taken = {declared["containerPort"] for each in template["spec"]["containers"] for declared in each.get("ports", [])}
-    agent_port = next(free for free in _AGENT_PORTS if free not in taken | {port})
+    taken = {declared["containerPort"] for each in _containers(template["spec"]) for declared in each.get("ports", [])}
+    agent_port = next(free for free in _AGENT_PORTS if free not in taken | {port, service.port})
     return Original(service, template, container, port, agent_port)
 
 
@@ -119,16 +129,31 @@ def jvm_flags(original: Original, experiment: Experiment) -> list[str]:
     return [*flags, *own.ending(flags), *([f"-Xms{heap}", f"-Xmx{heap}"] if heap else [])]
 
 
+def shown_flags(flags: Sequence[str]) -> list[str]:
+    """Flags for a record: without the values of system properties and of agents, which may be secret."""
+    kept = (flag for flag in flags if flag.startswith("-"))
+    return [flag if flag.startswith("-X") or "=" not in flag else f"{flag.partition('=')[0]}=..." for flag in kept]
+
+
+def has_unseen_options(original: Original) -> bool:
+    """Whether the original may have JVM flags that vtlab cannot see, and would replace."""
+    return bool(original.container.get("envFrom")) and not _variable(original.container, _OPTIONS)
+
+
 def deployment(
     original: Original, experiment: Experiment, variant: str, metadata: Json, annotations: Mapping[str, str], image: str
 ) -> Json:
-    """The Deployment of a variant: one pod, never two at once. ``metadata``: its own, whose labels its pods have in
-    place of the original's; ``image`` has the agent's jar. BadInput where the agent cannot be told to the JVM."""
+    """The Deployment of a variant: one pod, never two at once. ``metadata``: the Deployment's, whose labels its pods
+    have in place of the original's; ``image`` has the agent's jar. BadInput where the JVM cannot be told of the agent.
+    """
     template = copy.deepcopy(original.template)
     kept = template.get("metadata", {}).get("annotations") or {}
     template["metadata"] = {"labels": dict(metadata["labels"]), "annotations": {**kept, **annotations}}
     spec = template["spec"]
-    for container in spec["containers"]:
+    spec["terminationGracePeriodSeconds"] = min(_GRACE, spec.get("terminationGracePeriodSeconds", _GRACE))
+    for container in _containers(spec):
+        # Most wait for clients to go elsewhere. A copy has none.
+        container.get("lifecycle", {}).pop("preStop", None)
         for port in container.get("ports", []):
             port.pop("hostPort", None)
     container = next(each for each in spec["containers"] if each["name"] == original.container["name"])
@@ -184,7 +209,7 @@ def monitor(metadata: Json, more: Mapping[str, str]) -> Json:
 
 def selector(labels: Mapping[str, str]) -> dict[str, str]:
     """Of the labels of vtlab's pods those that tell them from all others."""
-    names = (INSTANCE, COMPONENT, VARIANT)
+    names = (job.INSTANCE, COMPONENT, VARIANT)
     return {name: labels[name] for name in names if name in labels}
 
 
@@ -195,6 +220,7 @@ def _change(container: Json, original: Original, experiment: Experiment, variant
     resources = container.get("resources", {})
     kept = {name: value for name, value in resources.get("requests", {}).items() if name not in ("cpu", "memory")}
     container["resources"] = {
+        **resources,
         "requests": {**kept, "cpu": f"{min(_RESERVED, limits.cpu):g}"},
         "limits": {**resources.get("limits", {}), "cpu": f"{limits.cpu:g}", "memory": limits.memory},
     }
@@ -216,17 +242,14 @@ def _change(container: Json, original: Original, experiment: Experiment, variant
 
 def environment(original: Original, experiment: Experiment, variant: str) -> dict[str, str]:
     """What a variant gets over the original's environment. BadInput as of ``deployment``."""
-    properties, measured = experiment.properties_of(variant), original.service
-    jar = Path(_FOLDER, Path(IN_IMAGE).name)
-    loaded = f"{agent.flag(jar)}=port={original.agent_port},host=0.0.0.0"
+    of_variant, management = experiment.properties_of(variant), original.service.management_port
+    loaded = f"{agent.flag(Path(_FOLDER, Path(IN_IMAGE).name))}=port={original.agent_port},host=0.0.0.0"
     return {
-        **measured.environment,
-        **measured.variants.get(properties.threads, {}),
-        **experiment.settings,
-        **experiment.environment_of(variant),
+        **services.environment(original.service, experiment, variant),
         "SERVER_PORT": str(original.port),
+        **({"MANAGEMENT_SERVER_PORT": str(management)} if management else {}),
         **agent.environment(original.agent_port, None, {}),
-        _OPTIONS: " ".join([*jvm_flags(original, experiment), *properties.jvm_flags, loaded]),
+        _OPTIONS: " ".join([*jvm_flags(original, experiment), *of_variant.jvm_flags, loaded]),
     }
 
 
@@ -243,6 +266,11 @@ def _given_options(original: Original, experiment: Experiment) -> str:
             f"give its value in settings of the experiment: {_OPTIONS}",
         )
     return str(variable.get("value") or "")
+
+
+def _containers(spec: Json) -> list[Json]:
+    """Of a pod, the init containers, which may be sidecars, included."""
+    return [*spec.get("initContainers", []), *spec["containers"]]
 
 
 def _variable(container: Json, name: str) -> Json:

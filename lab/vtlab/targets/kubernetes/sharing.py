@@ -9,7 +9,7 @@ Json = dict[str, Any]
 
 
 def lines(template: Json) -> list[str]:
-    """What the copies share with the original's pods, a line each; nothing of it is copied."""
+    """What the copies share with the original's pods, in lines; nothing of it is copied."""
     spec = template["spec"]
     names: dict[str, dict[str, None]] = {}
     for kind, name in [*_of_volumes(spec), *_of_environments(spec), *_of_pod(spec)]:
@@ -17,17 +17,17 @@ def lines(template: Json) -> list[str]:
     shared = [f"{kind} {', '.join(objects)}" for kind, objects in names.items()]
     return [
         *shared,
-        "what its configuration names: databases, caches, queues and topics, from which the copies read, too",
-        "schedulers: what the service does by the clock each copy does as well",
+        "what its configuration names, such as databases, caches and queues: the copies write to them and read from"
+        " them",
+        "schedulers: each copy does what the service does by the clock",
     ]
 
 
 def dropped(labels: Mapping[str, str]) -> str:
     """That copies lack the labels of the original's pods, by which a webhook may know these; empty without labels."""
+    names = ", ".join(sorted(labels))
     return (
-        f"the copies lack the labels {', '.join(sorted(labels))}: what acts on pods by them passes these by"
-        if (labels)
-        else ""
+        f"the copies lack the labels {names}: what selects pods by these labels does not act on copies" if names else ""
     )
 
 
@@ -37,6 +37,8 @@ def _of_volumes(spec: Json) -> Iterator[tuple[str, str]]:
             yield "claim", volume["persistentVolumeClaim"]["claimName"]
         if "hostPath" in volume:
             yield "path of the node", volume["hostPath"]["path"]
+        if "nfs" in volume:
+            yield "path of a file server", f"{volume['nfs']['server']}:{volume['nfs']['path']}"
         for source in [volume, *(volume.get("projected", {}).get("sources") or [])]:
             if "secret" in source:
                 yield "Secret", source["secret"].get("secretName") or source["secret"]["name"]

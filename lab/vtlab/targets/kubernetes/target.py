@@ -28,12 +28,12 @@ from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
 from vtlab.targets import verification
 from vtlab.targets.annotation import annotate
 from vtlab.targets.k6 import phase_variables
-from vtlab.targets.kubernetes import copies, job, objects, pods, release, watch
+from vtlab.targets.kubernetes import copies, job, objects, pod_copy, pods, release, watch
 from vtlab.targets.kubernetes.cluster import Cluster, Json, ReleaseRef
 from vtlab.targets.kubernetes.copies import Copies
 from vtlab.targets.kubernetes.forward import Forward
 from vtlab.targets.kubernetes.objects import RunObjects
-from vtlab.targets.prometheus import Prometheus
+from vtlab.targets.prometheus import NotScraped, Prometheus
 from vtlab.targets.verification import Figures
 
 #: Seconds until a fresh pod must have been scraped: after an installation the operator's configuration reaches
@@ -89,18 +89,35 @@ class KubernetesTarget:
         client.refuse_old()
         # Prometheus's clock: the cluster's may differ from this machine's.
         now = client.now()
+        # Whoever else scrapes a copy's pod scrapes another port of it.
+        endpoint = {"endpoint": pod_copy.AGENT} if self.copies else {}
         client.selectors = {
-            name: {"namespace": cluster.release.namespace, "pod": pods.name(pod)} for name, pod in loaded.items()
+            name: {"namespace": cluster.release.namespace, "pod": pods.name(pod), **endpoint}
+            for name, pod in loaded.items()
         }
-        scraped_at = {}
-        for name in loaded:
-            # Before the wait, which may be too short for it; after it for a target that was not known before.
-            refuse_rare_scrapes(client, cluster.release, name)
-            scraped_at[name] = client.await_scrape(name, now, within=_SCRAPED_WITHIN)
-            refuse_rare_scrapes(client, cluster.release, name)
+        scraped_at = {name: self._scraped(name, now) for name in loaded}
         instances = [self._verified(service, experiment, name, loaded[name], scraped_at[name]) for name in loaded]
         failures = [Failure(variant=name, reason=reason, moment="while it started") for name, reason in failed.items()]
         return KubernetesBlock(self, service, experiment, block, attempt, loaded, instances, failures)
+
+    def _scraped(self, name: str, after_ms: int) -> int:
+        """When a variant was scraped for the first time after that. BlockFault where it was not; PrerequisiteMissing
+        where that is too rare, or where Prometheus does not know of copies."""
+        client, ref = self.client, self.cluster.release
+        # Before the wait, which may be too short for it; after it for a target that was not known before.
+        refuse_rare_scrapes(client, ref, name)
+        try:
+            at = client.await_scrape(name, after_ms, within=_SCRAPED_WITHIN)
+        except NotScraped:
+            if ref.copying and client.scrape_interval(name) is None:
+                raise PrerequisiteMissing(
+                    f"{name}: Prometheus does not take the ServiceMonitor {ref.name} of namespace {ref.namespace}",
+                    "name the labels by which it selects ServiceMonitors (--monitor-labels release=stack), and have it"
+                    " look into that namespace (serviceMonitorNamespaceSelector)",
+                ) from None
+            raise
+        refuse_rare_scrapes(client, ref, name)
+        return at
 
     def _verified(self, service: Service, experiment: Experiment, name: str, pod: Json, scraped_at: int) -> Instance:
         """What the JVM says of itself; PrerequisiteMissing where that is not the limit that it should have."""
@@ -132,13 +149,10 @@ def kubernetes_target(
     PrerequisiteMissing where another vtlab measures the release.
     """
     folder, root = folder.absolute(), root.absolute()
-    run = re.sub(r"[^a-z0-9-]+", "-", run_id.lower()).strip("-")
-    # The name of this run's ConfigMap, and how its Jobs' names begin. Another one in each call of vtlab: a resumed run
-    # must not find the pods and Jobs of the call before it under its own names.
-    name = f"{ref.name}-vtlab-{run}"[:40].rstrip("-") + f"-{os.urandom(2).hex()}"
     if ref.copying:
         ref = copies.named(ref)
-        name = ref.name
+    # The name of this run's ConfigMap, and how its Jobs' names begin.
+    name = ref.name if ref.copying else _name(ref, run_id)
     end = contextlib.ExitStack()
     try:
         processes.end_orphans(root)
@@ -155,6 +169,13 @@ def kubernetes_target(
     finally:
         with processes.uninterrupted():
             end.close()
+
+
+def _name(ref: ReleaseRef, run_id: str) -> str:
+    """Another one in each call of vtlab: a resumed run must not find the pods and Jobs of the call before it under its
+    own names."""
+    run = re.sub(r"[^a-z0-9-]+", "-", run_id.lower()).strip("-")
+    return f"{ref.name}-vtlab-{run}"[:40].rstrip("-") + f"-{os.urandom(2).hex()}"
 
 
 def _delete(cluster: Cluster, made: RunObjects) -> None:
