@@ -18,7 +18,7 @@ from urllib3.exceptions import MaxRetryError
 
 from vtlab.errors import BadInput, LabError, PrerequisiteMissing
 from vtlab.targets.kubernetes import cluster as api
-from vtlab.targets.kubernetes.cluster import Cluster, ReleaseRef
+from vtlab.targets.kubernetes.cluster import Cluster, Copying, ReleaseRef
 
 RELEASE = ReleaseRef(None, "ns", "lab")
 
@@ -201,6 +201,16 @@ def test_a_refused_websocket_names_the_right(real: Callable[[], Cluster], tmp_pa
     with upgrading("403 Forbidden") as (port, _), pytest.raises(PrerequisiteMissing, match=message) as caught:
         at(port, real, tmp_path).open_port("p-0", "m", 9090)
     assert "vtlab doctor --target kubernetes" in caught.value.fix
+
+
+@pytest.mark.usefixtures("real")
+def test_a_refusal_of_copies_names_their_doctor_and_their_roles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client.CoreV1Api, "list_namespaced_service", played([ApiException(status=403)]))
+    of_copies = Cluster(ReleaseRef(None, "ns", "shop", Copying("http://p.m:9090", "agent:1", "k6:1")))
+    with pytest.raises(PrerequisiteMissing, match="does not let you list services in namespace ns") as caught:
+        of_copies.services()
+    assert "--deployment NAME" in caught.value.fix
+    assert "own-service-on-kubernetes.md" in caught.value.fix
 
 
 def test_a_websocket_that_fails_for_now_may_be_tried_again(real: Callable[[], Cluster], tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from rich.console import Console
 
-from tests.unit.test_kubernetes_pod_copy import DEPLOYMENT, EXPERIMENT, SHOP, environment, web
+from tests.unit.test_kubernetes_pod_copy import DEPLOYMENT, EXPERIMENT, SHOP, changed, environment, web
 from tests.unit.test_kubernetes_selection import named, policies
 from tests.unit.test_kubernetes_target import FakeCluster, owned
 from vtlab import own_experiment, own_service, services, session
@@ -21,7 +21,7 @@ from vtlab.model.service import Service
 from vtlab.planning.plan import PlannedRun
 from vtlab.targets.kubernetes import copies, doctor, generator, job, pod_copy, release, target, watch
 from vtlab.targets.kubernetes.cluster import COPY_RIGHTS, MONITORING_RIGHTS, POLICY_RIGHTS, Copying, ReleaseRef, Right
-from vtlab.targets.prometheus import Prometheus
+from vtlab.targets.prometheus import NotScraped, Prometheus
 
 Json = dict[str, Any]
 
@@ -112,7 +112,8 @@ def test_facts_are_the_copies(namespace: Namespace) -> None:
     facts = copies.facts(SHOPS, SHOP, EXPERIMENT)
     assert facts.versions["app"] == "registry.example/shop:1.4"
     assert (facts.versions["agent"], facts.versions["k6"]) == ("agent:1", "k6:1")
-    assert facts.jvm_flags[0] == "-XX:MaxRAMPercentage=60"
+    assert facts.jvm_flags[:2] == ["-XX:MaxRAMPercentage=60", "-Dfile.encoding=..."]
+    assert facts.versions["pod template"] == pod_copy.of_deployment(SHOP, DEPLOYMENT).digest
     assert facts.machine["deployment"] == "shop"
     assert release.remote_write(namespace) == "http://prometheus-operated.m:9090/api/v1/write"  # type: ignore[arg-type]
 
@@ -185,6 +186,15 @@ def test_what_is_shared_is_said_before_anything_is_made(namespace: Namespace, tm
     assert "copies of Deployment shop: container web, port 8081" in text
     assert "Secret shop-db" in text
     assert "the copies lack the labels app, tier" in text
+    assert "(envFrom)" not in text
+
+
+@pytest.mark.usefixtures("started")
+def test_options_that_copies_lose_are_said(namespace: Namespace, tmp_path: Path) -> None:
+    namespace.deployments = {"shop": changed(envFrom=[{"secretRef": {"name": "jvm"}}], env=[])}
+    with measuring(tmp_path) as running:
+        start(running)
+    assert "JAVA_TOOL_OPTIONS of a whole ConfigMap or Secret (envFrom) does not hold" in "\n".join(SAID)
 
 
 @pytest.mark.usefixtures("started")
@@ -341,6 +351,48 @@ def test_limits_and_threads_are_read_back_by_the_agent(tmp_path: Path) -> None:
     for server in ({"tomcat": 200}, {"jetty": 0}):
         with pytest.raises(BadInput, match="virtual: it runs on platform threads"):
             verified("virtual", **server)
+
+
+class Unscraped(Prometheus):
+    """A Prometheus that scrapes nothing, and knows the target or not."""
+
+    def __init__(self, interval: str | None) -> None:
+        super().__init__("http://test")
+        self.interval = interval
+
+    def scrape_interval(self, variant: str) -> str | None:
+        return self.interval
+
+    def await_scrape(self, variant: str, after_ms: int, within: float = 0) -> int:
+        raise NotScraped("not scraped")
+
+
+@pytest.mark.usefixtures("namespace")
+def test_a_prometheus_that_does_not_take_the_monitor_is_said_at_once(tmp_path: Path) -> None:
+    with measuring(tmp_path) as running:
+        object.__setattr__(running, "client", Unscraped(None))
+        with pytest.raises(
+            PrerequisiteMissing, match=r"platform: Prometheus does not take the ServiceMonitor"
+        ) as caught:
+            running._scraped("platform", 1)
+        object.__setattr__(running, "client", Unscraped("1s"))
+        with pytest.raises(NotScraped):
+            running._scraped("platform", 1)
+    assert "--monitor-labels" in caught.value.fix
+
+
+@pytest.mark.usefixtures("namespace")
+def test_only_the_agents_port_of_a_copy_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pod = {"metadata": {"name": "p", "uid": "1"}, "status": {}}
+    monkeypatch.setattr(watch, "wait_for_pods", lambda *_: ({"platform": pod}, {}))
+    with measuring(tmp_path) as running:
+        client = Unscraped("1s")
+        object.__setattr__(running, "client", client)
+        monkeypatch.setattr(client, "refuse_old", lambda: None)
+        monkeypatch.setattr(client, "now", lambda: 1)
+        with pytest.raises(NotScraped):
+            running.start(EXPERIMENT, 1, 1)
+    assert client.selectors == {"platform": {"namespace": "shops", "pod": "p", "endpoint": "vtlab-agent"}}
 
 
 def test_doctor_names_every_right_that_copies_lack(namespace: Namespace) -> None:

@@ -152,6 +152,18 @@ def test_two_copies_on_a_node_have_no_port_of_it() -> None:
         shop(networked)
 
 
+def test_a_copy_ends_soon_as_no_client_must_go_elsewhere() -> None:
+    hooks = {"preStop": {"sleep": {"seconds": 30}}, "postStart": {"exec": {"command": ["warm"]}}}
+    patient = changed(lifecycle=hooks)
+    pod(patient)["spec"]["terminationGracePeriodSeconds"] = 300
+    made = copied(shop(patient))
+    assert web(made)["lifecycle"] == {"postStart": hooks["postStart"]}
+    assert pod(made)["spec"]["terminationGracePeriodSeconds"] == 10
+
+    pod(patient)["spec"]["terminationGracePeriodSeconds"] = 2
+    assert pod(copied(shop(patient)))["spec"]["terminationGracePeriodSeconds"] == 2
+
+
 def test_variants_differ_in_their_threads_alone() -> None:
     platform, virtual = (environment(copied(shop(), variant)) for variant in ("platform", "virtual"))
     assert platform.pop("SPRING_THREADS_VIRTUAL_ENABLED") == "false"
@@ -195,10 +207,31 @@ def test_flags_from_elsewhere_are_refused_unless_an_experiment_gives_them() -> N
     assert environment(copied(elsewhere, experiment=given))["JAVA_TOOL_OPTIONS"].startswith("-Xss512k ")
 
 
+def test_a_record_has_no_value_that_may_be_secret() -> None:
+    flags = ["-Xmx1g", "-XX:MaxRAMPercentage=60", "-Dkey=top secret", "secret", "-javaagent:/a.jar=token", "-Dset"]
+    kept = ["-Xmx1g", "-XX:MaxRAMPercentage=60", "-Dkey=...", "-javaagent:/a.jar=...", "-Dset"]
+    assert pod_copy.shown_flags(flags) == kept
+
+
+def test_options_that_vtlab_cannot_see_are_known() -> None:
+    sources = [{"configMapRef": {"name": "jvm"}}]
+    assert not pod_copy.has_unseen_options(shop())
+    assert not pod_copy.has_unseen_options(shop(changed(envFrom=sources))), "the value beside it goes before"
+    assert pod_copy.has_unseen_options(shop(changed(envFrom=sources, env=[])))
+
+
+def test_a_pod_template_is_told_from_another_by_what_runs() -> None:
+    restarted = copy.deepcopy(DEPLOYMENT)
+    pod(restarted)["metadata"]["annotations"]["kubectl.kubernetes.io/restartedAt"] = "2026-11-23T16:00:00Z"
+    assert shop(restarted).digest == shop().digest
+    assert shop(changed(image="registry.example/shop:1.5")).digest != shop().digest
+
+
 def test_the_agent_has_a_port_that_the_pod_does_not_use() -> None:
     assert shop().agent_port == 19404, "the original has 9404"
     assert environment(copied(shop()))["VTLAB_AGENT_PORT"] == "19404"
     assert shop(changed(ports=[{"containerPort": 8081}])).agent_port == 9404
+    assert shop(changed(ports=[{"containerPort": 8081}]), SHOP.model_copy(update={"port": 9404})).agent_port == 19404
 
 
 def test_the_jar_of_the_agent_comes_into_a_volume_of_its_own() -> None:
@@ -275,7 +308,9 @@ def test_an_image_alone_is_copied_by_the_same_code() -> None:
     assert pod(made)["spec"]["securityContext"]["runAsNonRoot"] is True
 
     probed = service.model_copy(update={"readiness": "/health", "management_port": 9001})
-    assert web(copied(pod_copy.of_image(probed)))["readinessProbe"]["httpGet"] == {"path": "/health", "port": 9001}
+    made = copied(pod_copy.of_image(probed))
+    assert web(made)["readinessProbe"]["httpGet"] == {"path": "/health", "port": 9001}
+    assert environment(made)["MANAGEMENT_SERVER_PORT"] == "9001"
 
 
 def test_prometheus_scrapes_every_copy_each_second_under_its_variant() -> None:

@@ -71,6 +71,22 @@ def test_policies_of_the_original_hold_for_the_copies_and_admit_them() -> None:
     assert rule == {"from": [{"podSelector": {"matchLabels": COPY}}], "ports": [{"port": 3306}]}
 
 
+def test_no_two_policies_for_copies_have_one_name() -> None:
+    of_shop = {"podSelector": {"matchLabels": {"app": "shop"}}}
+    theirs = [
+        *(named(name, **of_shop, policyTypes=["Egress"]) for name in ("a", "to-a", "k6", "variants")),
+        named("a", podSelector={"matchLabels": {"app": "db"}}, ingress=[{"from": [of_shop]}]),
+    ]
+    specs = [
+        *network.copied(theirs, SHOP, COPY),
+        network.for_copies(COPY, K6, 8081, 9404, "monitoring"),
+        network.for_k6(COPY, K6, 8081, "monitoring", 9090),
+    ]
+    names = [spec["name"] for spec in specs]
+    assert len(names) == 7
+    assert len(set(names)) == 7
+
+
 def test_k6_and_prometheus_reach_the_copies_where_policies_restrict() -> None:
     assert network.restricts(policies(), [COPY])
     assert not network.restricts(policies()[1:], [COPY, K6])
@@ -93,16 +109,18 @@ def test_what_copies_share_is_listed_once() -> None:
                 {"name": "c", "configMap": {"name": "shop"}},
                 {"name": "d", "projected": {"sources": [{"secret": {"name": "tls"}}, {"configMap": {"name": "ca"}}]}},
                 {"name": "e", "hostPath": {"path": "/var/data"}},
+                {"name": "f", "nfs": {"server": "files", "path": "/images"}},
             ],
         }
     }
     secrets = [{"configMapRef": {"name": "shop"}}, {"secretRef": {"name": "keys"}}]
     template["spec"]["containers"] = [*template["spec"]["containers"], {"name": "w", "envFrom": secrets}]
-    assert sharing.lines(template)[:5] == [
+    assert sharing.lines(template)[:6] == [
         "claim images",
         "Secret shop-db, tls, keys",
         "ConfigMap shop, ca",
         "path of the node /var/data",
+        "path of a file server files:/images",
         "service account shop",
     ]
     assert "queues" in " ".join(sharing.lines({"spec": {"containers": []}}))

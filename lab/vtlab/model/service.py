@@ -35,6 +35,10 @@ class Beside(BaseModel):
     ] = None
 
 
+#: The keys of a service that say what is started.
+STARTS = ("jar", "command", "image", "deployment")
+
+
 class Service(BaseModel):
     """One service. It listens on the port that ``SERVER_PORT`` names. Unknown keys are errors."""
 
@@ -108,8 +112,8 @@ class Service(BaseModel):
 
     @model_validator(mode="after")
     def _starts(self) -> Service:
-        if not (self.jar or self.image or self.command or self.deployment):
-            raise ValueError("one of jar, image, command and deployment is needed")
+        if not any(getattr(self, key) for key in STARTS):
+            raise ValueError(f"one of {', '.join(STARTS)} is needed")
         if self.jar and self.command:
             raise ValueError("jar and command exclude each other")
         if self.image and self.deployment:

@@ -95,7 +95,9 @@ def of_image(service: Service) -> Original:
 
 
 def _original(service: Service, template: Json, container: Json, port: int) -> Original:
-    taken = {declared["containerPort"] for each in _containers(template["spec"]) for declared in each.get("ports", [])}
+    taken = {
+        declared["containerPort"] for holder in _containers(template["spec"]) for declared in holder.get("ports", [])
+    }
     agent_port = next(free for free in _AGENT_PORTS if free not in taken | {port, service.port})
     return Original(service, template, container, port, agent_port)
 
@@ -156,7 +158,7 @@ def deployment(
         container.get("lifecycle", {}).pop("preStop", None)
         for port in container.get("ports", []):
             port.pop("hostPort", None)
-    container = next(each for each in spec["containers"] if each["name"] == original.container["name"])
+    container = next(copied for copied in spec["containers"] if copied["name"] == original.container["name"])
     _change(container, original, experiment, variant)
     spec["initContainers"] = [_agent_container(image, spec), *spec.get("initContainers", [])]
     spec.setdefault("volumes", []).append({"name": _VOLUME, "emptyDir": {}})
