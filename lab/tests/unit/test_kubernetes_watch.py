@@ -205,7 +205,7 @@ def test_pods_of_earlier_copies_are_waited_for_and_not_those_of_this_call(cluste
 
     def of_copies(name: str, component: str) -> Json:
         labels = {"app.kubernetes.io/instance": name, "app.kubernetes.io/component": component}
-        return pod(container()) | {"metadata": {"name": f"{name}-{component}", "labels": labels}}
+        return pod(container(), phase="Running") | {"metadata": {"name": f"{name}-{component}", "labels": labels}}
 
     ready = of_copies("vtlab-shop-a1b2", "variant")
     cluster.found_pods = [ready]
