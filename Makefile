@@ -12,8 +12,12 @@ PYTHON_CODE := . ../e2e
 # Stops all processes of the tests for two seconds, about once a minute.
 STALLED := $(if $(STALLS),$(PYTHON) lab/tests/support/stalling.py)
 
-.PHONY: help compare jmh up down unit unit-python unit-java unit-k6 unit-chart unit-types test contract truth truth-all \
-  e2e e2e-all generate check-generated measured vtlab wheel setup setup-test prose site lock clean
+# Tests that measure what a neighbour would change, from lab/.
+ALONE := tests/contract/test_machine.py tests/contract/test_real_block.py
+
+.PHONY: help compare jmh up down unit unit-python unit-java unit-k6 unit-chart unit-types test contract contract-agent \
+  contract-app contract-k6 contract-python truth truth-all e2e e2e-all generate check-generated measured vtlab wheel \
+  setup setup-test prose site lock clean
 
 help: ## Show what there is to make
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,14 +56,24 @@ unit-types:
 test: setup-test ## unit, and every part against the real ones beside it (k6, Prometheus, limits, Chromium); STALLS=1 disturbs it
 	@$(STALLED) $(MAKE) unit contract
 
+# These tests wait most of their time, so they run beside each other. The last ones measure, and have no neighbours.
 contract:
+	@$(MAKE) -j2 --output-sync=target contract-agent contract-app
+	@$(MAKE) -j2 --output-sync=target contract-k6 contract-python
+	cd lab && ../$(PYTHON) -m pytest -q $(ALONE)
+
+contract-agent:
 	export JAVA_21_HOME="$$($(PYTHON) -m vtlab.host.tools java-home 21)" && \
 	$(SETUP) java mvn -q -f agent/pom.xml test -Dgroups=context
+
+contract-app:
 	$(SETUP) java mvn -q -f app/pom.xml test -Dgroups=context
+
+contract-k6:
 	cd k6 && K6="$$(../$(PYTHON) -m vtlab.host.tools k6)" PATH="$(CURDIR)/.venv/bin:$$PATH" npm run -s test:blocks
-	cd lab && ../$(PYTHON) -m pytest -q -n 2 --dist loadfile tests/contract --ignore tests/contract/test_real_block.py
-# What is measured there gets no neighbours.
-	cd lab && ../$(PYTHON) -m pytest -q tests/contract/test_real_block.py
+
+contract-python:
+	cd lab && ../$(PYTHON) -m pytest -q -n 3 --dist loadfile tests/contract $(addprefix --ignore ,$(ALONE))
 
 truth: setup-test ## Real load on planted bottlenecks: one of each name, and whether all figures of a long run agree
 	cd lab && ../$(PYTHON) -m pytest -q tests/truth -m small

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vtlab import claims, measured, results
-from vtlab.analysis import checks
+from vtlab.analysis.validity import checks
 from vtlab.catalogue import findings, metrics, rules
 from vtlab.catalogue.dashboards import documents
 from vtlab.model import experiment, normalised, own_file, service

@@ -23,7 +23,7 @@ from vtlab.model import variant
 from vtlab.model.records import Manifest
 from vtlab.model.run import Analysis
 from vtlab.reference.pages import code, page, table
-from vtlab.report import bottlenecks, figures, sections, words
+from vtlab.report import bottlenecks, figures, labels, ratios, words
 
 DATA = "docs/measured.json"
 PAGE = "docs/measured.md"
@@ -83,7 +83,7 @@ def from_analysis(analysis: Analysis) -> Measured:
     names = v.variants
     return Measured(
         experiment=v.experiment,
-        limits=sections.limits(analysis),
+        limits=labels.limits(analysis),
         target="one machine" if manifest.target == "local" else "Kubernetes",
         command=shown_command(manifest),
         machine=_machine(manifest),
@@ -96,8 +96,8 @@ def from_analysis(analysis: Analysis) -> Measured:
             Compared(
                 of=c.of,
                 over=c.over,
-                metric=sections.metric(c.metric),
-                ratio=sections.ratio(c),
+                metric=labels.metric(c.metric),
+                ratio=ratios.ratio(c),
                 interval=figures.interval(c.low, c.high),
                 verdict=words.label(pair),
             )

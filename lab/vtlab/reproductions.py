@@ -18,18 +18,17 @@ from rich.table import Table
 from rich.text import Text
 
 from vtlab import jmh, results, session
-from vtlab.analysis import statistics, verdict
-from vtlab.analysis.laws import is_single_user
+from vtlab.analysis import metrics, statistics
 from vtlab.catalogue.resources import RESOURCES
 from vtlab.errors import BadInput, Interrupted, InvalidRun, LabError
 from vtlab.jmh import Score
 from vtlab.model import publication
-from vtlab.model.experiment import Experiment
+from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.model.experiment import names as experiment_names
 from vtlab.model.publication import Publication
 from vtlab.model.run import Analysis
 from vtlab.planning import plan
-from vtlab.report import bottlenecks, figures, sections
+from vtlab.report import bottlenecks, figures, jmh_table, labels
 from vtlab.targets.local import benchmark
 
 #: Blocks of an experiment whose figures are held against a law.
@@ -168,6 +167,11 @@ def rows(analyses: Sequence[Analysis]) -> list[Row]:
     return sorted(reproduced, key=lambda row: row.number)
 
 
+def _is_single_user(experiment: Experiment) -> bool:
+    """Whether the load is a single user, who sends one request after the other."""
+    return isinstance(experiment.load, ClosedLoad) and experiment.load.users == 1
+
+
 def _row(analysis: Analysis, published: Publication, variant: str) -> Row:
     result = analysis.verdict.variants[variant]
     figure = published.figures.get(variant)
@@ -175,7 +179,7 @@ def _row(analysis: Analysis, published: Publication, variant: str) -> Row:
     blocks = [float(np.mean([t.throughput for t in block.trials if t.variant == variant])) for block in counted]
     experiment = analysis.run.experiment
     limiting = RESOURCES.get(result.bottleneck.resource)
-    under_load = ("cpu", "pinned", *(["load"] if is_single_user(experiment) else []))
+    under_load = ("cpu", "pinned", *(["load"] if _is_single_user(experiment) else []))
     comes_from_throughput = limiting is not None and limiting.demand in under_load
     comparable = published.is_published_size(experiment)
     of = analysis.run.manifest.machine
@@ -187,7 +191,7 @@ def _row(analysis: Analysis, published: Publication, variant: str) -> Row:
         # A run may end at any look: the interval of a throughput holds at all of them, too.
         reached = analysis.verdict.decision
         confidence = 1 - reached.level if reached else statistics.CONFIDENCE
-        floor = verdict.counting_floor("throughput", counted, variant)
+        floor = metrics.counting_floor("throughput", counted, variant)
         over = statistics.estimate(logs, floor, confidence=confidence)
     return Row(
         number=published.number,
@@ -204,7 +208,7 @@ def _row(analysis: Analysis, published: Publication, variant: str) -> Row:
         n=len(blocks),
         bottleneck=bottlenecks.names(result.bottleneck),
         utilisation=result.bottleneck.utilisation,
-        limits=sections.under(analysis),
+        limits=labels.under(analysis),
         machine=", ".join(of[key] + unit for key, unit in _MACHINE.items() if key in of),
         explanation=published.explanation,
     )
@@ -265,16 +269,16 @@ def markdown(reproductions: Reproductions) -> str:
 def _benchmark_lines(scores: Sequence[Score]) -> list[str]:
     if not scores:
         return []
-    shown = sections.benchmark(scores)
-    lines = [f"### {sections.BENCHMARK} (`make jmh`)", ""]
+    shown = jmh_table.benchmark(scores)
+    lines = [f"### {jmh_table.BENCHMARK} (`make jmh`)", ""]
     lines += [f"| {' | '.join(shown.head)} |", f"|{'---|' * len(shown.head)}"]
     return [*lines, *(f"| {' | '.join(row)} |" for row in shown.rows), ""]
 
 
 def benchmark_table(scores: Sequence[Score]) -> Table:
     """What JMH measured, for the terminal."""
-    of = sections.benchmark(scores)
-    shown = Table(box=None, pad_edge=False, title=sections.BENCHMARK, title_justify="left")
+    of = jmh_table.benchmark(scores)
+    shown = Table(box=None, pad_edge=False, title=jmh_table.BENCHMARK, title_justify="left")
     for title in of.head:
         shown.add_column(title)
     for row in of.rows:

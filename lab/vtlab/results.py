@@ -27,8 +27,9 @@ from vtlab import migration
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.model import normalised
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import VERSION, Block, Manifest, Verdict
+from vtlab.model.records import VERSION, Block, Manifest
 from vtlab.model.run import BlockSeries, Run
+from vtlab.model.verdict import Verdict
 
 #: ``PLAN`` is the normalised experiment, which k6 reads.
 MANIFEST, EXPERIMENT, PLAN, TRIALS = "manifest.json", "experiment.json", "plan.json", "trials.jsonl"

@@ -12,8 +12,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from vtlab import results
-from vtlab.analysis import checks, laws, verdict
-from vtlab.analysis.laws import cpu_capacity
+from vtlab.analysis import standing, variant_results
+from vtlab.analysis.laws.alone import shortest_response
+from vtlab.analysis.laws.demands import cpu_capacity, cpu_share
+from vtlab.analysis.laws.phases import of_variant
+from vtlab.analysis.validity import checks, failing, steady_state, warmth
 from vtlab.errors import BlockFault, InvalidRun, VariantFailed
 from vtlab.host import processes
 from vtlab.model import units
@@ -96,7 +99,7 @@ def measure(
     accepted = [block for block, reasons in judged if not reasons]
     rejected = [(block, reasons) for block, reasons in judged if reasons]
     planned = f"at most {manifest.blocks}" if manifest.rule else str(manifest.blocks)
-    while left := verdict.blocks_left(run):
+    while left := standing.blocks_left(run):
         if len(rejected) > manifest.max_rejected:
             raise InvalidRun(
                 f"{name}: {len(rejected)} blocks were rejected, {len(accepted)} of {planned} count; the last: "
@@ -133,7 +136,7 @@ def measure(
             wait(min(2.0 * len(rejected), 10.0))
         else:
             accepted.append(block)
-        failures = [] if reasons else checks.failures(block, experiment)
+        failures = [] if reasons else failing.failures(block, experiment)
         progress.block_done(name, block, reasons, failures, len(accepted), planned)
         if not reasons:
             _say_where_it_stands(run, progress, name, left - 1)
@@ -141,7 +144,7 @@ def measure(
 
 def _say_where_it_stands(run: Run, progress: Progress, name: str, planned: int) -> None:
     """That a run ends here, or goes on to its next look; ``planned``: blocks that were still expected."""
-    left, reached = verdict.blocks_left(run), verdict.decision(run)
+    left, reached = standing.blocks_left(run), standing.decision(run)
     if left > planned:
         progress.go_on(left - planned)
     elif left < planned:
@@ -149,7 +152,7 @@ def _say_where_it_stands(run: Run, progress: Progress, name: str, planned: int) 
     if reached and (reached.ended or left > planned):
         progress.say(f"{name}: {words.look(reached)}")
     elif not left and planned:
-        progress.say(f"{name}: no further blocks: a variant failed in each of the first {verdict.ENDING}")
+        progress.say(f"{name}: no further blocks: a variant failed in each of the first {standing.ENDING}")
 
 
 def seconds_beside(run: Run) -> float:
@@ -242,7 +245,7 @@ class Attempt:
         rest. Those without a steady state leave; of those that still compile the checks judge the trials."""
         windows, block = self._experiment.windows, self._block
         is_raised = self._warm_up_raised(started)
-        own = checks.LEAST_AFTER_RAISED if is_raised else checks.LEAST_CYCLES
+        own = steady_state.LEAST_AFTER_RAISED if is_raised else steady_state.LEAST_CYCLES
         least = windows.warmup_cycles + own
         most = least + windows.max_cycles
         cycles, cheap = (windows.warmup_cycles, 0) if is_raised else (0, windows.warmup_cycles)
@@ -254,7 +257,7 @@ class Attempt:
             for variant in [name for name in self._variants if name in unsteady and cycles >= most]:
                 self._leave(started, variant)
             warmed = [[t for t in block.warmup if t.variant == variant][-1] for variant in self._variants]
-            compiling = {trial.variant for trial in warmed if not checks.is_compiled(trial, self._experiment)}
+            compiling = {trial.variant for trial in warmed if not warmth.is_compiled(trial, self._experiment)}
             if unsteady.isdisjoint(self._variants) and (cycles >= most or not compiling):
                 self._pace = load.pace(self._experiment, self._seed, warmed)
                 self._say_pace()
@@ -310,9 +313,10 @@ class Attempt:
     def _is_steady(self, variant: str) -> bool:
         cycles = [trial for trial in self._block.warmup if trial.variant == variant]
         instance = next(i for i in self._block.instances if i.variant == variant)
-        judged = checks.own_load(cycles, self._experiment)
+        judged = steady_state.judging_cycles(cycles, self._experiment)
         return (
-            len(judged) >= checks.least_cycles(cycles) and checks.steady_state(judged, cpu_capacity(instance)).reached
+            len(judged) >= steady_state.least_cycles(cycles)
+            and steady_state.steady_state(judged, cpu_capacity(instance)).reached
         )
 
     def _measure_trials(self, started: StartedBlock, order: Sequence[str], single: str | None, is_all: bool) -> None:
@@ -379,14 +383,14 @@ class Attempt:
         # Variants that give up what is unanswered have ended with their trials.
         if not variants or not experiment.windows.wait_for_answers or checks.reasons(block, experiment):
             return
-        under_load = {variant: laws.measured([block], experiment, variant) for variant in variants}
+        under_load = {variant: of_variant([block], experiment, variant) for variant in variants}
         # Where a variant had none of this in an earlier block, it may have been alone there.
-        alone = {variant: laws.measured([*before, block], experiment, variant) for variant in variants}
+        alone = {variant: of_variant([*before, block], experiment, variant) for variant in variants}
         self._step("light load")
         light = load.light(
-            {variant: laws.shortest_response(m) or 0.0 for variant, m in alone.items()},
+            {variant: shortest_response(m) or 0.0 for variant, m in alone.items()},
             {variant: m.throughput or 0.0 for variant, m in under_load.items()},
-            {variant: laws.cpu_share(m) or 0.0 for variant, m in under_load.items()},
+            {variant: cpu_share(m) or 0.0 for variant, m in under_load.items()},
         )
         call = partial(started.load, order=[], warmup_cycles=0, single=None, light=light, pace=self._pace)
         document = self._survived(started, 0, "light load", call)
@@ -401,7 +405,7 @@ class Attempt:
             variant
             for variant in variants
             if variant in self._variants
-            and (mode == "always" or verdict.is_unexplained([*before, block], experiment, variant))
+            and (mode == "always" or variant_results.is_unexplained([*before, block], experiment, variant))
         ]
         if not wanted:
             return

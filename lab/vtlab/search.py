@@ -6,7 +6,8 @@ import math
 import time
 from collections.abc import Callable, Sequence
 
-from vtlab.analysis import checks, curve, laws
+from vtlab.analysis import curve
+from vtlab.analysis.validity import generator
 from vtlab.errors import VariantFailed
 from vtlab.model.curve import Curve, Ended, Point
 from vtlab.model.experiment import Experiment
@@ -100,7 +101,7 @@ class Search:
             return None
         for trial in of_single:
             answer = trial.latency.mean or self._warm.get(trial.variant, LONGEST)
-            self._alone[trial.variant] = answer + laws.think_time(self._experiment)
+            self._alone[trial.variant] = answer + self._experiment.load.mean_think_time
         self._points.clear()
         return self._measure([1])
 
@@ -164,7 +165,7 @@ class Search:
     def _disturbed(self, trials: Sequence[Trial]) -> str:
         """What of the load generator or the machine was at its end; empty where nothing was."""
         block = Block(block=0, attempt=1, order=[trial.variant for trial in trials], trials=list(trials))
-        return "; ".join(checks.generator_limits(block, self._experiment))
+        return "; ".join(generator.limits_reached(block, self._experiment))
 
 
 def _point(trial: Trial) -> Point:

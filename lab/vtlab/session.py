@@ -18,7 +18,7 @@ from pathlib import Path
 from rich.console import Console
 
 from vtlab import __version__, data, results, runner, services
-from vtlab.analysis import asserts, sequential, statistics, verdict
+from vtlab.analysis import asserts, sequential, standing, statistics, verdict
 from vtlab.catalogue.dashboards import link
 from vtlab.errors import BadInput, BlockFault, Interrupted, InvalidRun, LabError, PrerequisiteMissing
 from vtlab.host import machine, processes, tools
@@ -421,13 +421,13 @@ def resolve(names: Sequence[str]) -> list[Experiment]:
 def _may_take_longer(run: Run) -> bool:
     """Whether a run may need more blocks than up to its next look, or longer ones: before its first warm-up nobody
     knows how long the windows of an open load will be."""
-    return (run.manifest.rule is not None and verdict.blocks_left(run) > 0) or runner.seconds_longer(run) is None
+    return (run.manifest.rule is not None and standing.blocks_left(run) > 0) or runner.seconds_longer(run) is None
 
 
 def _remaining_block_seconds(run_folder: Path) -> list[float | None]:
     """The estimated length of each block that the run lacks, in all or up to its next look."""
     run = results.read(run_folder)
-    seconds, left = block_seconds(run_folder / results.PLAN, run.experiment), verdict.blocks_left(run)
+    seconds, left = block_seconds(run_folder / results.PLAN, run.experiment), standing.blocks_left(run)
     if seconds is None or not left:
         return [seconds] * left
     seconds += runner.seconds_longer(run) or 0.0

@@ -1,4 +1,5 @@
-"""Services that know nothing of vtlab: a block of one in which every figure is the agent's, and one by one command."""
+"""A service that knows nothing of vtlab: a block of it, in which every figure is the agent's. One command for such a
+service: tests/truth/test_foreign.py."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from tests.support.experiments import tiny
 from tests.support.privileges import needs_root
 from tests.support.runs import RunFolder
 from tests.support.stalls import Stalls, least_disturbed
-from vtlab.analysis import laws
+from vtlab.analysis.laws.explanation import explain
+from vtlab.analysis.laws.phases import of_variant
 from vtlab.catalogue.metrics import WINDOW_METRICS
 from vtlab.errors import BadInput
 from vtlab.host import tools
@@ -83,7 +85,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Experiment, Bloc
                 instances=started.check_instances(),
             )
 
-        block = least_disturbed(measure, lambda block: stalls.disturbed([*block.single, *block.trials]))
+        block = least_disturbed(measure, lambda block: stalls.disturbed([*block.single, *block.trials]), attempts=2)
         run.look()
     run.nothing_left("jvm platform", "jvm virtual", "k6", "prometheus")
     return planned, block
@@ -105,7 +107,7 @@ def test_a_foreign_service_has_the_figures_of_the_agent(measured: tuple[Experime
 def test_jettys_threads_are_named(measured: tuple[Experiment, Block]) -> None:
     """A service on Jetty is limited by its Jetty threads, of which Jetty keeps some; on virtual threads by the load."""
     planned, block = measured
-    platform, virtual = (laws.explain(laws.measured([block], planned, name)) for name in planned.variants)
+    platform, virtual = (explain(of_variant([block], planned, name)) for name in planned.variants)
     assert platform.bottleneck.resource == "jetty-threads", platform
     (bound,) = (bound for bound in platform.bounds if bound.resource == "jetty-threads")
     assert bound.capacity == THREADS - KEPT
@@ -124,11 +126,3 @@ def test_a_service_that_sets_the_property_itself_is_refused(tmp_path: Path, thre
         target.start(planned, 1, 1)
     assert "in the service's code the property itself" in refused.value.fix
     run.nothing_left()
-
-
-def test_one_command_measures_a_foreign_service(tmp_path: Path) -> None:
-    """vtlab try measures a service from its jar and a line, and names the semaphore that limits both variants."""
-    tried = foreign.tried(tmp_path, foreign.SHOP, "GET /pack?duration=230ms", "--users", "29", "--blocks", "1")
-    for variant in ("platform", "virtual"):
-        assert tried.bottleneck(variant)["resource"].startswith("Semaphore at OrderController:"), tried.text
-    assert tried.verdict["experiment"] == "shop"

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.experiments import WITHOUT_LIGHT_LOAD, stub_file
-from tests.support.lab_call import PATIENT, Running, alive, blocks, leftovers, measuring, only, started, verdict, vtlab
+from tests.support.lab_call import Running, alive, blocks, leftovers, only, started, verdict, vtlab
 from tests.support.privileges import MakeDisk, needs_root
 from vtlab import results as stored
-from vtlab.analysis import checks
+from vtlab.analysis.validity import checks
 
 pytestmark = [pytest.mark.timeout(600), needs_root]
 
@@ -50,8 +50,9 @@ def test_a_kill_9_and_then_a_full_disk_lose_no_finished_block(make_disk: MakeDis
     disk = make_disk("100m")
     root = disk / "results"
     planned = stub_file(tmp_path, windows=WITHOUT_LIGHT_LOAD | {"measure": "3s"})
-    with Running(tmp_path, "run", planned, "--blocks", "2", *PATIENT, "--results", root) as run:
-        run.until(measuring(2))
+    with Running(tmp_path, "run", planned, "--blocks", "2", "--max-rejected", "1", "--results", root) as run:
+        # The first one is finished, whether or not it counts.
+        run.until("warm-up", after=run.until(r"(block 2 of 2|attempt 2): starting"))
         orphans = [pid for _, pid in started(root) if alive(pid)]
         run.end(signal.SIGKILL)
     assert len([pid for pid in orphans if alive(pid)]) >= 3, "two services, Prometheus and perhaps k6 outlive it"
@@ -62,7 +63,7 @@ def test_a_kill_9_and_then_a_full_disk_lose_no_finished_block(make_disk: MakeDis
         lines.write('{"version":1,"block":2,"attem')
 
     with Running(tmp_path, "resume", results) as run:
-        run.until(measuring(2))
+        run.until("warm-up")
         assert "earlier vtlab left behind" in run.text()
         assert [pid for pid in orphans if alive(pid)] == []
         filler = fill(disk)
@@ -76,13 +77,16 @@ def test_a_kill_9_and_then_a_full_disk_lose_no_finished_block(make_disk: MakeDis
 
     filler.unlink()
     done = vtlab("resume", results)
-    assert done.returncode == 0, done.stdout + done.stderr
+    # 4: the machine disturbed two of the blocks.
+    assert done.returncode in (0, 4), done.stdout + done.stderr
     assert blocks(results)[: len(before)] == before
     whole = stored.read(results)
-    assert [block.block for block in whole.blocks if not checks.reasons(block, whole.experiment)] == [1, 2]
-    assert verdict(results)["n"] == 2
+    assert len(whole.blocks) > len(before)
+    counted = [block.block for block in whole.blocks if not checks.reasons(block, whole.experiment)]
+    assert counted == list(range(1, 1 + verdict(results)["n"]))
+    assert (len(counted) == 2) == (done.returncode == 0)
     assert leftovers(root) == []
 
     reports = {name: (results / name).read_bytes() for name in ("report.html", "report.md", "verdict.json")}
-    assert vtlab("report", results).returncode == 0
+    assert vtlab("report", results).returncode == done.returncode
     assert reports == {name: (results / name).read_bytes() for name in reports}, "the same bytes each time"

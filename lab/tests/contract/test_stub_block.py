@@ -22,7 +22,9 @@ from tests.support.privileges import needs_root
 from tests.support.runs import LONG, Later, RunFolder, environment_of, kill_under_load
 from tests.support.stalls import Stalls, undisturbed
 from vtlab import runner
-from vtlab.analysis import checks, laws
+from vtlab.analysis.laws.explanation import explain
+from vtlab.analysis.laws.phases import of_variant
+from vtlab.analysis.validity import failing
 from vtlab.catalogue.metrics import REPORT_SERIES, WINDOW_METRICS
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing, VariantFailed
 from vtlab.host import cgroup, ports
@@ -179,7 +181,7 @@ def test_a_service_without_meters_of_the_cpu_has_a_cpu_bottleneck(tmp_path: Path
 
         def check(block: Block) -> None:
             for trial in block.trials:
-                explained = laws.explain(laws.measured([block], planned, trial.variant))
+                explained = explain(of_variant([block], planned, trial.variant))
                 assert explained.bottleneck.resource == "cpu", explained
                 (bound,) = (bound for bound in explained.bounds if bound.resource == "cpu")
                 assert bound.capacity == 0.2
@@ -376,47 +378,49 @@ def test_without_a_limit_nothing_is_refused_and_none_is_told(run: RunFolder) -> 
     run.nothing_left(*SERVICES, "prometheus")
 
 
-def attempted(run: RunFolder) -> Block:
-    """The first attempt at the first block."""
+def attempted(run: RunFolder, *broken: str) -> Block:
+    """The first attempt at the first block, of the variant platform and of those that break."""
     order = plan.order(run.planned.variants, 1, 1, run.planned.windows.trials)
     with run.target() as target:
         attempt = runner.Attempt(run.planned, 1, Progress(Console(quiet=True), [60]), "stub", 1, 1)
         block, _ = attempt.measure(target, order, with_single=True)
         run.look()
-    run.nothing_left(*SERVICES, "k6", "prometheus")
+    run.nothing_left("service platform", *(f"service {variant}" for variant in broken), "k6", "prometheus")
     return block
 
 
-def virtual_with(**settings: str) -> dict[str, Any]:
-    return {"virtual": {"threads": "virtual", "settings": settings}}
+#: How one variant of a block breaks, its reason, and the moment: phases follow one another in parts of a second.
+BROKEN = {
+    "refusing": (
+        {"STUB_REFUSES_TO_START": "many threads are not a number"},
+        "it ended with exit code 1: many threads are not a number",
+        "while it started",
+    ),
+    "dying": ({"STUB_DIE_AFTER": "20"}, "it ended with exit code 9", r"the warm-up|warm-up cycle \d"),
+    "eating": (
+        {"STUB_EAT_AFTER": "20"},
+        "the kernel killed it at its memory limit of 64Mi",
+        r"the warm-up|warm-up cycle \d|while it started",
+    ),
+}
 
 
-@pytest.mark.parametrize(
-    ("settings", "reason", "moment"),
-    [
-        (
-            {"STUB_REFUSES_TO_START": "many threads are not a number"},
-            "it ended with exit code 1: many threads are not a number",
-            "while it started",
-        ),
-        ({"STUB_DIE_AFTER": "20"}, r"it ended with exit code 9", r"the warm-up|warm-up cycle \d"),
-        (
-            {"STUB_EAT_AFTER": "20"},
-            "the kernel killed it at its memory limit of 64Mi",
-            r"the warm-up|warm-up cycle \d|while it started",
-        ),
-    ],
-)
-def test_a_variant_that_breaks_leaves_the_block_and_the_other_is_measured(
-    settings: dict[str, str], reason: str, moment: str, tmp_path: Path
-) -> None:
-    """A service that ends while it starts or in the warm-up is a failure with its reason and moment, and the other
-    variant is warmed up and measured."""
-    block = attempted(RunFolder(tmp_path, stub(properties=virtual_with(**settings))))
-    (failure,) = block.failures
-    assert failure.variant == "virtual"
-    assert re.fullmatch(reason, failure.reason), failure
-    assert re.fullmatch(moment, failure.moment), failure
+def broken(variant: str, **settings: str) -> dict[str, dict[str, Any]]:
+    return {variant: {"threads": "virtual", "settings": settings}}
+
+
+def test_variants_that_break_leave_the_block_and_the_other_is_measured(tmp_path: Path) -> None:
+    """Services that end while they start or in the warm-up are failures with their reason and moment, and the variant
+    that is left is warmed up and measured."""
+    properties = {
+        name: of for variant, (settings, *_) in BROKEN.items() for name, of in broken(variant, **settings).items()
+    }
+    block = attempted(RunFolder(tmp_path, stub(variants=["platform", *BROKEN], properties=properties)), *BROKEN)
+    assert sorted(failure.variant for failure in block.failures) == sorted(BROKEN)
+    for failure in block.failures:
+        _, reason, moment = BROKEN[failure.variant]
+        assert re.fullmatch(reason, failure.reason), failure
+        assert re.fullmatch(moment, failure.moment), failure
     assert block.faults == []
     assert {phase.variant for phase in (*block.warmup, *block.single, *block.trials)} == {"platform"}
     assert len(block.trials) == 1
@@ -425,15 +429,38 @@ def test_a_variant_that_breaks_leaves_the_block_and_the_other_is_measured(
 
 def test_a_variant_that_hangs_fails_by_its_time_outs(tmp_path: Path) -> None:
     """A service that stops answering fails by its time-outs, and the other variant is warmed up and measured."""
-    # Virtual answers 40 requests, some of its warm-up; then every slot is held for ever.
-    hanging = stub(properties=virtual_with(STUB_HANG_AFTER="40"), max_response="1s")
-    block = attempted(RunFolder(tmp_path, hanging))
-    failures = checks.failures(block, hanging)
+    # Virtual answers 40 requests, some of its warm-up; then every slot is held for ever. Each cycle takes a time-out.
+    hanging = stub(
+        properties=broken("virtual", STUB_HANG_AFTER="40"), max_response="500ms", windows={"warmup_cycles": 0}
+    )
+    block = attempted(RunFolder(tmp_path, hanging), "virtual")
+    failures = failing.failures(block, hanging)
     assert {failure.variant for failure in failures} == {"virtual"}, failures
     assert any("of the answers were errors" in failure.reason for failure in failures), failures
     assert block.faults == []
     assert {trial.variant for trial in block.trials} == {"platform"}
     assert block.trials[0].ok > 0
+
+
+def test_a_variant_that_answers_errors_fails_with_their_status(tmp_path: Path) -> None:
+    """A service that answers nothing but errors fails with their status, and the other variant is measured."""
+    planned = stub(properties=broken("virtual", STUB_STATUS="500"))
+    block = attempted(RunFolder(tmp_path, planned), "virtual")
+    failures = failing.failures(block, planned)
+    assert {failure.variant for failure in failures} == {"virtual"}, failures
+    assert any("status-500" in failure.reason for failure in failures), failures
+    assert {trial.variant for trial in block.trials} == {"platform"}
+
+
+def test_errors_that_the_experiment_allows_do_not_fail_a_variant(tmp_path: Path) -> None:
+    """A service that answers one error in ten does not fail where max_errors allows it, and its errors are counted."""
+    planned = stub(settings={"STUB_FAIL_EVERY": "10"}, max_errors=0.3, windows={"measure": "3s"})
+    block = attempted(RunFolder(tmp_path, planned), "virtual")
+    assert failing.failures(block, planned) == []
+    for trial in block.trials:
+        assert set(trial.failed) == {"status-500"}
+        assert 0.02 < trial.failed["status-500"] / (trial.ok + trial.failed["status-500"]) < 0.3
+    assert {trial.variant for trial in block.trials} == set(VARIANTS)
 
 
 def test_a_variant_that_is_not_what_it_is_called_is_refused(tmp_path: Path) -> None:

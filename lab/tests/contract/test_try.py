@@ -1,19 +1,27 @@
-"""``vtlab try`` on a service that starts at once: a whole call, and what may be wrong with a service.
-
-Each has a message that names it and an exit code, and leaves nothing running.
-"""
+"""``vtlab try`` on a service that starts at once: a short call, and what may be wrong with a service. Each has a
+message that names it, and leaves nothing running. A whole search: tests/truth/test_try.py."""
 
 from __future__ import annotations
 
+import contextlib
+import io
+import re
 import signal
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
-from tests.support.experiments import stub_with
-from tests.support.lab_call import Running, leftovers, vtlab
+from tests.support.experiments import WITHOUT_LIGHT_LOAD, stub, stub_with
+from tests.support.lab_call import Running, leftovers, only, verdict, vtlab
 from tests.support.privileges import needs_root
+from tests.support.runs import RunFolder
+from vtlab import own_experiment, own_service, results, search, session
+from vtlab.errors import BadInput, InvalidRun, PrerequisiteMissing
+from vtlab.model import experiment
+from vtlab.services import process
 
 pytestmark = [pytest.mark.timeout(600), needs_root]
 
@@ -28,29 +36,62 @@ def tried(folder: Path, *more: str, **environment: str) -> subprocess.CompletedP
     return done
 
 
-@pytest.mark.parametrize(
-    ("status", "fix"),
-    [
-        ("404", "correct the path"),
-        ("401", "add a login"),
-        ("302", "name the path that it redirects to"),
-        ("500", "see the service's log"),
-    ],
-)
-def test_a_wrong_answer_is_named_before_anything_is_measured(status: str, fix: str, tmp_path: Path) -> None:
-    """An answer with another status than expected is named with what to do, by its status, before any load."""
-    done = tried(tmp_path, STUB_STATUS=status)
-    assert done.returncode == 2, done.stdout + done.stderr
-    assert f"{REQUEST}: answered {status}, by every variant" in done.stderr
-    assert fix in done.stderr
+def short_call(folder: Path, monkeypatch: pytest.MonkeyPatch, **environment: str) -> str:
+    """A whole call in this process, with short windows and a search of one level; what it prints."""
+    described = own_experiment.experiment_of
+    windows = stub(windows=WITHOUT_LIGHT_LOAD).windows
+    monkeypatch.setattr(
+        own_experiment, "experiment_of", lambda asked: described(asked).model_copy(update={"windows": windows})
+    )
+    monkeypatch.setattr(search, "Search", partial(search.Search, within=1.0))
+    output = io.StringIO()
+    asked = own_experiment.of_call(Path(stub_with(folder, **environment)), [REQUEST], None, None, memory="64Mi")
+    options = session.Options(blocks=1, seed=1, root=folder / "results", no_cpu_limit=False, max_rejected=0)
+    try:
+        # A block that the machine disturbed is reported as well.
+        with contextlib.suppress(InvalidRun):
+            own_service.measure(asked, options, Console(file=output, width=200))
+    finally:
+        assert leftovers(folder / "results") == []
+    return output.getvalue()
 
 
-def test_a_service_that_answers_500_once_in_a_hundred_is_named_with_the_share(tmp_path: Path) -> None:
+def test_a_short_search_and_the_block_that_it_chose_are_one_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A search that may measure one level only ends there, and the block of what it chose is measured and reported in
+    the same call, with an experiment that can be repeated."""
+    printed = short_call(tmp_path, monkeypatch)
+    assert "search: 1 user" in printed
+    folder = only(tmp_path / "results")
+    run = results.read(folder)
+    assert run.manifest.curve is not None
+    # Where the machine stalled, that ended the search.
+    assert run.manifest.curve.ended in ("time", "load generator")
+    assert [point.users for point in run.manifest.curve.points] == [1, 1]
+    assert run.experiment.load.users == run.manifest.curve.chosen
+    assert experiment.load(str(folder / "experiment.json"), tmp_path).load == run.experiment.load
+    assert (folder / "search.jsonl").read_text(encoding="utf-8").count("\n") == 2
+    assert [block.block for block in run.blocks] == [1]
+    assert verdict(folder)["experiment"] == run.experiment.name
+    assert (folder / "report.html").is_file()
+
+
+def test_a_service_that_answers_500_once_in_fifty_is_named_with_the_share(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Errors of all variants end a search with their share, and with the key that allows them."""
-    done = tried(tmp_path, STUB_FAIL_EVERY="50")
+    with pytest.raises(BadInput, match="answers are errors at ") as refused:
+        short_call(tmp_path, monkeypatch, STUB_FAIL_EVERY="50")
+    assert "max_errors" in refused.value.fix
+
+
+def test_a_wrong_answer_is_named_before_anything_is_measured(tmp_path: Path) -> None:
+    """An answer with another status than expected is named with what to do, by its status, before any load."""
+    done = tried(tmp_path, STUB_STATUS="404")
     assert done.returncode == 2, done.stdout + done.stderr
-    assert "answers are errors at " in done.stderr
-    assert "max_errors" in done.stderr
+    assert f"{REQUEST}: answered 404, by every variant" in done.stderr
+    assert "correct the path" in done.stderr
 
 
 def test_a_service_that_does_not_start_shows_the_end_of_its_log_however_long(tmp_path: Path) -> None:
@@ -62,12 +103,11 @@ def test_a_service_that_does_not_start_shows_the_end_of_its_log_however_long(tmp
     assert len(done.stderr) + len(done.stdout) < 5000
 
 
-def test_a_service_on_a_port_of_its_own_is_named_with_the_port(tmp_path: Path) -> None:
-    """A service that does not heed SERVER_PORT: exit 3, and the port on which it listens."""
-    done = tried(tmp_path, STUB_ELSEWHERE="1")
-    assert done.returncode == 3, done.stdout + done.stderr
-    assert "it listens on port " in done.stderr
-    assert "which SERVER_PORT names" in done.stderr
+def test_a_service_on_a_port_of_its_own_is_named_with_the_port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service that does not heed SERVER_PORT is refused with the port on which it listens."""
+    monkeypatch.setattr(process, "ELSEWHERE_WITHIN", 0.5)
+    with pytest.raises(PrerequisiteMissing, match=r"it listens on port \d+ .*which SERVER_PORT names"):
+        started(tmp_path, STUB_ELSEWHERE="1")
 
 
 def test_a_service_that_ends_at_its_first_request_is_named(tmp_path: Path) -> None:
@@ -78,18 +118,9 @@ def test_a_service_that_ends_at_its_first_request_is_named(tmp_path: Path) -> No
 
 
 def test_a_service_that_hangs_is_named(tmp_path: Path) -> None:
-    """A service that answers nothing: exit 2 after the longest time for an answer, not never."""
-    done = tried(tmp_path, STUB_HANG_AFTER="1")
-    assert done.returncode == 2, done.stdout + done.stderr
-    assert f"{REQUEST}: gave no answer, by every variant" in done.stderr
-
-
-def test_a_slow_start_is_waited_for_and_said(tmp_path: Path) -> None:
-    """A service that needs more than half a minute to start is waited for, with a line that says so."""
-    done = tried(tmp_path, STUB_STARTS_AFTER="33", STUB_STATUS="404")
-    assert done.returncode == 2, done.stdout + done.stderr
-    assert "not ready after 30 s, waiting" in done.stdout
-    assert "answered 404" in done.stderr
+    """A service that answers nothing is refused after the longest time for an answer, not never."""
+    with pytest.raises(BadInput, match=f"^{re.escape(REQUEST)}: gave no answer, by every variant"):
+        started(tmp_path, STUB_HANG_AFTER="1")
 
 
 def test_requests_come_by_https_where_the_service_answers_so(tmp_path: Path) -> None:
@@ -104,6 +135,18 @@ def test_requests_come_by_https_where_the_service_answers_so(tmp_path: Path) -> 
     done = tried(tmp_path, STUB_CERTIFICATE=str(certificate), STUB_STATUS="404")
     # The answer came by TLS: the stub has no other.
     assert f"{REQUEST}: answered 404, by every variant" in done.stderr, done.stdout + done.stderr
+
+
+def started(folder: Path, **environment: str) -> None:
+    """Starts a pair of such a stub as a call does, and ends it: the pre-flight sends the request."""
+    workload = {"requests": [REQUEST]}
+    planned = stub(request=None, workload=workload, service=stub_with(folder, **environment), max_response="100ms")
+    run = RunFolder(folder, planned)
+    try:
+        with run.target() as target:
+            target.start(run.planned, 1, 1)
+    finally:
+        assert leftovers(folder) == []
 
 
 @pytest.mark.parametrize("moment", ["search: starting", "search: warm-up", "search: 1 user"])

@@ -16,6 +16,12 @@ SUPPORT = Path(__file__).parent
 STUB_SERVICE, STUB = SUPPORT / "stub.json", SUPPORT / "stub-block.json"
 #: Windows of runs by the command line: light load would take another half a minute.
 WITHOUT_LIGHT_LOAD = {"wait_for_answers": False}
+#: Load of these runs, 20 requests a second: a service that wakes as seldom waits for a core but for a small part of the
+#: time, also beside other tests, and its blocks count.
+SELDOM: dict[str, object] = {
+    "request": {"path": "/thread", "query": {"duration": "200ms"}},
+    "load": {"model": "closed", "users": 4},
+}
 
 
 def document(base: Path, **changes: object) -> dict[str, Any]:
@@ -41,7 +47,7 @@ def stub(**changes: object) -> Experiment:
 def stub_file(folder: Path, **changes: object) -> Path:
     """An experiment with the stub service as a file, for the command line."""
     path = folder / "stub-block.json"
-    path.write_text(json.dumps(document(STUB, **changes)), encoding="utf-8")
+    path.write_text(json.dumps(document(STUB, **SELDOM | changes)), encoding="utf-8")
     return path
 
 

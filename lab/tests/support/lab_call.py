@@ -18,8 +18,6 @@ TINY = Path(__file__).parent / "tiny.json"
 #: The command of this checkout: what is installed may be another's.
 VTLAB = [sys.executable, "-m", "vtlab"]
 CHECKOUT = {"PYTHONPATH": str(Path(__file__).parents[2])}
-#: What is planted costs blocks; what a busy machine costs comes on top.
-PATIENT = ("--max-rejected", "20")
 
 
 def vtlab(

@@ -14,7 +14,7 @@ import httpx
 from tests.support.experiments import tiny
 from tests.support.runs import RunFolder
 from tests.support.stalls import Stalls, least_disturbed
-from vtlab.analysis import checks
+from vtlab.analysis.validity import checks
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Trial
 from vtlab.model.run import BlockSeries

@@ -15,7 +15,11 @@ from tests.support.experiments import tiny
 from tests.support.planted import slow_downstream
 from tests.support.runs import RunFolder
 from tests.support.stalls import Stalls, undisturbed
-from vtlab.analysis import checks, laws, verdict
+from vtlab.analysis import variant_results
+from vtlab.analysis.laws.alone import shortest_response
+from vtlab.analysis.laws.demands import cpu_share
+from vtlab.analysis.laws.phases import of_variant
+from vtlab.analysis.validity import checks
 from vtlab.errors import BlockFault
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block
@@ -158,7 +162,9 @@ class Lab:
                 light = load.light(*self._under_load(block, planned, variants))
                 block.light = started.load(order=[], warmup_cycles=0, single=None, light=light).light
             # Without single-user phases nothing is known of a request alone.
-            unexplained = [name for name in variants if single and verdict.is_unexplained([block], planned, name)]
+            unexplained = [
+                name for name in variants if single and variant_results.is_unexplained([block], planned, name)
+            ]
             block.diagnosis = started.diagnose(dict.fromkeys(unexplained, AS_PLANNED)) if unexplained else {}
         except BlockFault:
             self._block = None
@@ -169,11 +175,11 @@ class Lab:
         self, block: Block, planned: Experiment, variants: Sequence[str]
     ) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
         """Response alone, throughput and share of the CPU by variant: what light load depends on."""
-        by_variant = {variant: laws.measured([block], planned, variant) for variant in variants}
+        by_variant = {variant: of_variant([block], planned, variant) for variant in variants}
         return (
-            {variant: laws.shortest_response(m) or 0.0 for variant, m in by_variant.items()},
+            {variant: shortest_response(m) or 0.0 for variant, m in by_variant.items()},
             {variant: m.throughput or 0.0 for variant, m in by_variant.items()},
-            {variant: laws.cpu_share(m) or 0.0 for variant, m in by_variant.items()},
+            {variant: cpu_share(m) or 0.0 for variant, m in by_variant.items()},
         )
 
     def _started(self, jvms: Jvms, planned: Experiment, number: int, attempt: int) -> LocalBlock:

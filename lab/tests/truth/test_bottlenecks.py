@@ -13,8 +13,8 @@ from tests.support.planted import planted_service
 from tests.support.privileges import needs_root
 from tests.support.short_lab import SHORT, WITH_TIMERS, Jvms, Lab, windows
 from tests.support.stalls import undisturbed
-from vtlab.analysis import laws
-from vtlab.analysis.laws import Explanation, Measured
+from vtlab.analysis.laws.explanation import COLLECTING, Explanation, explain
+from vtlab.analysis.laws.phases import Measured, of_variant
 from vtlab.catalogue.resources import WORDS
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Activity, Block
@@ -94,7 +94,7 @@ class Named:
 
     def judge(self, m: Measured) -> None:
         """AssertionError where a measurement is named otherwise, or with other figures."""
-        explained = laws.explain(m)
+        explained = explain(m)
         limit = explained.bottleneck
         if self.inside or self.resource not in WORDS:
             assert limit.resource.startswith(self.resource), explained
@@ -124,7 +124,7 @@ class Named:
     def _judge_without_dumps(self, m: Measured, explained: Explanation) -> None:
         """Without thread dumps the same is unknown, with the same pool."""
         blind = replace(m, blocks=[replace(phases, diagnosis=None) for phases in m.blocks])
-        without = laws.explain(blind).bottleneck
+        without = explain(blind).bottleneck
         assert without.resource == "unknown", without
         pool = explained.bottleneck.inside.pool if explained.bottleneck.inside else None
         assert (without.inside.pool if without.inside else None) == pool, without
@@ -132,7 +132,7 @@ class Named:
     def _judge_bounds(self, m: Measured, explained: Explanation) -> None:
         limit = explained.bottleneck
         if limit.resource == "memory":
-            assert any((t.server.get("gc_share") or 0) >= laws.COLLECTING for t in m.trials), explained
+            assert any((t.server.get("gc_share") or 0) >= COLLECTING for t in m.trials), explained
             return
         assert limit.utilisation is not None
         assert limit.bound is not None
@@ -390,7 +390,7 @@ def check(lab: Lab, case: Case, variant: str, service: str) -> None:
     planned = case.experiment(service)
 
     def judge(block: Block) -> None:
-        case.named[variant].judge(laws.measured([block], planned, variant))
+        case.named[variant].judge(of_variant([block], planned, variant))
         if case.jvms is PINNED and variant == VIRTUAL:
             check_pinned(block)
 
@@ -445,10 +445,10 @@ def test_what_is_next_is_what_more_users_reach(lab: Lab) -> None:
 
     def judge(blocks: tuple[Block, Block]) -> None:
         under_load, alone = (
-            laws.measured([block], planned, VIRTUAL) for block, planned in zip(blocks, (many, few), strict=True)
+            of_variant([block], planned, VIRTUAL) for block, planned in zip(blocks, (many, few), strict=True)
         )
-        assert laws.explain(under_load).bottleneck.resource == "cpu", laws.explain(under_load)
-        explained = laws.explain(alone)
+        assert explain(under_load).bottleneck.resource == "cpu", explain(under_load)
+        explained = explain(alone)
         assert explained.bottleneck.resource == "load", explained
         assert explained.next is not None, explained
         assert explained.next.resource == "cpu", explained

@@ -15,7 +15,7 @@ from tests.support.privileges import needs_root
 from vtlab import reproductions, results, session
 from vtlab.analysis import verdict
 from vtlab.model import experiment
-from vtlab.model.records import Bottleneck
+from vtlab.model.verdict import Bottleneck
 
 pytestmark = [pytest.mark.timeout(1200), needs_root]
 

@@ -15,7 +15,7 @@ from tests.support.privileges import needs_root
 from tests.support.runs import RunFolder
 from vtlab import results as stored
 from vtlab import runner, session
-from vtlab.analysis import checks
+from vtlab.analysis.validity import checks
 from vtlab.host.cgroup import Cgroup
 from vtlab.planning import plan
 from vtlab.progress import Progress

@@ -14,7 +14,8 @@ from tests.support.privileges import needs_root
 from tests.support.short_lab import SHORT, Jvms, Lab, windows
 from tests.support.stalls import undisturbed
 from vtlab import results
-from vtlab.analysis import checks, verdict
+from vtlab.analysis import verdict
+from vtlab.analysis.validity import checks, failing, steady_state
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block
 from vtlab.model.run import Analysis, Run
@@ -53,13 +54,13 @@ def analysed(lab: Lab, jvms: Jvms, planned: Experiment, blocks: int) -> Analysis
     reject is measured again; so is what was not yet warm after so short a warm-up."""
 
     def against(measured: Block) -> list[str]:
-        unsteady = [failure.reason for failure in checks.failures(measured, planned)]
+        unsteady = [failure.reason for failure in failing.failures(measured, planned)]
         return checks.reasons(measured, planned) + unsteady
 
     def block(number: int) -> Block:
         order = plan.order(planned.variants, 1, number, 1)
         # The first one begins with cold JVMs.
-        single, cycles = (SHORT, checks.LEAST_CYCLES + 2) if number == 1 else (None, checks.LEAST_CYCLES)
+        single, cycles = (SHORT, steady_state.LEAST_CYCLES + 2) if number == 1 else (None, steady_state.LEAST_CYCLES)
 
         def measure(attempt: int) -> Block:
             return lab.measured(jvms, planned, order, number, attempt, single=single, own_cycles=cycles)
@@ -178,8 +179,8 @@ def test_errors_of_a_pool_fail_a_variant_unless_they_are_allowed(lab: Lab) -> No
         assert 0.001 < errors < 0.6, result
         analyses = {exp.max_errors: judged(exp, [block]) for exp in (planned, strict)}
         assert analyses[0.6].verdict.variants[variant].error_ratio == pytest.approx(errors)
-    allowed = [f.reason for f in checks.failures(block, planned) if "errors" in f.reason]
-    refused = [f.reason for f in checks.failures(block, strict) if "errors" in f.reason]
+    allowed = [f.reason for f in failing.failures(block, planned) if "errors" in f.reason]
+    refused = [f.reason for f in failing.failures(block, strict) if "errors" in f.reason]
     assert allowed == []
     assert len(refused) >= 2
     assert all("of the answers were errors" in reason for reason in refused)

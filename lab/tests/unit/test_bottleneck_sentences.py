@@ -9,8 +9,9 @@ import pytest
 
 from tests.support import builders
 from vtlab.catalogue.resources import RESOURCES
-from vtlab.model.records import Activity, Bottleneck, Bound, Failure, Inside
-from vtlab.report import bottlenecks, sections
+from vtlab.model.records import Activity, Failure
+from vtlab.model.verdict import Bottleneck, Bound, Inside
+from vtlab.report import bottlenecks, resource_use
 
 RUN = builders.analysed(builders.run(blocks=3))
 OPEN = builders.analysed(builders.run(builders.arrivals(), blocks=3))
@@ -61,7 +62,7 @@ def test_a_bottleneck_is_not_called_refuted(together: tuple[str, ...]) -> None:
     over, other = bound("tomcat-threads", 180, 200, 200), bound("cpu", 180, 1, 200)
     fields = {"bottleneck": limit(over, *together), "bounds": [over, other], "next": None}
     result = builders.changed(RUN, virtual=fields).verdict.variants["virtual"]
-    roles = [sections.role(result, each) for each in result.bounds]
+    roles = [resource_use.role(result, each) for each in result.bounds]
     assert roles == ["together" if together else "bottleneck", "refuted"]
 
 
@@ -204,9 +205,9 @@ def test_a_variant_that_never_answered_says_how_it_failed() -> None:
 def test_nothing_is_used_to_more_than_100_percent(resource: str) -> None:
     over = bound(resource, 100, 10, 108)
     a = builders.changed(RUN, virtual={"bottleneck": limit(over), "throughput": 108.0, "bounds": [over], "next": None})
-    row = next(row for row in sections.resource_table(a).rows if row[0] == "virtual")
+    row = next(row for row in resource_use.resource_table(a).rows if row[0] == "virtual")
     assert row[7:] == ["at its limit", "bottleneck"]
-    picture = next(panel.chart for panel in sections.resources(a) if panel.title == "virtual")
+    picture = next(panel.chart for panel in resource_use.resources(a) if panel.title == "virtual")
     shown = " ".join([bottlenecks.sentence(a, "virtual"), *row, picture])
     assert "108/s, at its limit of 100/s" in picture
     assert [share for share in re.findall(r"(\d+(?:\.\d)?) %", shown) if float(share) > 100] == []
@@ -215,17 +216,17 @@ def test_nothing_is_used_to_more_than_100_percent(resource: str) -> None:
 def test_a_bound_that_the_measurement_disproves_has_no_share() -> None:
     wrong = bound("cpu", 100, 1, 150)
     a = builders.changed(RUN, virtual={"bounds": [wrong], "throughput": 150.0, "next": None})
-    row = next(row for row in sections.resource_table(a).rows if row[0] == "virtual")
+    row = next(row for row in resource_use.resource_table(a).rows if row[0] == "virtual")
     assert row[7:] == ["–", "refuted"]
-    assert "150/s, far above 100/s" in next(p.chart for p in sections.resources(a) if p.title == "virtual")
+    assert "150/s, far above 100/s" in next(p.chart for p in resource_use.resources(a) if p.title == "virtual")
 
 
 def test_the_table_marks_those_that_limit_together_and_a_pool_that_is_full() -> None:
     cpu, load = bound("cpu", 312, 1, 258), bound("load", 300, 7, 258)
     shared = builders.changed(RUN, virtual={"bottleneck": limit(load, "cpu"), "bounds": [load, cpu], "next": None})
-    roles = [row[8] for row in sections.resource_table(shared).rows if row[0] == "virtual"]
+    roles = [row[8] for row in resource_use.resource_table(shared).rows if row[0] == "virtual"]
     assert roles == ["together", "together"]
     assert bottlenecks.names(limit(load, "cpu")) == "load and cpu"
     full = builders.changed(RUN, virtual={"bottleneck": inside("database"), "bounds": [POOL], "next": None})
-    (row,) = [row for row in sections.resource_table(full).rows if row[0] == "virtual"]
+    (row,) = [row for row in resource_use.resource_table(full).rows if row[0] == "virtual"]
     assert row[8] == "full, but what is inside is slow"

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vtlab.analysis import breakdown, places
-from vtlab.model.records import Activity, Breakdown, Diagnosis, Place
+from vtlab.model.records import Activity, Diagnosis, Place
+from vtlab.model.verdict import Breakdown
 
 RECORDED = Path(__file__).parent / "recorded" / "dumps"
 JVMS = ["21-platform", "21-virtual", "25-platform", "25-virtual"]

@@ -7,7 +7,7 @@ from typing import Any, get_args
 import pytest
 
 from tests.support import builders
-from vtlab.analysis import laws
+from vtlab.analysis.laws import bounds, explanation, phases
 from vtlab.catalogue import metrics, resources
 from vtlab.catalogue.metrics import METRICS, WINDOW_METRICS
 from vtlab.catalogue.promql import QueryError
@@ -110,13 +110,13 @@ def test_a_new_resource_is_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
         "capacity_locks",
         "demand_locks",
     ]
-    monkeypatch.setattr(laws, "RESOURCES", {**RESOURCES, "locks": locks})
+    monkeypatch.setitem(RESOURCES, "locks", locks)
     exp = builders.experiment(load={"model": "closed", "users": 100}, expected=None)
     trial = builders.trial(exp=exp, ok=570, throughput=19.0)
     trial.server |= {"capacity_locks": 2.0}  # type: ignore[dict-item]
     lone = builders.trial(exp=exp, phase="single", users=1, window=5.0)
     lone.server |= {"hold_locks": 0.1}  # type: ignore[dict-item]
-    m = laws.Measured(exp, "platform", [laws.Phases([trial], [lone], [], [builders.instance()])])
-    (bound,) = (b for b in laws.bounds(m) if b.resource == "locks")
+    m = phases.Measured(exp, "platform", [phases.Phases([trial], [lone], [], [builders.instance()])])
+    (bound,) = (b for b in bounds.bounds(m) if b.resource == "locks")
     assert (bound.bound, bound.utilisation) == (pytest.approx(20), pytest.approx(0.95))
-    assert laws.explain(m).bottleneck.resource == "locks"
+    assert explanation.explain(m).bottleneck.resource == "locks"

@@ -8,8 +8,8 @@ import pytest
 
 from tests.support import builders
 from tests.unit.test_words import LOAD, OUT_OF_MEMORY, RUN, THREADS
-from vtlab.model.records import Bottleneck, Inside
 from vtlab.model.run import Analysis
+from vtlab.model.verdict import Bottleneck, Inside
 from vtlab.report import decision, words
 
 OPEN = builders.analysed(builders.run(builders.arrivals(), blocks=3))

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import builders
-from vtlab.analysis import checks, laws
+from vtlab.analysis.laws import demands
+from vtlab.analysis.validity import overload
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import InFlight, Trial
@@ -95,9 +96,9 @@ def test_where_there_are_rates_an_answer_comes_while_they_settle(variants: list[
         assert planned.settle >= 1000 * max(response for response, _, _ in variants)
 
 
-@pytest.mark.parametrize("cpu", [laws.BUSY, 0.99])
+@pytest.mark.parametrize("cpu", [demands.BUSY, 0.99])
 def test_only_what_is_busy_is_idle(cpu: float) -> None:
-    planned = light((0.01, 900, cpu), (0.01, 300, laws.BUSY - 0.01))
+    planned = light((0.01, 900, cpu), (0.01, 300, demands.BUSY - 0.01))
     assert planned.rates["v0"] == IDLE, "its CPU demand is known under load"
     assert planned.rates["v1"] == (0.0, 150.0, 50.0, 150.0, 0.0)
 
@@ -191,7 +192,7 @@ PLANTED = [(150.0, 142), (150.0, 1), (400.0, 80), (1000.0, 19)]
 @pytest.mark.parametrize(("rate", "servers"), PLANTED)
 def test_a_single_trial_shows_5_percent_too_much_load(rate: float, servers: int) -> None:
     simulated = Simulated(rate, servers, utilisation=1 / 0.95)
-    shown = [checks.growth(trial, simulated.experiment) is not None for trial in simulated.trials(400)]
+    shown = [overload.growth(trial, simulated.experiment) is not None for trial in simulated.trials(400)]
     assert sum(shown) / len(shown) >= 0.95
 
 
@@ -200,7 +201,7 @@ def test_a_variant_that_is_used_to_90_percent_is_not_overloaded(rate: float, ser
     simulated = Simulated(rate, servers, utilisation=0.9)
     trials = simulated.trials(1200)
     runs = [trials[i : i + 6] for i in range(0, len(trials), 6)]
-    shown = [bool(checks.growths(run, simulated.experiment)) for run in runs]
+    shown = [bool(overload.growths(run, simulated.experiment)) for run in runs]
     assert sum(shown) / len(shown) <= 0.01
 
 

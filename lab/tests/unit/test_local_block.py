@@ -17,7 +17,8 @@ from vtlab.host import jcmd
 from vtlab.model.records import Diagnosis, Trial
 from vtlab.planning.load import AS_PLANNED, Pace
 from vtlab.targets.local import dumps, short_pins
-from vtlab.targets.local.target import LocalBlock
+from vtlab.targets.local import target as target_module
+from vtlab.targets.local.target import LocalBlock, LocalTarget
 
 
 class OfAVariant:
@@ -60,6 +61,20 @@ def test_a_variant_that_breaks_under_its_dumps_does_not_cost_the_next_one_its_ow
     monkeypatch.setattr(dumps, "diagnose", diagnose)
     block.diagnose(dict.fromkeys(["platform", "virtual"], AS_PLANNED))
     assert targets == [["platform", "virtual"], ["virtual"]]
+
+
+def test_a_slow_start_is_waited_for_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    clock = SimpleNamespace(monotonic=lambda: now[0], sleep=lambda _: now.append(now.pop() + 1))
+    monkeypatch.setattr(target_module, "time", clock)
+    variants = [
+        SimpleNamespace(variant=name, server=SimpleNamespace(ready=lambda after=after: now[0] > after))
+        for name, after in (("platform", 40), ("virtual", 80))
+    ]
+    said: list[str] = []
+    target: Any = SimpleNamespace(_running=variants, say=said.append)
+    assert LocalTarget._await_ready(target) == []
+    assert said == ["platform and virtual: not ready after 30 s, waiting", "virtual: not ready after 60 s, waiting"]
 
 
 @pytest.mark.parametrize("answer", ["Started recording 1.", None])

@@ -12,8 +12,9 @@ from tests.support import builders
 from vtlab.analysis import measured_findings
 from vtlab.model.finding import Finding
 from vtlab.model.inspection import Inspection, Library
-from vtlab.model.records import Block, Bottleneck, Diagnosis, InFlight, Place, Trial
+from vtlab.model.records import Block, Diagnosis, InFlight, Place, Trial
 from vtlab.model.run import Run
+from vtlab.model.verdict import Bottleneck
 
 Figures = Mapping[str, float | None]
 

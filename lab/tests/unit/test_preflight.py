@@ -47,6 +47,7 @@ def test_a_variant_that_answers_differently_is_named() -> None:
         (answer("status-404", 404), "GET /a: answered 404, by every variant", "correct the path"),
         (answer("status-401", 401), "answered 401", "add a login, or a header"),
         (answer("status-302", 302), "answered 302", "name the path that it redirects to"),
+        (answer("status-500", 500), "answered 500", "see the service's log"),
         (answer("body"), "answered 200 without what expect.json asks for", "correct expect.json"),
         (answer("login", 200), "answered 200 without what login captures", "correct the login"),
         (answer("login", 0), "gave no answer", "correct the login"),

@@ -21,8 +21,8 @@ from vtlab.analysis import verdict
 from vtlab.catalogue.dashboards import link
 from vtlab.catalogue.published import PUBLISHED
 from vtlab.errors import BlockFault, Interrupted, PrerequisiteMissing
-from vtlab.model.records import Bottleneck, Comparison, Inside
 from vtlab.model.run import Analysis
+from vtlab.model.verdict import Bottleneck, Comparison, Inside
 from vtlab.targets import publish
 from vtlab.targets.kubernetes import forward
 from vtlab.targets.local.target import KEPT

@@ -12,7 +12,7 @@ from tests.unit.test_report_html import NASTY, RUNS, analyses, limited
 from vtlab.analysis import verdict
 from vtlab.model.records import Failure
 from vtlab.model.run import Analysis
-from vtlab.report import html, markdown, sections, terminal
+from vtlab.report import html, labels, markdown, terminal
 
 
 def shown(console: Console, *names: str) -> str:
@@ -111,4 +111,4 @@ def test_the_environment_says_which_variants_have_other_windows_and_only_of_thos
     analysis = builders.analysed(builders.run(exp, blocks=3))
     assert "| measured window | 5s, virtual 20s |" in markdown.render([analysis])
     other = analysis.run.experiment.model_copy(update={"variants": ["platform", "platform-b"]})
-    assert sections.windows(other) == "5s"
+    assert labels.windows(other) == "5s"

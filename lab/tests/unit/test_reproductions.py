@@ -20,7 +20,8 @@ from vtlab.model import experiment, units
 from vtlab.model import publication as publications
 from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.model.publication import Publication
-from vtlab.model.records import Bottleneck, Facts
+from vtlab.model.records import Facts
+from vtlab.model.verdict import Bottleneck
 from vtlab.planning import plan
 from vtlab.report import html
 from vtlab.report import write as write_report

@@ -18,7 +18,8 @@ from rich.console import Console
 
 from tests.support import builders
 from vtlab import results, runner
-from vtlab.analysis import checks, sequential, verdict
+from vtlab.analysis import sequential, standing
+from vtlab.analysis.validity import checks, failing
 from vtlab.errors import BlockFault, InvalidRun, VariantFailed
 from vtlab.host import processes
 from vtlab.model.experiment import Experiment
@@ -458,7 +459,7 @@ def test_a_variant_without_an_ok_answer_leaves_at_once(tmp_path: Path) -> None:
     target = Breaking([RUN.blocks[0].model_copy(update={"warmup": silent})])
     block, said = one_block(target, tmp_path)
     assert target.said[1:3] == ["drop virtual", "trials platform platform of platform"]
-    assert {f.variant for f in checks.failures(block, RUN.experiment)} == {"virtual"}
+    assert {f.variant for f in failing.failures(block, RUN.experiment)} == {"virtual"}
     assert "virtual failed" in said
 
 
@@ -489,8 +490,8 @@ def test_a_variant_that_fails_in_the_first_three_blocks_ends_the_run(
     measured = results.read(tmp_path)
     assert [block.block for block in measured.blocks] == [1, 2, 3]
     assert "no further blocks: a variant failed in each of the first 3" in text.getvalue()
-    assert verdict.blocks_left(measured) == 0
-    assert verdict.blocks_left(replace(measured, blocks=measured.blocks[:2])) == 4
+    assert standing.blocks_left(measured) == 0
+    assert standing.blocks_left(replace(measured, blocks=measured.blocks[:2])) == 4
 
 
 @pytest.mark.parametrize(("noise", "looks"), [(0.001, [2]), (0.02, [2, 3])])
@@ -507,7 +508,7 @@ def test_a_run_with_looks_ends_when_it_is_settled(
     measured = results.read(tmp_path)
     assert len(measured.blocks) == looks[-1]
     assert all(block.seconds is not None for block in measured.blocks)
-    assert verdict.blocks_left(measured) == 0
+    assert standing.blocks_left(measured) == 0
     assert "blocking: block 2 of at most 12: starting" in text.getvalue()
     assert f"blocking: settled after {looks[-1]} blocks" in text.getvalue()
     between = "blocking: not settled after 2 blocks, the next look is after 3"
@@ -812,7 +813,7 @@ def test_what_breaks_under_thread_dumps_costs_neither_block_nor_variant(
     target.fault = fault
     (block,), _ = measured(target, tmp_path, run)
     assert target.is_killed
-    assert (checks.reasons(block, run.experiment), checks.failures(block, run.experiment)) == ([], [])
+    assert (checks.reasons(block, run.experiment), failing.failures(block, run.experiment)) == ([], [])
     assert list(block.diagnosis) == ([] if fault else ["virtual"])
 
 

@@ -17,11 +17,12 @@ from benchmarks import levels
 from tests.support import builders
 from tests.unit.test_verdict import SCHEMA, by_hand, of_three, overloaded
 from vtlab import migration
-from vtlab.analysis import sequential, simulated_looks, statistics, verdict
+from vtlab.analysis import sequential, simulated_looks, standing, statistics, verdict
 from vtlab.analysis.simulation import EDGE, Noise
-from vtlab.model.records import Decision, Manifest, SequentialRule
+from vtlab.model.records import Manifest, SequentialRule
 from vtlab.model.run import Analysis, Run
-from vtlab.report import markdown, sections, words
+from vtlab.model.verdict import Decision
+from vtlab.report import markdown, ratios, words
 
 RUNS = 10_000
 RULE = sequential.rule(1)
@@ -185,14 +186,14 @@ def test_a_run_ends_at_the_first_look_that_settles_it() -> None:
         " of 6; differences up to 5 % do not count."
     )
     assert words.quick(a) is words.validity(a) is words.hint(a) is None
-    assert "At 3 blocks a p of at most 0.66 % settles it" in sections.by_metric(a).caption
+    assert "At 3 blocks a p of at most 0.66 % settles it" in ratios.by_metric(a).caption
     jsonschema.validate(json.loads(a.verdict.model_dump_json()), SCHEMA)
 
 
 def test_a_verdict_with_a_wide_interval_is_measured_further() -> None:
     wide = by_hand((200.0, 600.0), (200.0, 604.0))
-    assert verdict.blocks_left(with_looks(wide)) == 0
-    assert verdict.blocks_left(with_looks(wide, sequential.rule(1, precision=0.1))) == 1
+    assert standing.blocks_left(with_looks(wide)) == 0
+    assert standing.blocks_left(with_looks(wide, sequential.rule(1, precision=0.1))) == 1
     a = builders.analysed(with_looks(wide, sequential.rule(1, precision=0.1)))
     assert (a.verdict.valid, a.verdict.comparisons[0].verdict) == (False, "inconclusive")
     assert words.validity(a) == "Not valid: 2 blocks count, the next look is after 3. Do not decide by this run."
@@ -287,15 +288,15 @@ def test_a_variant_that_fails_in_three_blocks_of_three_ends_a_run() -> None:
     a = builders.analysed(with_looks(builders.run(blocks=3, failing=dict.fromkeys((1, 2, 3), "oom"))))
     assert (decided(a).ended, a.verdict.comparisons[0].verdict) == ("failing", "fails")
     two = with_looks(builders.run(blocks=2, failing=dict.fromkeys((1, 2), "oom")))
-    assert verdict.blocks_left(two) == 1
+    assert standing.blocks_left(two) == 1
 
 
 def test_blocks_in_which_a_variant_failed_count_for_the_looks() -> None:
     # Without the failures the first look would settle it. With them nothing does, and the run has its six blocks.
-    assert verdict.blocks_left(with_looks(builders.run(blocks=2))) == 0
+    assert standing.blocks_left(with_looks(builders.run(blocks=2))) == 0
     failing = builders.run(blocks=6, failing={2: "oom"})
     stands = [with_looks(replace(failing, blocks=failing.blocks[:n])) for n in range(2, 7)]
-    assert [verdict.blocks_left(run) for run in stands] == [1, 1, 2, 1, 0]
+    assert [standing.blocks_left(run) for run in stands] == [1, 1, 2, 1, 0]
     a = builders.analysed(stands[-1])
     assert (decided(a).ended, a.verdict.n, a.verdict.comparisons[0].verdict) == ("futile", 6, "inconclusive")
 

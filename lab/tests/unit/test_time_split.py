@@ -10,8 +10,8 @@ import pytest
 
 from tests.support import builders
 from vtlab.catalogue import palette
-from vtlab.model.records import Breakdown, TimePart
 from vtlab.model.run import Analysis
+from vtlab.model.verdict import Breakdown, TimePart
 from vtlab.report import html, time_split
 
 RUN = builders.run(blocks=3)

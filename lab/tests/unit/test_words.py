@@ -8,8 +8,9 @@ import pytest
 
 from tests.support import builders
 from vtlab.analysis import verdict
-from vtlab.model.records import Block, Bottleneck, Bound, Diagnosis, Failure
+from vtlab.model.records import Block, Diagnosis, Failure
 from vtlab.model.run import Analysis
+from vtlab.model.verdict import Bottleneck, Bound
 from vtlab.report import bottlenecks, figures, html, words
 
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vtlab.analysis import comparable
-from vtlab.analysis.verdict import METRICS
+from vtlab.analysis.metrics import METRICS
 from vtlab.errors import AssertionFailed, BadInput
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Comparison, Verdict
 from vtlab.model.units import in_blocks
+from vtlab.model.verdict import Comparison, Verdict
 
 _FORM = re.compile(r"\s*(\w+)\s*\(\s*([\w-]+)\s*(?:/\s*([\w-]+)\s*)?\)\s*(>=|<=|>|<)\s*(\d+(?:\.\d+)?)\s*")
 

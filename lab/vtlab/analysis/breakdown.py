@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import math
 
-from vtlab.analysis.laws import Measured, capacity
+from vtlab.analysis.laws.demands import capacity
+from vtlab.analysis.laws.phases import Measured
 from vtlab.catalogue.resources import RESOURCES
-from vtlab.model.records import Breakdown, Diagnosis, TimePart
+from vtlab.model.records import Diagnosis
+from vtlab.model.verdict import Breakdown, TimePart
 
 #: Of the requests in flight, the share from which on the dumps contradict the latency.
 CONTRADICTED = 1.1

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 
 from vtlab.analysis.statistics import MARGIN
 from vtlab.model.experiment import ClosedLoad, Experiment
-from vtlab.model.records import Bottleneck, Comparison, VariantResult
+from vtlab.model.verdict import Bottleneck, Comparison, VariantResult
 
 #: Metrics that compare at equal throughput only.
 AT_EQUAL_THROUGHPUT = frozenset({"cpu_per_request", "memory"})

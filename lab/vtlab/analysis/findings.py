@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from vtlab.analysis import measured_findings, static_findings
 from vtlab.model.finding import Finding
-from vtlab.model.records import Block, VariantResult
+from vtlab.model.records import Block
 from vtlab.model.run import Run
+from vtlab.model.verdict import VariantResult
 
 
 def of_run(run: Run, accepted: Sequence[Block], results: Mapping[str, VariantResult]) -> list[Finding]:

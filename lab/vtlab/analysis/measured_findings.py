@@ -19,7 +19,8 @@ from vtlab.model import maven
 from vtlab.model.experiment import Experiment
 from vtlab.model.finding import Finding
 from vtlab.model.inspection import Inspection
-from vtlab.model.records import Activity, Block, ServerFigure, Trial, VariantResult
+from vtlab.model.records import Activity, Block, ServerFigure, Trial
+from vtlab.model.verdict import VariantResult
 
 #: Share of the carriers' time, and of a request's, from which on keeping or waiting for carriers is worth a finding.
 LEAST_SHARE = 0.05

@@ -25,7 +25,8 @@ from scipy import special
 
 from vtlab.analysis import statistics
 from vtlab.analysis.statistics import Array
-from vtlab.model.records import Comparison, Decision, Ended, SequentialRule
+from vtlab.model.records import SequentialRule
+from vtlab.model.verdict import Comparison, Decision, Ended
 
 #: Blocks at which a run is looked at.
 LOOKS = (2, 3, 4, 6, 9, 12)

@@ -14,13 +14,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from vtlab.analysis import checks, statistics, verdict
+from vtlab.analysis import metrics, statistics
 from vtlab.analysis.statistics import Variance
+from vtlab.analysis.validity import failing
 from vtlab.errors import BadInput
 from vtlab.model.experiment import ClosedLoad, Experiment
-from vtlab.model.records import Comparison
 from vtlab.model.run import Analysis
 from vtlab.model.variant import kind
+from vtlab.model.verdict import Comparison
 
 #: Keys of an experiment that two runs to be compared may have of their own: what is compared (two builds, a setting),
 #: and what is for reports alone.
@@ -185,11 +186,11 @@ def _of_ratios(comparison: Comparison) -> Sample | None:
 def throughput(analysis: Analysis, variant: str) -> Sample | None:
     """Log of the mean throughput of each block that counts and in which the variant did not fail; None without one."""
     experiment = analysis.run.experiment
-    sound = [block for block in analysis.accepted if variant not in checks.failed(block, experiment)]
+    sound = failing.sound_blocks(analysis.accepted, experiment, variant)
     rates = [float(np.mean([t.throughput for t in block.trials if t.variant == variant])) for block in sound]
     if not rates or min(rates) <= 0:
         return None
-    e = statistics.estimate([math.log(rate) for rate in rates], verdict.counting_floor("throughput", sound, variant))
+    e = statistics.estimate([math.log(rate) for rate in rates], metrics.counting_floor("throughput", sound, variant))
     return Sample(e.mean, e.sd, e.n)
 
 

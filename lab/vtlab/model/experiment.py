@@ -91,6 +91,11 @@ class OpenLoad(_Strict):
         ),
     ] = "exponential"
 
+    @property
+    def mean_think_time(self) -> float:
+        """Seconds: an arrival waits for no answer."""
+        return 0.0
+
     def least_users(self, max_response: str) -> int:
         """So many that an answer of ``max_response`` seldom costs its user the next arrival: those in flight then, and
         four times their standard deviation (of a Poisson count, its square root)."""

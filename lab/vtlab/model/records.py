@@ -1,4 +1,4 @@
-"""What is recorded: the documents that k6 writes, the lines of ``trials.jsonl``, the manifest, the verdict.
+"""What is recorded: the documents that k6 writes, the lines of ``trials.jsonl``, the manifest.
 
 Times are epoch milliseconds, durations and latencies seconds, memory bytes, CPU cores or CPU seconds.
 """
@@ -11,8 +11,7 @@ from pydantic import BaseModel, ConfigDict, field_serializer
 
 from vtlab.catalogue.names import MetricName
 from vtlab.model.curve import Curve
-from vtlab.model.experiment import Experiment, Limits
-from vtlab.model.finding import Finding
+from vtlab.model.experiment import Experiment
 from vtlab.model.inspection import Inspection
 from vtlab.model.publication import Publication
 
@@ -246,7 +245,7 @@ class Diagnosis(Record):
 
 
 class Block(Record):
-    """One line of ``trials.jsonl``: one attempt at one block. Whether it counts is for ``vtlab.analysis.checks``."""
+    """One line of ``trials.jsonl``: one attempt at one block. Whether it counts is for ``vtlab.analysis.validity``."""
 
     version: Literal[2] = VERSION
     block: int
@@ -263,7 +262,7 @@ class Block(Record):
     instances: list[Instance] = []
     #: What broke of the lab's own parts or the machine ("k6 ended with exit code 1"): any fault rejects the block.
     faults: list[str] = []
-    #: Variants that broke. What else fails a variant is read off its trials (``vtlab.analysis.checks``).
+    #: Variants that broke. What else fails a variant is read off its trials (``vtlab.analysis.validity``).
     failures: list[Failure] = []
     #: By variant.
     diagnosis: dict[str, Diagnosis] = {}
@@ -340,213 +339,3 @@ class Manifest(Record):
     @field_serializer("experiment")
     def _document(self, experiment: Experiment) -> dict[str, Any]:
         return experiment.document()
-
-
-class Comparison(Record):
-    """Ratio of one metric between two variants, with its confidence interval over blocks.
-
-    ``low`` and ``high`` are None when there are too few blocks for an interval (n < 2). ``ratio`` is None, too,
-    when no block counts, or when one variant was overloaded in every block: its latency has no upper bound.
-    """
-
-    metric: str
-    of: str
-    over: str
-    ratio: float | None
-    low: float | None
-    high: float | None
-    better: Literal["higher", "lower"]
-    #: Whether the true ratio may be further from 1: the better variant was limited by the load alone.
-    is_lower_bound: bool = False
-    #: The rest on the primary metric only. The p values are one-sided and of the claim that the interval points to:
-    #: beyond the margin on the side of the ratio, or, where the ratio is inside the margin, inside it.
-    p_t: float | None = None
-    p_holm: float | None = None
-    p_sign_flip: float | None = None
-    verdict: Literal["faster", "slower", "equivalent", "inconclusive", "fails"] | None = None
-    #: The variants that fail, where the verdict is ``fails``.
-    fails: list[str] = []
-    #: The variant ``over`` could not keep up with open load (or ``of``): latency there is unbounded.
-    overloaded: list[str] = []
-    #: Blocks of a new run, fixed before its start, that would probably settle an inconclusive verdict; None where it is
-    #: settled or unknowable.
-    blocks_needed: int | None = None
-    #: Log ratio of each accepted block, in block order.
-    log_ratios: list[float] = []
-    #: Their standard deviation as the interval has it: at least what counting allows. None where n < 2.
-    sd: float | None = None
-
-
-class Bound(Record):
-    """Most throughput that one resource allows: capacity over service demand."""
-
-    resource: str
-    #: Requests per second, with its 95 % interval; None where single values give none.
-    bound: float
-    low: float | None = None
-    high: float | None = None
-    #: Measured throughput over the bound.
-    utilisation: float
-    #: Cores, threads, connections, users.
-    capacity: float
-    #: Resource-seconds per request.
-    service_demand: float
-
-
-class Inside(Record):
-    """A pool that is full below its bound: what is inside it has become slow. Far below, enlarging it does not help."""
-
-    pool: str
-    #: Seconds that a request holds one unit of it: alone, and under this load.
-    alone: float
-    loaded: float
-    #: What the holders do, by thread dumps; None without these.
-    activity: Activity | None = None
-    #: The line of code of a lock, a wait or a computation.
-    place: str | None = None
-
-
-class Bottleneck(Record):
-    """What limits a variant: a resource, or a place in the code; ``unknown`` when nothing measured explains it (no
-    bound then)."""
-
-    resource: str
-    utilisation: float | None
-    bound: float | None
-    #: Resources that share the blame with it: as much more of one of them would help as much.
-    together: list[str] = []
-    inside: Inside | None = None
-
-
-class TimePart(Record):
-    """Where a request spends a part of its time. ``outside``: no thread has it, and it is not known why: it may be on
-    the network, in the server's connector or in the load generator."""
-
-    activity: Activity | Literal["outside"]
-    #: As of ``Place``; empty for ``server-queue`` and ``outside``.
-    place: str
-    #: Of the client's mean latency.
-    share: float
-    #: None where the trial was slower than the blocks.
-    seconds: float | None
-    #: Requests there at a time, mean.
-    requests: float
-    #: It has a resource or a place.
-    is_explained: bool
-
-
-class Breakdown(Record):
-    """Where the time of a request goes, of one trial that does not count: all figures are that trial's."""
-
-    dumps: int
-    throughput: float
-    #: Mean, as the client saw it.
-    latency: float
-    #: The largest first; none where the dumps contradict the latency.
-    parts: list[TimePart]
-    #: Share of the latency that has a resource or a place.
-    explained: float
-    #: Of the latency, what the threads that handle requests account for.
-    accounted: float
-    #: The trial's throughput is more than 10 % below the blocks': there are shares and no seconds.
-    is_slowed: bool
-    #: As of ``Diagnosis``.
-    dump_cpu: float | None = None
-    cpu_share: float | None = None
-    is_held_back: bool = False
-
-
-class VariantResult(Record):
-    """One variant over all accepted blocks: means of trials; ratios of sums for the shares."""
-
-    throughput: float
-    latency: dict[str, float | None]
-    error_ratio: float
-    #: Of scheduled arrivals (open load), the share that was dropped.
-    dropped_ratio: float
-    #: CPU seconds per OK request.
-    cpu_per_request: float | None
-    #: Largest resident set, bytes.
-    memory: float | None
-    #: Server side mean, seconds; the client's mean minus it is the queue time.
-    service_time: float | None
-    queue_time: float | None
-    #: Of the blocks that count, those in which the variant failed; with the exact 95 % interval of that share.
-    failed_blocks: int = 0
-    failed_interval: tuple[float, float] | None = None
-    failures: list[Failure] = []
-    #: Open load: requests in flight that were added each second, where that is more than chance: it is overloaded, and
-    #: its latency depends on the length of the window alone.
-    growth: float | None = None
-    #: Closed load: users that no answer accounts for, where Little's law does not hold: the mean latency is too short.
-    missing_users: float | None = None
-    bottleneck: Bottleneck
-    #: What would limit the variant next, were there more of the bottleneck.
-    next: Bottleneck | None
-    bounds: list[Bound]
-    #: Pinnings of virtual threads per second by the place that had them wait, ``class:line``; most first.
-    pinned: dict[str, float]
-    #: Where the time of a request goes; None without thread dumps.
-    time: Breakdown | None = None
-    #: Throughput by mean value analysis of what was measured of the variant alone; None where that is not enough.
-    modelled: float | None = None
-    #: Throughput by the operational laws, where the experiment has it, and measured over it.
-    expected: float | None
-    fidelity: float | None
-
-
-class Rejection(Record):
-    """A block attempt that does not count, with every reason."""
-
-    block: int
-    attempt: int
-    reasons: list[str]
-
-
-#: Why a run ended at a look: its verdict is settled; a variant failed in each of the first three blocks; settling it
-#: has become improbable; the next look does not fit into the time given; there is no further look.
-Ended = Literal["settled", "failing", "futile", "within", "last look"]
-
-
-class Decision(Record):
-    """How a run with looks ended."""
-
-    looks: list[int]
-    #: At the look at which the run ended, else so far.
-    blocks: int
-    #: Two-sided level of the intervals: with those of the other looks and comparisons it adds up to 5 %.
-    level: float
-    #: Comparisons of the call that share the level of 5 %.
-    comparisons: int
-    #: The half-width of the interval that was wanted.
-    precision: float
-    #: Seconds that the run was given.
-    within: float | None
-    #: None: blocks are missing.
-    ended: Ended | None
-    #: Of a run that ended as ``futile``: the probability that it would have been settled by the last look.
-    chance: float | None = None
-
-
-class Verdict(Record):
-    """``verdict.json``."""
-
-    version: Literal[2] = VERSION
-    experiment: str
-    n: int
-    confidence: float
-    margin: float
-    primary: str
-    #: All planned blocks were measured and passed the validity checks.
-    valid: bool
-    #: Fewer than six blocks, a number fixed before the start.
-    quick: bool
-    #: Of a run with looks; None where the number of blocks was fixed.
-    decision: Decision | None = None
-    limits: Limits
-    comparisons: list[Comparison]
-    variants: dict[str, VariantResult]
-    rejected: list[Rejection]
-    #: What is known to break under virtual threads, of the service's jar and of what was measured.
-    findings: list[Finding] = []
-    environment: dict[str, Any]

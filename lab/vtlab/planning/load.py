@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 
-from vtlab.analysis import checks, laws
+from vtlab.analysis.laws import demands
+from vtlab.analysis.validity.overload import fell_behind, most_added
 from vtlab.model import units
 from vtlab.model.experiment import ClosedLoad, Experiment, OpenLoad
 from vtlab.model.records import Trial
@@ -95,7 +96,7 @@ def _window(experiment: Experiment, load: OpenLoad, warmed: Sequence[Trial], set
     """
     responses = [
         trial.latency.mean
-        if not checks.fell_behind(trial, experiment)
+        if not fell_behind(trial, experiment)
         else min(trial.latency.mean, (trial.start - trial.begin) / 1000)
         for trial in warmed
         if trial.latency.mean is not None
@@ -118,9 +119,9 @@ class Arriving:
 
     With the share o of the arrivals beyond what the variant serves, a window of W seconds adds o·rate·W requests in
     flight on average. An overloaded variant is always busy and completes the same in each window, so what is added
-    varies as the arrivals do: by √(rate·W) with exponential gaps, not at all with even ones. ``checks.growth`` asks for
-    more than 0.01·rate·W + 3·√(2·rate·R'). R' is the mean response in that window, in which the queue counts, too: half
-    way through it adds o·(before + W/2) to R. That is exceeded in 97.5 % of cases where
+    varies as the arrivals do: by √(rate·W) with exponential gaps, not at all with even ones. ``most_added`` allows
+    0.01·rate·W + 3·√(2·rate·R'). R' is the mean response in that window, in which the queue counts, too: half way
+    through it adds o·(before + W/2) to R. That is exceeded in 97.5 % of cases where
 
         o·rate·W >= 0.01·rate·W + 3·√(2·rate·R') + z·√(rate·W),
 
@@ -146,7 +147,7 @@ class Arriving:
     def _beyond(self, overload: float, window: float) -> float:
         """Requests that the overload adds beyond the limit and what chance takes away."""
         response = self.response + overload * (self.before + window / 2)
-        limit = checks.MOST_ADDED * self.rate * window + checks.ADDED_BY_CHANCE * math.sqrt(2 * self.rate * response)
+        limit = sum(most_added(self.rate, window, response))
         by_chance = NormalDist().inv_cdf(_SHOWN) * math.sqrt(self.rate * window) if self.is_random else 0.0
         return overload * self.rate * window - limit - by_chance
 
@@ -197,7 +198,7 @@ def light(responses: Mapping[str, float], throughputs: Mapping[str, float], cpu:
     rates: dict[str, Sequence[float]] = {}
     for name, throughput in throughputs.items():
         rate = min(OF_THROUGHPUT * throughput, MOST_LIGHT_USERS / settle)
-        is_known = cpu[name] >= laws.BUSY
+        is_known = cpu[name] >= demands.BUSY
         rates[name] = idle if is_known or not rate else (0.0, rate, rate / 3, rate, 0.0)
     steps = round((MOST_WINDOW - LEAST_WINDOW) / _STEP)
     windows = [MOST_WINDOW - _STEP * step for step in range(steps + 1)]

@@ -9,7 +9,7 @@ from vtlab import jmh
 from vtlab.analysis import verdict
 from vtlab.model.run import Analysis
 from vtlab.report import html as html
-from vtlab.report import junit, sections
+from vtlab.report import jmh_table, junit
 from vtlab.report import markdown as markdown
 from vtlab.results import write_atomic
 
@@ -19,7 +19,7 @@ def write(folder: Path, analyses: Sequence[Analysis]) -> None:
     What JMH measured is in the first two, too, if its file is in ``folder``."""
     compared = [pair for analysis in analyses for pair in verdict.split_by_comparison(analysis)]
     file = folder / jmh.FILE
-    others = {sections.BENCHMARK: sections.benchmark(jmh.read(file))} if file.is_file() else {}
+    others = {jmh_table.BENCHMARK: jmh_table.benchmark(jmh.read(file))} if file.is_file() else {}
     for name, render in (("report.html", html.render), ("report.md", markdown.render)):
         write_atomic(folder / name, render(compared, others))
     write_atomic(folder / "junit.xml", junit.render(analyses))

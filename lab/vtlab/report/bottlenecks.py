@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from vtlab.catalogue.resources import RESOURCES
 from vtlab.catalogue.resources import words as resource_words
 from vtlab.model.experiment import ClosedLoad, Experiment
-from vtlab.model.records import Activity, Bottleneck, Bound, Inside, VariantResult
+from vtlab.model.records import Activity
 from vtlab.model.run import Analysis
 from vtlab.model.units import in_blocks
+from vtlab.model.verdict import Bottleneck, Bound, Inside, VariantResult
 from vtlab.report import figures
 
 #: From this share of a bound on the model's throughput stands beside the bound only where it says more.

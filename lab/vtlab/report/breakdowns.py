@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from vtlab.analysis import breakdown
-from vtlab.model.records import Breakdown, TimePart
 from vtlab.model.run import Analysis
 from vtlab.model.units import percent
-from vtlab.report import figures, sections
-from vtlab.report.sections import Table
+from vtlab.model.verdict import Breakdown, TimePart
+from vtlab.report import figures, labels
+from vtlab.report.page_parts import Table
 
 TITLE = "Where the time goes"
 #: Parts on a line of a terminal, and the share from which on a part stands alone.
@@ -49,7 +49,7 @@ def named(part: TimePart) -> str:
 
 def table(analysis: Analysis) -> Table:
     """The parts of all variants, side by side; no rows without thread dumps."""
-    times = {name: time for name in sections.names(analysis) if (time := _time(analysis, name))}
+    times = {name: time for name in labels.names(analysis) if (time := _time(analysis, name))}
     caption = " ".join([_CAPTION, *(f"{name}: {_trial(time)}" for name, time in times.items())])
     known = [time for time in times.values() if time.parts]
     if not known:

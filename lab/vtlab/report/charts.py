@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from vtlab.model.records import Bound, Comparison
 from vtlab.model.units import percent
+from vtlab.model.verdict import Bound, Comparison
 from vtlab.report import figures, svg
 from vtlab.report.svg import WIDTH, Scale, chart, line, mark, path, rect, text
 

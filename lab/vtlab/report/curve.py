@@ -10,7 +10,7 @@ from vtlab.analysis import curve as curves
 from vtlab.model.curve import Curve
 from vtlab.model.run import Analysis
 from vtlab.report import bottlenecks, figures, svg, words
-from vtlab.report.sections import Table
+from vtlab.report.page_parts import Table
 
 _ENDED = {
     "levelled off": "no variant serves more with more users",

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from vtlab.analysis.comparable import is_load_alone, keeps_up
 from vtlab.catalogue import resources
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Comparison, VariantResult
 from vtlab.model.run import Analysis
 from vtlab.model.units import percent
 from vtlab.model.variant import kind
+from vtlab.model.verdict import Comparison, VariantResult
 from vtlab.report import bottlenecks, figures, words
 
 

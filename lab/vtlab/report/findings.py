@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from vtlab.model.finding import Finding
 from vtlab.model.inspection import Inspection
 from vtlab.model.run import Analysis
-from vtlab.report import sections
+from vtlab.report.page_parts import Table
 
 #: Of a static finding: it is not known to be the reader's problem.
 PUBLISHED = "a published problem in a version or setting that you have"
@@ -20,7 +20,7 @@ _PACKAGING = {
 }
 
 
-def table(analysis: Analysis) -> sections.Table:
+def table(analysis: Analysis) -> Table:
     """The findings of a run; no rows where there are none."""
     rows = [
         [
@@ -34,9 +34,7 @@ def table(analysis: Analysis) -> sections.Table:
         for finding in analysis.verdict.findings
     ]
     caption = f"Measured: what this run showed. Published: {PUBLISHED}; whether it is yours a measurement says."
-    return sections.Table(
-        caption, ["finding", "kind", "where and how much", "cause and cure", "try it", "source"], rows
-    )
+    return Table(caption, ["finding", "kind", "where and how much", "cause and cure", "try it", "source"], rows)
 
 
 def line(finding: Finding) -> str:

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from vtlab.model.run import Analysis
 from vtlab.model.units import percent
-from vtlab.report import bottlenecks, charts, figures, html, sections, svg, words
+from vtlab.report import bottlenecks, charts, figures, html, labels, page_parts, ratios, svg, words
 from vtlab.report.svg import WIDTH, Scale, line, text
 
 #: Labels of runs below an axis, at most.
@@ -41,7 +41,7 @@ class _Section:
     heading: str
     chart: Markup | None
     caption: str
-    table: sections.Table
+    table: page_parts.Table
 
 
 def group(entries: Sequence[Entry]) -> list[Line]:
@@ -49,7 +49,7 @@ def group(entries: Sequence[Entry]) -> list[Line]:
     lines: dict[tuple[str, ...], list[Entry]] = {}
     for entry in sorted(entries, key=lambda e: (e.analysis.run.manifest.started, e.folder)):
         c = words.primary(entry.analysis.verdict)
-        title = f"{sections.title(entry.analysis)} {sections.under(entry.analysis)}"
+        title = f"{labels.title(entry.analysis)} {labels.under(entry.analysis)}"
         lines.setdefault((title, c.metric, c.of, c.over), []).append(entry)
     return [Line(key[0], lines[key]) for key in sorted(lines)]
 
@@ -62,7 +62,7 @@ def render(root: str, lines: Sequence[Line], unread: Mapping[str, str]) -> str:
         title=f"{root}: history of runs, Virtual Threads Lab",
         summary=f"{len(runs)} run{'' if len(runs) == 1 else 's'} in {root}",
         sections=[_section(of) for of in lines],
-        unread=sections.Table(
+        unread=page_parts.Table(
             "These directories hold no run that vtlab can read.",
             ["directory", "why"],
             [[name, why] for name, why in unread.items()],
@@ -72,7 +72,7 @@ def render(root: str, lines: Sequence[Line], unread: Mapping[str, str]) -> str:
 
 def _section(of: Line) -> _Section:
     newest = of.entries[-1].analysis
-    heading = sections.heading(words.primary(newest.verdict))
+    heading = labels.heading(words.primary(newest.verdict))
     return _Section(
         title=of.title,
         description=newest.run.experiment.description,
@@ -115,8 +115,8 @@ def chart(entries: Sequence[Entry], title: str) -> Markup | None:
     return svg.chart(bottom + 22, title, f"Logarithmic axis. {description}", *parts)
 
 
-def _table(of: Line) -> sections.Table:
-    names = sections.names(of.entries[-1].analysis)
+def _table(of: Line) -> page_parts.Table:
+    names = labels.names(of.entries[-1].analysis)
     head = ["measured", "verdict", "ratio", "interval", "blocks", *(f"{n}: bottleneck" for n in names), "report"]
     rows = []
     for entry in reversed(of.entries):
@@ -124,13 +124,13 @@ def _table(of: Line) -> sections.Table:
         # A verdict stays on one line with its symbol.
         cells = [measured, verdict.replace(" ", "\u00a0"), *others]
         rows.append([*cells, *_bottlenecks(entry, names), _link(entry)])
-    return sections.Table("The newest run first.", head, rows, numeric=(2, 3, 4))
+    return page_parts.Table("The newest run first.", head, rows, numeric=(2, 3, 4))
 
 
 def _cells(entry: Entry) -> list[str]:
     v, c = entry.analysis.verdict, words.primary(entry.analysis.verdict)
     verdict = words.label(entry.analysis) if v.valid else "✕ not valid"
-    return [_measured(entry), verdict, sections.ratio(c), figures.interval(c.low, c.high), str(v.n)]
+    return [_measured(entry), verdict, ratios.ratio(c), figures.interval(c.low, c.high), str(v.n)]
 
 
 def _bottlenecks(entry: Entry, names: Sequence[str]) -> list[str]:

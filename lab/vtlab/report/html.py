@@ -10,9 +10,10 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from vtlab.catalogue import palette
-from vtlab.model.records import NO_COMMIT, VariantResult
+from vtlab.model.records import NO_COMMIT
 from vtlab.model.run import Analysis
 from vtlab.model.units import in_blocks, percent
+from vtlab.model.verdict import VariantResult
 from vtlab.report import (
     bottlenecks,
     breakdowns,
@@ -21,12 +22,17 @@ from vtlab.report import (
     decision,
     figures,
     findings,
-    sections,
+    labels,
+    performance,
+    provenance,
+    ratios,
+    resource_use,
     time_split,
     words,
 )
 from vtlab.report.decision import Decision
 from vtlab.report.glossary import GLOSSARY
+from vtlab.report.page_parts import Panel, Table
 
 
 @dataclass(frozen=True)
@@ -64,8 +70,8 @@ class Card:
     chart_caption: str
     variants: list[VariantCard]
     #: Over users, where vtlab searched the load.
-    curve: sections.Panel | None
-    times: list[sections.Panel]
+    curve: Panel | None
+    times: list[Panel]
     colours: list[str]
     description: str
 
@@ -78,7 +84,7 @@ class Group:
     heading: str
     chart: Markup
     caption: str
-    table: sections.Table
+    table: Table
 
 
 @dataclass(frozen=True)
@@ -90,30 +96,30 @@ class Evidence:
     margin: str
     ratio_heading: str
     blocks: Markup | None
-    failures: sections.Table
-    by_metric: sections.Table
-    performance: list[sections.Panel]
-    latency: sections.Table
-    costs: sections.Table
-    over_time: list[sections.Panel]
+    failures: Table
+    by_metric: Table
+    performance: list[Panel]
+    latency: Table
+    costs: Table
+    over_time: list[Panel]
     over_time_note: str
-    resources: list[sections.Panel]
-    resource_table: sections.Table
-    curve: sections.Table
-    time: sections.Table
-    places: sections.Table
-    pinned: sections.Table
-    findings: sections.Table
-    checks: sections.Table
+    resources: list[Panel]
+    resource_table: Table
+    curve: Table
+    time: Table
+    places: Table
+    pinned: Table
+    findings: Table
+    checks: Table
     checks_note: str
-    rejected: sections.Table
-    environment: sections.Table
+    rejected: Table
+    environment: Table
     repeat: str
     seed: int
     commit: str
 
 
-def render(analyses: Sequence[Analysis], others: Mapping[str, sections.Table] | None = None) -> str:
+def render(analyses: Sequence[Analysis], others: Mapping[str, Table] | None = None) -> str:
     """The report of one or more runs; verdicts first. ``others``: tables that are of none of them, by their titles."""
     names = list(dict.fromkeys(a.verdict.experiment for a in analyses))
     return page(
@@ -165,8 +171,8 @@ def _card(analysis: Analysis) -> Card:
     badges += [Badge("open", "◔ quick look")] if quick else []
     badges.append(Badge("plain", f"{verdict.n} block{'' if verdict.n == 1 else 's'}"))
     return Card(
-        experiment=sections.title(analysis),
-        limits=sections.under(analysis),
+        experiment=labels.title(analysis),
+        limits=labels.under(analysis),
         tone="invalid" if invalid else outcome,
         decision=decision.of(analysis),
         badges=badges,
@@ -174,23 +180,23 @@ def _card(analysis: Analysis) -> Card:
         sentences=[*filter(None, [curve.decision(analysis)]), *words.explanation(analysis)],
         invalid=invalid,
         quick=quick,
-        chart=sections.interval(analysis),
+        chart=ratios.interval(analysis),
         chart_caption="Dot: the ratio. Line: its interval. Grey band: the margin,"
         f" ±{percent(verdict.margin)}, too little to matter.",
-        variants=[_variant(analysis, name) for name in sections.names(analysis)] if verdict.n else [],
+        variants=[_variant(analysis, name) for name in labels.names(analysis)] if verdict.n else [],
         curve=_curve(analysis),
         times=time_split.panels(analysis),
-        colours=palette.of(sections.names(analysis)),
+        colours=palette.of(labels.names(analysis)),
         description=run.experiment.description,
     )
 
 
-def _curve(analysis: Analysis) -> sections.Panel | None:
-    searched, names = analysis.run.manifest.curve, sections.names(analysis)
+def _curve(analysis: Analysis) -> Panel | None:
+    searched, names = analysis.run.manifest.curve, labels.names(analysis)
     if searched is None or not searched.points:
         return None
     caption = " ".join(curve.sentences(searched, names))
-    return sections.Panel("Requests per second over users", curve.picture(searched, names), caption)
+    return Panel("Requests per second over users", curve.picture(searched, names), caption)
 
 
 def _variant(analysis: Analysis, name: str) -> VariantCard:
@@ -202,7 +208,7 @@ def _variant(analysis: Analysis, name: str) -> VariantCard:
     elif result.growth is not None or name in words.primary(analysis.verdict).overloaded:
         figure, unit = "overloaded", f"{figures.rate(result.throughput)} answered"
     else:
-        figure, unit = sections.latency_figure(result, "p99"), "latency p99"
+        figure, unit = performance.latency_figure(result, "p99"), "latency p99"
     sentence = bottlenecks.sentence(analysis, name)
     return VariantCard(name, figure, unit, sentence[0].upper() + sentence[1:])
 
@@ -217,7 +223,7 @@ def groups(analyses: Sequence[Analysis]) -> list[Group]:
         alike = {(a.verdict.primary, *a.run.experiment.variants) for a in by_limit}
         if len({a.run.experiment.limits.cpu for a in by_limit}) < 2 or len(alike) > 1:
             continue
-        heading = sections.heading(first)
+        heading = labels.heading(first)
         rows = [charts.Row(figures.cores(a.run.experiment.limits.cpu), words.primary(a.verdict)) for a in by_limit]
         grouped.append(
             Group(
@@ -234,20 +240,20 @@ def groups(analyses: Sequence[Analysis]) -> list[Group]:
 def _figure(metric: str, result: VariantResult) -> str:
     if metric == "throughput":
         return figures.rate(result.throughput)
-    return sections.latency_figure(result, "p99")
+    return performance.latency_figure(result, "p99")
 
 
-def _side_by_side(by_limit: Sequence[Analysis]) -> sections.Table:
-    names = sections.names(by_limit[0])
+def _side_by_side(by_limit: Sequence[Analysis]) -> Table:
+    names = labels.names(by_limit[0])
     rows = []
     for a in by_limit:
         v, c = a.verdict, words.primary(a.verdict)
         results = [v.variants[n] for n in names]
         rows.append(
             [
-                sections.limits(a),
+                labels.limits(a),
                 "not valid" if not v.valid else c.verdict or "",
-                sections.ratio(c),
+                ratios.ratio(c),
                 figures.interval(c.low, c.high),
                 str(v.n),
                 *(_figure(v.primary, r) for r in results),
@@ -255,52 +261,52 @@ def _side_by_side(by_limit: Sequence[Analysis]) -> sections.Table:
             ]
         )
     head = ["limits", "verdict", "ratio", "interval", "blocks"]
-    what = sections.metric(by_limit[0].verdict.primary)
+    what = labels.metric(by_limit[0].verdict.primary)
     head += [f"{n}: {column}" for column in (what, "bottleneck") for n in names]
-    return sections.Table("One run for each CPU limit.", head, rows, numeric=(2, 3, 4, 5, 6))
+    return Table("One run for each CPU limit.", head, rows, numeric=(2, 3, 4, 5, 6))
 
 
 def _evidence(analysis: Analysis) -> Evidence:
     verdict, m = analysis.verdict, analysis.run.manifest
     c = words.primary(verdict)
-    sampled = sections.sampled(analysis)
+    sampled = resource_use.sampled(analysis)
     counted = f"{words.counted(verdict.n, m.blocks)}."
     return Evidence(
-        title=f"{sections.title(analysis)} {sections.under(analysis)}",
-        names=sections.names(analysis),
+        title=f"{labels.title(analysis)} {labels.under(analysis)}",
+        names=labels.names(analysis),
         margin=percent(verdict.margin),
-        ratio_heading=sections.heading(c),
-        blocks=sections.blocks(analysis),
-        failures=sections.failures(analysis),
-        by_metric=sections.by_metric(analysis),
-        performance=sections.performance(analysis) if verdict.n else [],
-        latency=sections.latency(analysis),
-        costs=sections.costs(analysis) if verdict.n else sections.Table("", [], []),
-        over_time=sections.over_time(analysis),
+        ratio_heading=labels.heading(c),
+        blocks=ratios.blocks(analysis),
+        failures=performance.failures(analysis),
+        by_metric=ratios.by_metric(analysis),
+        performance=performance.performance(analysis) if verdict.n else [],
+        latency=performance.latency(analysis),
+        costs=performance.costs(analysis) if verdict.n else Table("", [], []),
+        over_time=resource_use.over_time(analysis),
         over_time_note=f"Block {sampled[0].block}, from its first trial on. Shaded: the measured windows,"
         " with the initials of the variant under load."
         if sampled
         else "",
-        resources=sections.resources(analysis),
-        resource_table=sections.resource_table(analysis),
+        resources=resource_use.resources(analysis),
+        resource_table=resource_use.resource_table(analysis),
         curve=_levels(analysis),
         time=breakdowns.table(analysis),
-        places=sections.places(analysis),
-        pinned=sections.pinned(analysis),
+        places=resource_use.places(analysis),
+        pinned=resource_use.pinned(analysis),
         findings=findings.table(analysis),
-        checks=sections.checks(analysis),
+        checks=provenance.checks(analysis),
         checks_note=counted + ("" if verdict.n else " The worst values below are those of the rejected attempts."),
-        rejected=sections.rejected(analysis),
-        environment=sections.environment(analysis),
+        rejected=provenance.rejected(analysis),
+        environment=provenance.environment(analysis),
         repeat=repeat(analysis),
         seed=m.seed,
         commit=m.commit,
     )
 
 
-def _levels(analysis: Analysis) -> sections.Table:
+def _levels(analysis: Analysis) -> Table:
     searched = analysis.run.manifest.curve
-    return curve.table(searched, sections.names(analysis)) if searched else sections.Table("", [], [])
+    return curve.table(searched, labels.names(analysis)) if searched else Table("", [], [])
 
 
 def repeat(analysis: Analysis) -> str:

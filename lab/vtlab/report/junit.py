@@ -21,7 +21,7 @@ from xml.etree import ElementTree as ET
 from vtlab.analysis import asserts
 from vtlab.analysis.verdict import split_by_comparison
 from vtlab.model.run import Analysis, Run
-from vtlab.report import bottlenecks, sections, words
+from vtlab.report import bottlenecks, labels, words
 
 #: What XML 1.0 does not allow: a log's last line may have it.
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -66,7 +66,7 @@ def _suite(analysis: Analysis, number: int) -> ET.Element:
 
 def _properties(analysis: Analysis) -> dict[str, str]:
     m = analysis.run.manifest
-    return {"run": m.run_id, "limits": sections.limits(analysis), "command": m.command, "commit": m.commit}
+    return {"run": m.run_id, "limits": labels.limits(analysis), "command": m.command, "commit": m.commit}
 
 
 def _validity(analysis: Analysis, seconds: str) -> ET.Element:
@@ -110,9 +110,9 @@ def _add(case: ET.Element, kind: str, message: str, details: str) -> None:
 def _in_words(pair: Analysis) -> list[str]:
     """The verdict in words, as the terminal has it."""
     label, headline = words.label(pair), words.headline(pair)
-    lines = [f"{sections.title(pair)} {sections.under(pair)}", f"{label}  {headline}", *words.explanation(pair)]
+    lines = [f"{labels.title(pair)} {labels.under(pair)}", f"{label}  {headline}", *words.explanation(pair)]
     if pair.verdict.n:
-        lines += [f"{name}: {bottlenecks.sentence(pair, name)}" for name in sections.names(pair)]
+        lines += [f"{name}: {bottlenecks.sentence(pair, name)}" for name in labels.names(pair)]
     return lines
 
 

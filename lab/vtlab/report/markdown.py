@@ -6,13 +6,27 @@ from collections.abc import Mapping, Sequence
 
 from vtlab.analysis import asserts
 from vtlab.model.run import Analysis
-from vtlab.report import bottlenecks, breakdowns, curve, decision, figures, findings, sections, words
+from vtlab.report import (
+    bottlenecks,
+    breakdowns,
+    curve,
+    decision,
+    figures,
+    findings,
+    labels,
+    performance,
+    provenance,
+    ratios,
+    resource_use,
+    words,
+)
 from vtlab.report.html import repeat
+from vtlab.report.page_parts import Table
 
 _SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]|#~"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"})
 
 
-def render(analyses: Sequence[Analysis], others: Mapping[str, sections.Table] | None = None) -> str:
+def render(analyses: Sequence[Analysis], others: Mapping[str, Table] | None = None) -> str:
     """The report of one or more runs as GitHub-flavoured Markdown; the same analyses give the same bytes. ``others``:
     tables that are of none of them, by their titles."""
     parts = ["# Should this service turn virtual threads on?", ""]
@@ -35,10 +49,10 @@ def _row(analysis: Analysis) -> list[str]:
     label = words.label(analysis)
     label = f"{label}, not valid" if not v.valid else f"{label}, quick look" if v.quick else label
     return [
-        f"{sections.title(analysis)} {sections.under(analysis)}",
+        f"{labels.title(analysis)} {labels.under(analysis)}",
         decision.of(analysis).text,
         label,
-        sections.ratio(c),
+        ratios.ratio(c),
         figures.interval(c.low, c.high),
         str(v.n),
     ]
@@ -47,7 +61,7 @@ def _row(analysis: Analysis) -> list[str]:
 def _assertions(analysis: Analysis) -> list[str]:
     """Whether what the call demanded holds, a line each: a job that failed for it is understood from here."""
     outcomes = asserts.judged(analysis.run.manifest.asserts, analysis.verdict)
-    title = sections.title(analysis)
+    title = labels.title(analysis)
     lines = [
         f"✗ {title}: {outcome.text} does not hold: {outcome.broken}"
         if outcome.broken
@@ -59,7 +73,7 @@ def _assertions(analysis: Analysis) -> list[str]:
 
 def _run(analysis: Analysis) -> list[str]:
     v = analysis.verdict
-    lines = [f"## {escaped(f'{sections.title(analysis)} {sections.under(analysis)}')}", ""]
+    lines = [f"## {escaped(f'{labels.title(analysis)} {labels.under(analysis)}')}", ""]
     invalid = words.validity(analysis)
     lines += [f"> **{escaped(invalid)}**", ""] if invalid else []
     answer = decision.of(analysis)
@@ -67,26 +81,28 @@ def _run(analysis: Analysis) -> list[str]:
     explanation = [f"{words.headline(analysis)}.", *words.explanation(analysis), words.quick(analysis)]
     lines += [escaped(" ".join(text for text in explanation if text)), ""]
     if v.n:
-        sentences = {n: bottlenecks.sentence(analysis, n) for n in sections.names(analysis)}
+        sentences = {n: bottlenecks.sentence(analysis, n) for n in labels.names(analysis)}
         lines += [f"- {escaped(f'{n}: {sentence}')}" for n, sentence in sentences.items()]
         lines.append("")
-        lines += _folded("Throughput, latency and costs", [sections.latency(analysis), sections.costs(analysis)])
-        lines += _folded("Failures", [sections.failures(analysis)])
-        lines += _folded("Ratios by metric", [sections.by_metric(analysis)])
-        lines += _folded("Bound beside measurement", [sections.resource_table(analysis)])
+        lines += _folded("Throughput, latency and costs", [performance.latency(analysis), performance.costs(analysis)])
+        lines += _folded("Failures", [performance.failures(analysis)])
+        lines += _folded("Ratios by metric", [ratios.by_metric(analysis)])
+        lines += _folded("Bound beside measurement", [resource_use.resource_table(analysis)])
         if (searched := analysis.run.manifest.curve) is not None:
-            lines += _folded("Throughput and latency over users", [curve.table(searched, sections.names(analysis))])
+            lines += _folded("Throughput and latency over users", [curve.table(searched, labels.names(analysis))])
         lines += _folded(breakdowns.TITLE, [breakdowns.table(analysis)])
-        lines += _folded("Where threads stood", [sections.places(analysis)])
-        lines += _folded("Pinned virtual threads", [sections.pinned(analysis)])
+        lines += _folded("Where threads stood", [resource_use.places(analysis)])
+        lines += _folded("Pinned virtual threads", [resource_use.pinned(analysis)])
     lines += _folded("Findings", [findings.table(analysis)])
-    lines += _folded("Validity checks and rejected attempts", [sections.checks(analysis), sections.rejected(analysis)])
-    lines += _folded("Environment", [sections.environment(analysis)])
+    lines += _folded(
+        "Validity checks and rejected attempts", [provenance.checks(analysis), provenance.rejected(analysis)]
+    )
+    lines += _folded("Environment", [provenance.environment(analysis)])
     fence = "```"
     return [*lines, "To repeat it:", "", f"{fence}sh", repeat(analysis).replace(fence, ""), fence]
 
 
-def _folded(title: str, tables: Sequence[sections.Table]) -> list[str]:
+def _folded(title: str, tables: Sequence[Table]) -> list[str]:
     shown = [t for t in tables if t.rows]
     if not shown:
         return []

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from vtlab.analysis import verdict
 from vtlab.model.run import Analysis
-from vtlab.report import bottlenecks, breakdowns, curve, decision, findings, sections, words
+from vtlab.report import bottlenecks, breakdowns, curve, decision, findings, labels, words
 
 _STYLES = {
     "faster": "bold green",
@@ -46,7 +46,7 @@ class _Paragraphs:
 def _run(analysis: Analysis) -> list[Text]:
     v = analysis.verdict
     c = words.primary(v)
-    lines = [Text.assemble((sections.title(analysis), "bold"), f" {sections.under(analysis)}")]
+    lines = [Text.assemble((labels.title(analysis), "bold"), f" {labels.under(analysis)}")]
     invalid, quick = words.validity(analysis), words.quick(analysis)
     if invalid:
         lines.append(Text(f"✕ {invalid}", "bold red"))
@@ -60,7 +60,7 @@ def _run(analysis: Analysis) -> list[Text]:
     if quick:
         lines.append(Text(quick, "yellow"))
     if v.n:
-        sentences = {n: bottlenecks.sentence(analysis, n) for n in sections.names(analysis)}
+        sentences = {n: bottlenecks.sentence(analysis, n) for n in labels.names(analysis)}
         lines += [Text(f"{n}: {sentence}", "dim") for n, sentence in sentences.items()]
         times = {name: result.time for name, result in v.variants.items() if result.time}
         lines += [Text(breakdowns.TITLE, "dim")] if times else []

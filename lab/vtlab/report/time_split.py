@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from vtlab.analysis.comparable import has_latency
-from vtlab.model.records import Breakdown
 from vtlab.model.run import Analysis
+from vtlab.model.verdict import Breakdown
 from vtlab.report import breakdowns, charts
 from vtlab.report.charts import Part
-from vtlab.report.sections import Panel, names
+from vtlab.report.labels import names
+from vtlab.report.page_parts import Panel
 
 CAPTION = (
     "Means of a request: what it waits before a thread has it, then what its thread does, by thread dumps where there"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from vtlab.analysis.statistics import CONFIDENCE
 from vtlab.analysis.two_runs import Change, TwoRuns
 from vtlab.model.units import percent
-from vtlab.report import figures, sections, words
+from vtlab.report import figures, labels, words
 
 
 def lines(compared: Sequence[TwoRuns]) -> list[str]:
@@ -17,7 +17,7 @@ def lines(compared: Sequence[TwoRuns]) -> list[str]:
 
 def _lines(two: TwoRuns) -> list[str]:
     before, after = (analysis.run.manifest.run_id for analysis in (two.before, two.after))
-    lines = ["", f"{sections.title(two.after)} {sections.under(two.after)}: {after} over {before}"]
+    lines = ["", f"{labels.title(two.after)} {labels.under(two.after)}: {after} over {before}"]
     lines += [f"  {sentence(change)}" for change in two.changes]
     lines += [f"  {bound}" for change in two.changes if (bound := _bounds(two, change))]
     if two.no_absolute:

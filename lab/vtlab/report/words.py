@@ -9,10 +9,11 @@ from vtlab.analysis import sequential
 from vtlab.analysis.comparable import keeps_up
 from vtlab.catalogue import resources
 from vtlab.model.experiment import MAX_ERRORS, ClosedLoad, Experiment
-from vtlab.model.records import Block, Comparison, Decision, VariantResult, Verdict
+from vtlab.model.records import Block
 from vtlab.model.run import Analysis
 from vtlab.model.units import in_blocks, percent
 from vtlab.model.variant import kind
+from vtlab.model.verdict import Comparison, Decision, VariantResult, Verdict
 from vtlab.planning.plan import FULL_RUN
 from vtlab.report import bottlenecks, figures
 

@@ -10,8 +10,8 @@ from typing import Any
 from vtlab.analysis import comparable
 from vtlab.catalogue.published import PUBLISHED, Name
 from vtlab.catalogue.resources import EXCEEDED
-from vtlab.model.records import Bottleneck, Bound, Comparison, Verdict
 from vtlab.model.run import Analysis, Run
+from vtlab.model.verdict import Bottleneck, Bound, Comparison, Verdict
 from vtlab.targets.prometheus_api import PrometheusApi
 
 #: Milliseconds: Prometheus refuses what is an hour older than its newest sample, of whatever series.

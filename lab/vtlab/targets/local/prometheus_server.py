@@ -20,6 +20,8 @@ from vtlab.host.tools import Tool
 INTERVAL = 1
 #: Seconds for which a sample counts as current: a JVM of the block before must not linger in sums.
 LOOKBACK = 10
+#: How often Prometheus looks for new targets: by itself every five seconds, for which every first block would wait.
+NEW_TARGETS_EVERY = "100ms"
 READY_WITHIN = 30.0
 
 
@@ -126,6 +128,7 @@ class PrometheusServer:
                 "--web.enable-remote-write-receiver",
                 "--web.enable-otlp-receiver",
                 "--web.enable-lifecycle",
+                f"--scrape.discovery-reload-interval={NEW_TARGETS_EVERY}",
                 "--log.level=warn",
             ],
             role="prometheus",

@@ -68,7 +68,7 @@ class LocalTarget:
     say: Callable[[str], None]
     #: The variants of the block that was started last.
     _running: list[VariantProcess] = field(default_factory=list)
-    #: variant -> its ports in the block before: Prometheus scrapes these at once, and new ones only after seconds.
+    #: variant -> its ports in the block before: Prometheus goes on with these, and begins with new ones a second later.
     _ports: dict[str, Sequence[int]] = field(default_factory=dict)
     #: Whether the workload's pre-flight is over, and the origin in a script that stands for the variant.
     _is_checked: bool = False

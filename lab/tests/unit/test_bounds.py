@@ -1,0 +1,94 @@
+"""Bounds that there are, and the one that would limit next."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support import builders
+from tests.support.phases import bound_of, measured, names, users
+from vtlab.analysis.laws.explanation import explain
+
+
+def test_think_time_counts_for_users_and_connections() -> None:
+    m = measured("virtual", (600, 30, {"cpu_cores": 0.01}), exp=users(100, "4s"))
+    assert bound_of(m, "load").bound == pytest.approx(100 / 5)
+    assert bound_of(m, "connections").bound == pytest.approx(8192 / 5)
+    assert explain(m).bottleneck.resource == "load"
+
+
+@pytest.mark.parametrize(("hold", "is_known"), [(0.005, True), (0.009, True), (0.011, False), (0.015, False)])
+def test_a_bound_without_an_interval_may_be_half_as_large(hold: float, is_known: bool) -> None:
+    # The load would be next at 1000/s. Only one phase has the hold of 20 connections: 1,333/s to 4,000/s.
+    server = {"cpu_cores": 0.068, "capacity_tomcat-threads": 200.0, "capacity_db-pool": 20.0}
+    m = measured("platform", (5998, 30, server), cpu=0.00034)
+    m.single[0].server["hold_db_pool"] = hold
+    assert bound_of(m, "db-pool").low is None
+    e = explain(m)
+    assert e.bottleneck.resource == "tomcat-threads"
+    assert (e.next.resource if e.next else None) == ("load" if is_known else None)
+
+
+def test_a_pool_without_a_timer_has_no_bound() -> None:
+    e = explain(measured("virtual", (744, 30, {"capacity_db-pool": 10.0, "utilization_db-pool": 1.0}), alone=0.41))
+    assert "db-pool" not in names(e)
+    assert (e.bottleneck.resource, e.bottleneck.inside) == ("unknown", None)
+
+
+def test_next_is_withheld_where_its_interval_is_wide() -> None:
+    m = measured("platform", (5998, 30, {"cpu_cores": 0.068, "capacity_tomcat-threads": 200.0}), cpu=0.00034)
+    assert explain(m).next is not None
+    for trial, share in zip(m.single, (0.7, 1.0, 1.3), strict=True):
+        trial.latency = builders.latency(trial.ok, share)
+    for trial in m.light:
+        trial.failed = {"timeout": 1}  # so that it does not tell either
+    e = explain(m)
+    assert e.bottleneck.resource == "tomcat-threads"
+    assert e.next is None
+
+
+@pytest.mark.parametrize(("cores", "named"), [(0.15, "load"), (0.45, None)])
+def test_next_is_withheld_where_the_cpu_may_be_nearer(cores: float, named: str | None) -> None:
+    # No light phases: the CPU allows 200/s x 1 / cores at least. The load allows 1000/s.
+    e = explain(measured("platform", (5998, 30, {"cpu_cores": cores, "capacity_tomcat-threads": 200.0})))
+    assert "cpu" not in names(e)
+    assert (e.next.resource if e.next else None) == named
+
+
+def test_next_is_none_of_those_that_share_the_blame() -> None:
+    e = explain(measured("virtual", (300, 30, {"cpu_cores": 0.97}), exp=users(1), alone=0.1))
+    assert e.bottleneck.together == ["load"]
+    assert e.next is not None
+    assert e.next.resource == "connections"
+
+
+def test_an_idle_resource_is_no_bound() -> None:
+    server = {
+        "capacity_carriers": 1.0,
+        "utilization_carriers": 0.0,
+        "cpu_cores": 0.068,
+        "capacity_tomcat-threads": 200.0,
+        "capacity_db-pool": 10.0,
+        "utilization_db-pool": 0.0,
+    }
+    explained = explain(measured("platform", (5998, 30, server), held={"hold_db_pool": 0.0}))
+    assert not {"carriers", "db-pool"} & set(names(explained))
+
+
+@given(
+    users_=st.integers(1, 20_000),
+    response=st.floats(0.001, 10),
+    think=st.integers(0, 10),
+    slower=st.floats(1, 50),
+)
+def test_littles_law_never_puts_closed_load_above_its_users_bound(
+    users_: int, response: float, think: int, slower: float
+) -> None:
+    # N = X (R + Z): with R at or above R_min, X stays at or below N / (R_min + Z).
+    throughput = users_ / (response * slower + think)
+    ok = 1_000_000_000  # windows are whole milliseconds: long ones, so that rounding does not show
+    m = measured("virtual", (ok, ok / throughput, {"cpu_cores": 0.0}), exp=users(users_, f"{think}s"), alone=response)
+    bound = bound_of(m, "load")
+    assert bound.bound == pytest.approx(users_ / (response + think), rel=2e-3)
+    assert bound.utilisation <= 1 + 2e-3

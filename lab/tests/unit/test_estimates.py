@@ -1,0 +1,79 @@
+"""The intervals of demands: over phases, over blocks and of slopes."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from tests.support import builders
+from tests.support.phases import SCATTER, bound_of, measured
+from vtlab.analysis.laws.estimates import slope
+from vtlab.analysis.laws.phases import Measured, Phases
+
+
+def test_a_slope_is_least_squares_and_judged_by_its_t_interval() -> None:
+    # Residuals of r, 0 and -r at 0 and at 10: the slope's standard error is r / sqrt(150), and its interval on either
+    # side t(4) = 2.776 times as wide: 20 % of a slope of 0.5 for r = 0.441.
+    def scattered(r: float) -> list[tuple[float, float]]:
+        return [(rate, 1 + 0.5 * rate + error) for rate in (0, 10) for error in (r, 0, -r)]
+
+    narrow, wide = slope(scattered(0.44)), slope(scattered(0.442))
+    assert wide is None
+    assert narrow is not None
+    assert narrow.seconds == pytest.approx(0.5)
+    assert (narrow.low, narrow.high) == pytest.approx((0.4, 0.6)), "known to 20 %, not better"
+
+
+PLANNED_RATES = np.array([0, 3, 1, 3, 0]) / 3
+
+
+@pytest.mark.parametrize("noise", [0.01, 0.02, 0.03, 0.05, 0.07, 0.1])
+@pytest.mark.parametrize("idle", [0.0, 0.1])
+def test_an_accepted_slope_holds_the_true_one(noise: float, idle: float) -> None:
+    """With the least squares' own intervals, of which chance makes some too narrow, 82 % did at a noise of 10 %."""
+    random = np.random.default_rng(16)
+    level = idle + PLANNED_RATES
+    cores = level + random.normal(0, noise * level.max(), (4000, len(level)))
+    fitted = [slope(list(zip(PLANNED_RATES, values, strict=True))) for values in cores]
+    accepted = [d for d in fitted if d is not None and d.low is not None and d.high is not None]
+    assert len(accepted) >= (3900 if noise <= 0.02 else 600)
+    holding = sum(d.low <= 1.0 <= d.high for d in accepted)  # type: ignore[operator]
+    assert holding / len(accepted) >= 0.93
+
+
+@pytest.mark.parametrize(
+    "points",
+    [
+        [],
+        [(0, 0.01), (100, 0.05)],
+        [(0, 0.01), (0, 0.01), (100, 0.05), (100, 0.05)],  # four: chance narrows too many of them
+        [(50, 0.01), (50, 0.02), (50, 0.03), (50, 0.01), (50, 0.02), (50, 0.03)],
+        [(0, 0.01), (0, 0.05), (0, 0.03), (100, 0.04), (100, 0.08), (100, 0.06)],  # wide
+        [(0, 0.05), (0, 0.05), (0, 0.05), (100, 0.01), (100, 0.01), (100, 0.01)],
+    ],
+)
+def test_a_slope_that_says_little_is_none(points: list[tuple[float, float]]) -> None:
+    assert slope(points) is None
+
+
+def test_a_bound_has_the_t_interval_of_its_phases() -> None:
+    bound = bound_of(measured("virtual", (29_970, 30, {})), "load")
+    logs = [math.log(share) for share in SCATTER]
+    mean = math.fsum(logs) / 3
+    half = 4.302653 * math.sqrt(math.fsum((x - mean) ** 2 for x in logs) / 2) / math.sqrt(3)
+    assert (bound.low, bound.high) == pytest.approx((bound.bound * math.exp(-half), bound.bound * math.exp(half)))
+
+
+def test_over_several_blocks_an_interval_is_that_of_the_blocks() -> None:
+    alone = measured("virtual", (29_970, 30, {})).blocks[0]
+    slower = measured("virtual", (29_970, 30, {}), alone=1.1).blocks[0]
+    exp = builders.experiment()
+    bound = bound_of(Measured(exp, "virtual", [alone, slower]), "load")
+    half = 12.7062 * math.log(1.1) / 2
+    assert bound.high is not None
+    assert math.log(bound.high / bound.bound) == pytest.approx(half, rel=1e-3)
+    once = Phases(alone.trials, alone.single[:1], [], alone.instances)
+    single = bound_of(Measured(exp, "virtual", [once]), "load")
+    assert (single.low, single.high) == (None, None)

@@ -1,0 +1,100 @@
+"""When a variant falls behind open load, and by how much."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support import builders
+from tests.support.blocks import BLOCKING, OPEN, failures_of, reasons_of, with_trial
+from vtlab.analysis.validity import overload
+from vtlab.model.records import Block, InFlight
+
+
+def with_drops(**update: Any) -> Block:
+    return with_trial(1, OPEN, **{"dropped": 500, "ok": 4000, "failed": {"timeout": 30}, **update})
+
+
+def test_dropped_arrivals_with_a_healthy_generator_are_a_finding() -> None:
+    block = with_drops()
+    assert failures_of(block, OPEN) == []
+    assert [overload.overloaded(t, OPEN) for t in block.trials] == [False, True, False, False]
+    assert overload.dropped_share(block.trials[1]) == 500 / (500 + block.trials[1].started)
+    assert overload.growth(block.trials[1], OPEN) == pytest.approx(470 / 30), (
+        "of 4,500 that were due 4,030 are completed"
+    )
+    # With all users busy since before the window more are dropped than arrive in it.
+    early = with_drops(dropped=6000, ok=3000, failed={})
+    assert overload.growth(early.trials[1], OPEN) == pytest.approx(50)
+    assert overload.growths(block.trials, OPEN) == [pytest.approx(470 / 30)]
+    few = with_trial(1, OPEN, dropped=2)
+    assert not overload.overloaded(few.trials[1], OPEN)
+    assert failures_of(few, OPEN) == []
+
+
+def with_growth(added: int, mean: float = 1.0) -> float | None:
+    """The growth of a trial of 150 arrivals a second over 30 s that adds so many requests in flight."""
+    in_flight = InFlight(start=150, end=150 + added)
+    block = with_trial(1, OPEN, in_flight=in_flight, latency=builders.latency(4500, mean))
+    assert failures_of(block, OPEN) == []
+    return overload.growth(block.trials[1], OPEN)
+
+
+def test_growth_beyond_chance_is_an_overload_though_nothing_was_dropped() -> None:
+    # 1 % of 4,500 arrivals and 3·√(2·150·1) by chance: 45 + 52.
+    assert with_growth(96) is None
+    assert with_growth(98) == pytest.approx(98 / 30)
+    assert with_growth(-98) is None, "it recovers"
+    # Where answers take longer the number in flight varies more.
+    assert with_growth(98, mean=4.0) is None
+    assert with_growth(150, mean=4.0) == pytest.approx(5)
+    closed = with_trial(1, in_flight=InFlight(start=0, end=900)).trials[1]
+    assert overload.growth(closed, BLOCKING) is None
+
+
+def test_a_queue_that_comes_and_goes_is_no_overload() -> None:
+    """Found by simulation: of a CPU that is used to 90 %, with drawn work, one trial in 30 adds more than its limit."""
+
+    def growths(*added: int) -> list[float]:
+        ends = [InFlight(start=300, end=300 + n) for n in added]
+        return overload.growths([builders.trial("virtual", exp=OPEN, dropped=0, in_flight=end) for end in ends], OPEN)
+
+    # 1 % of 4,500 arrivals, and 52 by chance.
+    assert growths(110) == [pytest.approx(110 / 30)]
+    assert growths(110, -60) == []
+    assert growths(110, 20, -30, 0) == []
+    assert growths(110, 90, 120, 95) == [pytest.approx(added / 30) for added in (110, 90, 120, 95)]
+    # 45 of each, and 52·√2·√4 by chance: 328 of them all.
+    assert growths(110, 75, 75, 66) == []
+    assert len(growths(110, 75, 75, 70)) == 4, "that one stays below its own limit is chance"
+    # What a single one added, and the others' share of the arrivals.
+    assert growths(600, 45, 20, -10) == [pytest.approx(20)]
+    assert len(growths(600, 46, 20, -10)) == 2
+    dropping = builders.trial("virtual", exp=OPEN, dropped=900)
+    calm = builders.trial("virtual", exp=OPEN, dropped=0, in_flight=InFlight(start=400, end=150))
+    assert len(overload.growths([dropping, calm, calm], OPEN)) == 1
+
+
+def test_five_per_cent_too_much_load_is_an_overload() -> None:
+    # 210 a second on 200 threads of 1 s for 150·√(2·1/210) = 15 s, nothing dropped: 150 are added; 32 are
+    # allowed, and 70 by chance.
+    exp = builders.arrivals(load={"model": "open", "rate": 210, "users": 4500}, windows={"measure": "15s"})
+    in_flight = InFlight(start=250, end=400)
+    trial = builders.trial("platform", exp=exp, dropped=0, in_flight=in_flight, latency=builders.latency(3000, 1.3))
+    assert overload.growth(trial, exp) == pytest.approx(10)
+
+
+def test_dropped_arrivals_with_a_saturated_generator_reject() -> None:
+    block = with_drops(machine={"idle_cores": 0.01})
+    assert not overload.overloaded(block.trials[1], OPEN)
+    assert "load generator was saturated" in reasons_of(block, OPEN)
+    unmeasured = with_drops(machine={"idle_cores": None, "generator_throttled": None})
+    assert not overload.overloaded(unmeasured.trials[1], OPEN)
+
+
+def test_overload_excuses_timeouts_only() -> None:
+    ((variant, reason, _),) = failures_of(with_drops(failed={"status-503": 30}), OPEN)
+    assert (variant, reason[:6]) == ("virtual", "0.74 %")
+    assert "30 timeout" in failures_of(with_drops(dropped=0), OPEN)[0][1]
+    assert not overload.overloaded(with_trial(1, dropped=500).trials[1], BLOCKING), "closed load drops nothing"

@@ -1,0 +1,67 @@
+"""Steady state, by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.blocks import cycles
+from vtlab.analysis.validity import steady_state
+
+
+def test_steady_state_by_hand() -> None:
+    # CPU-bound: the best before is 1000/s at 1 ms; then 1010 (1 %) and 1020 (2 %), D falls by as much.
+    state = steady_state.steady_state(cycles((500, 1.0), (1000, 1.0), (1010, 1.0), (1020, 1.0)), 1.0)
+    assert state.reached
+    assert [g.throughput for g in state.gains] == [pytest.approx(0.01 - 1e-4), pytest.approx(0.02 - 1e-4)]
+    assert state.gains[0].cpu == pytest.approx((1 / 1000 - 1 / 1010) * 1010)
+    rising = steady_state.steady_state(cycles((1000, 1.0), (1040, 1.0), (1050, 1.0)), 1.0)
+    assert not rising.reached
+    assert rising.gains[1].most == pytest.approx(0.05)
+
+
+def test_one_answer_more_is_no_rise() -> None:
+    few = cycles((0.2, 0.1), (0.2, 0.1), (0.3, 0.1))
+    assert [t.ok for t in few] == [2, 2, 3]
+    assert steady_state.steady_state(few, 1.0).reached
+    assert not steady_state.steady_state(cycles((0.2, 0.1), (0.2, 0.1), (0.4, 0.1)), 1.0).reached
+
+
+def test_scatter_around_the_level_is_no_warming_up() -> None:
+    assert steady_state.steady_state(cycles((700, 1.0), (1030, 1.0), (960, 1.0), (1040, 1.0)), 1.0).reached
+    assert not steady_state.steady_state(cycles((700, 1.0), (960, 1.0), (1030, 1.0), (1000, 1.0)), 1.0).reached
+
+
+def test_cpu_that_is_not_scarce_may_wobble() -> None:
+    # 0.30 cores fall by a third, which is 10 % of the one core, and no request waits for it ...
+    waiting = cycles((200, 0.30), (200, 0.20), (200, 0.20))
+    assert steady_state.steady_state(waiting, 1.0).reached
+    assert steady_state.steady_state(waiting, 1.0).worst == 0, "the CPU was not judged, so it is not shown as if"
+    # ... but everybody does when it is nearly all that there is.
+    assert not steady_state.steady_state(waiting, 0.24).reached
+
+
+def test_a_cpu_that_still_falls_is_no_steady_state_though_throughput_is() -> None:
+    assert not steady_state.steady_state(cycles((200, 0.96), (200, 0.80), (200, 0.67)), 1.0).reached
+
+
+def test_of_two_cycles_the_second_is_judged_by_the_first() -> None:
+    level = steady_state.steady_state(cycles((200, 0.1), (205, 0.1)), 1.0)
+    assert (level.reached, len(level.gains)) == (True, 1)
+    assert not steady_state.steady_state(cycles((200, 0.1), (210, 0.1)), 1.0).reached
+    assert not steady_state.steady_state(cycles((1000, 0.9), (1000, 0.85)), 1.0).reached, "CPU, where it is scarce"
+
+
+def test_too_few_or_unmeasured_cycles_are_no_steady_state() -> None:
+    assert not steady_state.steady_state(cycles((200, 0.1)), 1.0).reached
+    assert not steady_state.steady_state([], 1.0).reached
+    flat = cycles((200, 0.1), (200, 0.1), (200, 0.1))
+    blind = [flat[0], flat[1].model_copy(update={"server": {}}), flat[2]]
+    assert not steady_state.steady_state(blind, 1.0).reached
+    # A first cycle that could not be scraped is no better than the others; what is left is judged.
+    late = cycles((100, 0.9), (1000, 0.9), (1000, 0.9), (1000, 0.9))
+    late[0] = late[0].model_copy(update={"server": {}})
+    assert steady_state.steady_state(late, 1.0).reached
+    late[2] = cycles((1000, 0.85))[0]
+    assert not steady_state.steady_state(late, 1.0).reached, "5.6 % less CPU per request, and the CPU is scarce"
+    assert not steady_state.steady_state([late[0], *late[2:]], 1.0).reached
+    assert not steady_state.steady_state(cycles((0, 0.1), (0, 0.1), (0, 0.1)), 1.0).reached

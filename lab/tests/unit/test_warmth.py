@@ -1,0 +1,123 @@
+"""What warm-up cycles, the JIT compiler and the trend from trial to trial say of a block."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support import builders
+from tests.support.blocks import BLOCKING, OPEN, cycles, failures_of, reasons_of, with_rates, with_trial
+from vtlab.analysis.validity import checks, failing, steady_state
+from vtlab.model.records import Block, Trial
+
+
+@pytest.mark.parametrize(
+    ("cores", "used", "passed"), [(0.05, 0.97, [True]), (0.06, 0.81, [False]), (0.31, 0.79, []), (None, 0.97, [])]
+)
+def test_a_compiler_that_takes_the_cpu_from_requests_is_shown_and_rejects_nothing(
+    cores: float | None, used: float, passed: list[bool]
+) -> None:
+    block = with_trial(1, server={"jit_cpu": cores, "cpu_cores": used})
+    trials = [t.model_copy(update={"server": t.server | {"jit_cpu": None}}) for t in block.trials]
+    block = block.model_copy(update={"trials": [block.trials[1], *trials[:1], *trials[2:]]})
+    assert [r.passed for r in checks.results([block], BLOCKING) if r.name == "JIT compiler"] == passed
+    assert "JIT" not in reasons_of(block)
+
+
+def with_four(rates: dict[str, list[float]], order: str) -> list[str]:
+    """Why a block of four trials of each variant does not count; ``order``: p and v."""
+    exp = builders.experiment(windows={**BLOCKING.windows.model_dump(), "trials": 4})
+    names = {"p": "platform", "v": "virtual"}
+    left = {name: iter(values) for name, values in rates.items()}
+    trials = []
+    for position, letter in enumerate(order, 1):
+        rate = next(left[names[letter]])
+        trial = builders.trial(names[letter], position, exp=exp, begin=builders.EPOCH + 100_000 * position)
+        trials.append(trial.model_copy(update={"throughput": rate, "ok": round(30 * rate)}))
+    turns = [t.variant for t in trials]
+    return checks.reasons(builders.block(exp=exp).model_copy(update={"trials": trials, "order": turns}), exp)
+
+
+def test_four_trials_of_each_variant_are_mirrored_twice_and_their_halves_are_compared() -> None:
+    level = {"platform": [200.0] * 4, "virtual": [1000.0] * 4}
+    assert with_four(level, "pvvpvppv") == []
+    assert with_four(level, "vppvpvvp") == []
+    assert "is not mirrored with four trials of each variant" in with_four(level, "pvvppvvp")[0]
+    # One trial may be off by much; the mean of two may not.
+    assert with_four(level | {"virtual": [1000.0, 1000.0, 1000.0, 1120.0]}, "pvvpvppv") == []
+    (rising,) = with_four(level | {"virtual": [1000.0, 1000.0, 1120.0, 1120.0]}, "pvvpvppv")
+    assert rising.startswith("virtual: throughput rose by 12.0 % from its first to its last 2 trials")
+
+
+def test_a_variant_that_becomes_faster_from_trial_to_trial_is_not_warm() -> None:
+    assert reasons_of(with_rates(200, 1000, 1080, 210)) == "", "as much as the trials of a CPU-bound service differ"
+    rising = reasons_of(with_rates(200, 1000, 1130, 200))
+    assert rising.startswith("virtual: throughput rose by 13.0 % from its first to its last trial, at most 10 %")
+    assert reasons_of(with_rates(200, 1130, 1000, 200)) == "", "a fall is no warming up"
+    # 8 and 10 answers: a quarter more, of which counting allows 22 %.
+    assert reasons_of(with_rates(8 / 30, 1000, 1000, 10 / 30)) == ""
+    assert "rose by 50.0 %" in reasons_of(with_rates(8 / 30, 1000, 1000, 12 / 30))
+    assert reasons_of(with_rates(100, 100, 150, 150, exp=OPEN), OPEN) == "", "that of the arrivals"
+
+
+def test_only_cycles_under_the_limit_judge_and_two_are_enough_after_those_with_more_cpu() -> None:
+    exp = builders.experiment(windows={"warmup_cycles": 1, "warmup_requests": 6000, "measure": "30s"})
+    first, *last = cycles((900, 1.4), (200, 0.1), (201, 0.1))
+    raised = first.model_copy(update={"raised_cpu": 1.5})
+    assert steady_state.judging_cycles([raised, *last], exp) == last
+    assert steady_state.judging_cycles([raised, raised, *last], exp) == last, "wherever they come"
+    assert (steady_state.least_cycles([raised, *last]), steady_state.least_cycles([first, *last])) == (2, 3)
+
+    virtual = [t for t in builders.block(exp=exp, cycles=4).warmup if t.variant == "virtual"]
+    warmed = [virtual[0].model_copy(update={"raised_cpu": 1.5}), *virtual[1:3]]
+    good = builders.block(exp=exp)
+    enough = good.model_copy(update={"warmup": [raised, *last, *warmed]})
+    assert (checks.reasons(enough, exp), failing.failures(enough, exp)) == ([], [])
+    few = checks.reasons(good.model_copy(update={"warmup": [first, *last, *virtual[:3]]}), exp)
+    assert few[0] == "platform: 3 warm-up cycles, at least 4 needed"
+    rising = good.model_copy(update={"warmup": [raised, *cycles((200, 0.1), (220, 0.1)), *warmed]})
+    (failure,) = failing.failures(rising, exp)
+    assert "3 warm-up cycles: in the last throughput rose by 10.0 %" in failure.reason.replace("9.9", "10.0")
+
+
+def test_the_checks_of_the_warm_up() -> None:
+    good = builders.block()
+    virtual = [t for t in good.warmup if t.variant == "virtual"]
+
+    def bad(platform: list[Trial], **update: Any) -> str:
+        return reasons_of(good.model_copy(update={"warmup": platform + virtual, **update}))
+
+    assert bad(cycles((200, 0.06), (201, 0.06), (200, 0.06))) == ""
+    rising = good.model_copy(update={"warmup": cycles((200, 0.06), (220, 0.06), (230, 0.06)) + virtual})
+    ((variant, reason, moment),) = failures_of(rising)
+    assert (variant, moment) == ("platform", "the warm-up")
+    assert reason.startswith("no steady state after 3 warm-up cycles")
+    assert "10.0 %" in reason
+    assert "less than 3 % allowed" in reason
+    assert "platform: 2 warm-up cycles, at least 3 needed" in bad(cycles((200, 0.06), (200, 0.06)))
+    assert "unequal numbers of warm-up cycles: platform 4, virtual 3" in bad(cycles(*[(200, 0.06)] * 4))
+    blind = [t.model_copy(update={"server": {}}) for t in cycles(*[(200, 0.06)] * 3)]
+    assert "no measurement" in bad(blind)
+    assert "trials" not in bad(blind, trials=[]), "the reason is the warm-up, not the trials that are missing"
+    hanging = {"ok": 0, "throughput": 0.0, "failed": {"timeout": 200}}
+    silent = [t.model_copy(update=hanging) for t in cycles(*[(200, 0.06)] * 3)]
+    failures = failures_of(good.model_copy(update={"warmup": [*silent, *virtual]}))
+    assert ("platform", "no OK answer in some of 3 warm-up cycles", "the warm-up") in failures
+
+
+def test_cycles_with_the_trials_own_load_judge_the_warm_up() -> None:
+    windows = {"warmup_users": 200, "warmup_load": "6s", "warmup_cycles": 2, "measure": "30s"}
+    exp = builders.experiment(windows=windows)
+    good = builders.block(exp=exp, cycles=5)
+    virtual = [t for t in good.warmup if t.variant == "virtual"]
+
+    def with_platform(*values: tuple[float, float]) -> Block:
+        return good.model_copy(update={"warmup": [*cycles(*values), *virtual]})
+
+    # The two cheaper cycles before had more answers, which says nothing of those with the trials' load.
+    assert failures_of(with_platform(*[(400, 0.5)] * 2, *[(200, 0.5)] * 3), exp) == []
+    ((variant, reason, _),) = failures_of(with_platform(*[(400, 0.5)] * 2, (150, 0.5), (170, 0.5), (190, 0.5)), exp)
+    assert (variant, reason[:38]) == ("platform", "no steady state after 5 warm-up cycles")
+    few = good.model_copy(update={"warmup": [*cycles(*[(200, 0.5)] * 4), *virtual[:4]]})
+    assert "platform: 4 warm-up cycles, at least 5 needed" in reasons_of(few, exp)

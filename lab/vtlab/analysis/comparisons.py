@@ -1,0 +1,159 @@
+"""Each further variant of an experiment, compared with its first (virtual over platform).
+
+Only the primary metric has p values and a verdict; the others have a ratio and an interval. Ratios are over the blocks
+in which neither of the two failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vtlab.analysis import statistics
+from vtlab.analysis.metrics import METRICS, counting_floor, log_ratios
+from vtlab.analysis.validity import failing, littles_law, overload
+from vtlab.model.experiment import Experiment
+from vtlab.model.records import Block
+from vtlab.model.verdict import Comparison
+
+
+def of_primary_metric(experiment: Experiment, comparisons: Sequence[Comparison]) -> list[Comparison]:
+    """Those of the metric that has the verdict."""
+    return [c for c in comparisons if c.metric == experiment.primary]
+
+
+def fails(failed: int, blocks: int) -> bool:
+    """Whether a variant that failed in so many of these blocks fails under the load."""
+    return failed >= 2 and 2 * failed > blocks
+
+
+def all_comparisons(experiment: Experiment, accepted: Sequence[Block], confidence: float) -> list[Comparison]:
+    """Those of the primary metric, then of every other metric that can be compared in these blocks."""
+    over, *others = experiment.variants
+    comparisons = primary_comparisons(experiment, accepted, confidence)
+    for of in others:
+        sound = failing.sound_blocks(accepted, experiment, of, over)
+        for name in METRICS:
+            if name == experiment.primary or not _latency_holds(name, sound, (of, over), experiment):
+                continue
+            if logs := log_ratios(name, sound, of, over):
+                estimate = statistics.estimate(logs, counting_floor(name, sound, of, over), confidence=confidence)
+                comparisons.append(_comparison(name, of, over, logs, estimate, []))
+    return comparisons
+
+
+def primary_comparisons(experiment: Experiment, accepted: Sequence[Block], confidence: float) -> list[Comparison]:
+    """Of the primary metric, one for each further variant; their verdicts are not yet adjusted over a report."""
+    over, *others = experiment.variants
+    failed = [failing.failed(block, experiment) for block in accepted]
+    comparisons = []
+    for of in others:
+        failed_blocks = {v: sum(v in names for names in failed) for v in (over, of)}
+        sound = failing.sound_blocks(accepted, experiment, of, over)
+        primary = _primary(experiment, sound, of, over, confidence)
+        comparisons.append(_with_failing(primary, failed_blocks, len(accepted)))
+    return comparisons
+
+
+def _latency_holds(metric: str, blocks: Sequence[Block], of: Sequence[str], experiment: Experiment) -> bool:
+    """Whether a metric is no latency, or one that depends neither on the length of an overloaded window nor on users
+    who had no answer."""
+    if not metric.startswith("latency"):
+        return True
+    if any(_growths(blocks, variant, experiment) for variant in of):
+        return False
+    trials = [t for block in blocks for t in block.trials if t.variant in of]
+    return all(littles_law.missing_users(t, experiment) is None for t in trials)
+
+
+def _with_failing(primary: Comparison, failed: dict[str, int], blocks: int) -> Comparison:
+    """A primary comparison where ``failed`` says in how many of the blocks each of the two failed: there is no test
+    where one did, however narrow the interval of the blocks is in which none did."""
+    if not any(failed.values()):
+        return primary
+    not_surviving = [variant for variant, count in failed.items() if fails(count, blocks)]
+    return primary.model_copy(
+        update={
+            "verdict": "fails" if not_surviving else "inconclusive",
+            "fails": not_surviving,
+            "p_t": None,
+            "p_sign_flip": None,
+        }
+    )
+
+
+def _overloads(experiment: Experiment, metric: str, accepted: Sequence[Block], of: Sequence[str]) -> list[str]:
+    """Which of these variants were overloaded in any trial that counts; only latencies are touched by it."""
+    if not metric.startswith("latency"):
+        return []
+    return [v for v in experiment.variants if v in of and _growths(accepted, v, experiment)]
+
+
+def _growths(blocks: Sequence[Block], variant: str, experiment: Experiment) -> list[float]:
+    """Of each of the variant's trials in which it was overloaded."""
+    return overload.growths([t for block in blocks for t in block.trials if t.variant == variant], experiment)
+
+
+def _always_overloaded(blocks: Sequence[Block], variant: str, experiment: Experiment) -> bool:
+    """Whether every trial of at least two blocks was, and no trial was not."""
+    trials = sum(t.variant == variant for block in blocks for t in block.trials)
+    return len(blocks) >= 2 and len(_growths(blocks, variant, experiment)) == trials
+
+
+def _comparison(
+    metric: str, of: str, over: str, logs: Sequence[float], e: statistics.Estimate, overloaded: list[str]
+) -> Comparison:
+    return Comparison(
+        metric=metric,
+        of=of,
+        over=over,
+        ratio=e.ratio,
+        low=e.low,
+        high=e.high,
+        better=METRICS[metric].better,
+        overloaded=overloaded,
+        log_ratios=list(logs),
+        sd=e.sd,
+    )
+
+
+def _primary(experiment: Experiment, accepted: Sequence[Block], of: str, over: str, confidence: float) -> Comparison:
+    """The primary comparison, its verdict not yet adjusted.
+
+    Overload, on a latency: where one variant was overloaded in every trial of at least two blocks and the other in
+    none, the other is faster, and the ratio None, for the overloaded one's latency has no bound. Where it was
+    overloaded in some trials only, its measured latencies are below the true ones; the interval can then show that the
+    other is faster, by a ratio that is a lower bound, but neither that it is slower nor that they are alike. Where it
+    shows nothing, and where both were overloaded, there is no ratio.
+    """
+    metric, better = experiment.primary, METRICS[experiment.primary].better
+    overloaded = _overloads(experiment, metric, accepted, (of, over))
+    nothing = Comparison(
+        metric=metric,
+        of=of,
+        over=over,
+        ratio=None,
+        low=None,
+        high=None,
+        better=better,
+        overloaded=overloaded,
+        verdict="inconclusive",
+    )
+    if len(overloaded) == 1 and _always_overloaded(accepted, overloaded[0], experiment):
+        return nothing.model_copy(update={"verdict": "faster" if overloaded == [over] else "slower"})
+    logs = log_ratios(metric, accepted, of, over)
+    if not logs:
+        return nothing
+    e = statistics.estimate(logs, counting_floor(metric, accepted, of, over), confidence=confidence)
+    outcome = statistics.outcome(e.low, e.high, better)
+    possible = {of: "slower", over: "faster"}
+    if overloaded and (len(overloaded) > 1 or outcome != possible[overloaded[0]]):
+        return nothing
+    comparison = _comparison(metric, of, over, logs, e, overloaded)
+    return comparison.model_copy(
+        update={
+            "p_t": e.p_t,
+            "p_sign_flip": e.p_sign_flip,
+            "verdict": outcome,
+            "is_lower_bound": bool(overloaded),
+        }
+    )

@@ -1,0 +1,83 @@
+"""The bounds of a variant: the most OK requests per second that each resource allows.
+
+Asymptotic bounds (Lazowska et al., chapter 5): X <= m_k / D_k, a capacity over its service demand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vtlab.analysis.laws.alone import uncertainty
+from vtlab.analysis.laws.demands import capacity, cpu_station, demand, idle_cores
+from vtlab.analysis.laws.estimates import NARROW
+from vtlab.analysis.laws.phases import Measured
+from vtlab.catalogue.resources import EXCEEDED, RESOURCES
+from vtlab.model.experiment import ClosedLoad
+from vtlab.model.verdict import Bottleneck, Bound
+
+#: A bound of a single value has no interval. It may be as small as this share of it: some were twice too large.
+UNSURE = 0.5
+
+
+def bounds(m: Measured) -> list[Bound]:
+    """Every bound that the measurements give, the smallest first. Of equal bounds the one whose row comes first. What
+    the idle JVM uses of the CPU is no request's."""
+    throughput = m.throughput
+    smallest_first = []
+    for resource in RESOURCES.values():
+        amount, needed = capacity(m, resource), demand(m, resource)
+        if throughput is None or amount is None or needed is None:
+            continue
+        free = amount - idle_cores(m) if resource.demand == "cpu" else amount
+        if free <= 0:
+            continue
+        bound = free / needed.seconds
+        smallest_first.append(
+            Bound(
+                resource=resource.name,
+                bound=bound,
+                low=free / needed.high if needed.high else None,
+                high=free / needed.low if needed.low else None,
+                utilisation=throughput / bound,
+                capacity=amount,
+                service_demand=needed.seconds,
+            )
+        )
+    return sorted(smallest_first, key=lambda b: b.bound)
+
+
+def _is_narrow(m: Measured, bound: Bound) -> bool:
+    if RESOURCES[bound.resource].demand == "load" and not isinstance(m.experiment.load, ClosedLoad):
+        return True  # What arrives is asked for, not estimated.
+    if bound.low is None or bound.high is None:
+        return False
+    # The demand is the reciprocal. Rounded, as that of the CPU may be as wide as is allowed.
+    below, above = 1 - bound.bound / bound.high, bound.bound / bound.low - 1
+    return round(max(below, above), 9) <= NARROW
+
+
+def is_refuted(m: Measured, bound: Bound) -> bool:
+    """Whether more was measured than this bound allows; by the end of its interval where it hangs on how long a request
+    takes alone, and that is not known well."""
+    row = RESOURCES[bound.resource]
+    is_of_rounds = row.demand in ("request", "round") or (row.demand == "load" and bound.low is not None)
+    return bound.utilisation > EXCEEDED * (uncertainty(m) if is_of_rounds else 1.0)
+
+
+def next_limit(m: Measured, possible: Sequence[Bound], limiting: Sequence[str]) -> Bottleneck | None:
+    """What would limit the variant, were there more of what does: the smallest bound that remains. None where that
+    cannot be relied on: its interval is wide, or another that is wide, or the CPU's, may be smaller."""
+    remaining = [b for b in possible if b.resource not in limiting]
+    if not remaining or not _is_narrow(m, remaining[0]):
+        return None
+    smallest, *others = remaining
+    least = [UNSURE * b.bound if b.low is None else b.low for b in others if not _is_narrow(m, b)]
+    cpu = cpu_station(m)
+    if cpu and "cpu" not in {b.resource for b in possible}:
+        least.append(cpu.most)
+    return bottleneck_of(smallest) if all(low >= smallest.bound for low in least) else None
+
+
+def bottleneck_of(bound: Bound) -> Bottleneck:
+    """The resource as the bottleneck that its bound makes it."""
+    return Bottleneck(resource=bound.resource, utilisation=bound.utilisation, bound=bound.bound)

@@ -1,0 +1,146 @@
+"""How much there is of each resource, and how much of it a request needs: capacities and service demands.
+
+Threads, connections and pools are held, and count by what a request holds of them alone
+(``vtlab.analysis.laws.alone``), pools by their own timers. CPU seconds are consumed, never waited for: their demand is
+that under load (with what load adds: garbage collection, switching) where the CPU was used to half at least, less what
+the JVM uses when it is idle. With less load the fixed costs would count as the requests': then it is the slope over an
+idle phase and light load.
+
+Carriers are held for the CPU's time and while a thread is pinned. Both are time integrals. Without pinning they are
+short only where the CPU is, and no resource of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vtlab.analysis.laws.alone import demand_of_round, estimate_alone, service_alone
+from vtlab.analysis.laws.estimates import Demand, estimate, slope
+from vtlab.analysis.laws.phases import Measured, Phases, demand_per_ok, mean_level, per_request, ratio
+from vtlab.analysis.mva import Station
+from vtlab.catalogue.resources import RESOURCES, Resource
+from vtlab.model.experiment import ClosedLoad
+from vtlab.model.records import Instance, Trial
+
+#: Share of its limit from which on the CPU's demand is measured under load.
+BUSY = 0.5
+#: Share of the CPU's demand from which on pinned seconds make carriers a resource of their own.
+PINNED = 0.1
+
+
+def cpu_capacity(instance: Instance) -> float:
+    """Cores that the instance may use: its CPU limit, else the processors that its JVM sees."""
+    return instance.cpu_limit if instance.cpu_limit is not None else float(instance.processors)
+
+
+def capacity(m: Measured, resource: Resource) -> float | None:
+    """How much of the resource there was; None where that was not measured, or the variant has none."""
+    if resource.demand == "cpu":
+        return min((cpu_capacity(i) for i in m.instances), default=None)
+    if resource.demand == "load":
+        load = m.experiment.load
+        return float(load.users) if isinstance(load, ClosedLoad) else load.rate
+    levels = [t.server.get(resource.metric("capacity")) for t in m.trials]
+    known = [level for level in levels if level is not None and level > 0]
+    return min(known) if known and len(known) == len(levels) else None
+
+
+def demand(m: Measured, resource: Resource) -> Demand | None:
+    """Resource-seconds per OK request, measured as the resource's row says; None where that was not measured."""
+    match resource.demand:
+        case "cpu":
+            return cpu_demand(m)
+        case "request":
+            return estimate_alone(m, service_alone)
+        case "round":
+            return demand_of_round(m)
+        case "hold":
+            return _hold(m, resource)
+        case "pinned":
+            return _on_carrier(m)
+        case "load":
+            # Closed: N users bound X to N/(R_min+Z) [2]. Open: X is at most the arrival rate.
+            return demand_of_round(m) if isinstance(m.experiment.load, ClosedLoad) else Demand(1.0)
+
+
+def idle_cores(m: Measured) -> float:
+    """Cores that the JVM uses without any request; 0 where no phase was idle."""
+    return mean_level([t for t in m.light if not t.rate], "cpu_cores") or 0.0
+
+
+def cpu_demand(m: Measured) -> Demand | None:
+    """CPU seconds per OK request beyond what the idle JVM uses; None where too little is known of it for a bound."""
+    limit = capacity(m, RESOURCES["cpu"])
+    used = mean_level(m.trials, "cpu_cores")
+    if used is not None and limit is not None and used >= BUSY * limit:
+        return estimate(m, lambda block: block.trials, lambda trials: _cpu_consumed(trials, idle_cores(m)))
+    light = [(t, t.server.get("cpu_cores")) for t in m.light if t.window > 0]
+    return slope([(t.ok / t.window, cores) for t, cores in light if cores is not None])
+
+
+def _cpu_consumed(trials: Sequence[Trial], idle: float) -> float | None:
+    cores = [t.server.get("cpu_cores") for t in trials]
+    return ratio(
+        (None if level is None else max(0.0, level - idle) * t.window, t.ok)
+        for t, level in zip(trials, cores, strict=True)
+    )
+
+
+def cpu_at_most(m: Measured) -> float | None:
+    """CPU seconds per OK request; where too little is known for a bound, with the JVM's fixed costs in it."""
+    known = cpu_demand(m)
+    return known.seconds if known else _cpu_consumed(m.trials, idle_cores(m))
+
+
+def _hold(m: Measured, resource: Resource) -> Demand | None:
+    """Seconds that a request holds a pool's units when nobody waits for them, by the pool's own timer."""
+    timed = any(t.server.get(resource.hold) is not None for t in m.single)
+
+    def alone(block: Phases) -> list[Trial]:
+        """Light load, where no phase of a single user was long enough."""
+        return block.single if timed else block.light
+
+    held = estimate(m, alone, lambda trials: per_request(trials, resource.hold))
+    error = resource.hold_error
+    off_by = per_request([t for block in m.blocks for t in alone(block)], error) if error else None
+    if held is None or held.low is None or held.high is None or not off_by:
+        return held
+    return Demand(held.seconds, max(0.0, held.low - off_by), held.high + off_by)
+
+
+def _pinned(m: Measured) -> Demand | None:
+    """Seconds per OK request that its thread keeps a carrier and waits.
+
+    Under load, or under light load where the shortest pins are counted, too. Not longer than the request takes alone: a
+    pin that lasts longer waits for something else.
+    """
+
+    def pinned(trials: Sequence[Trial]) -> float | None:
+        return demand_per_ok(trials, "pinned_seconds")
+
+    estimates = [estimate(m, lambda block: block.trials, pinned), estimate(m, lambda block: block.light, pinned)]
+    longest = max((e for e in estimates if e), key=lambda e: e.seconds, default=None)
+    alone = service_alone(m.single)
+    if longest is None or alone is None or longest.seconds <= alone:
+        return longest
+    return estimate(m, lambda block: block.single, service_alone)
+
+
+def _on_carrier(m: Measured) -> Demand | None:
+    pinned, cpu = _pinned(m), cpu_at_most(m) or 0.0
+    if pinned is None or pinned.seconds < PINNED * cpu:
+        return None
+    ends = (None if end is None else end + cpu for end in (pinned.low, pinned.high))
+    return Demand(pinned.seconds + cpu, *ends)
+
+
+def cpu_station(m: Measured) -> Station | None:
+    """The CPU of the limit beyond what the idle JVM uses, as a station; None where its demand is not known at all."""
+    needed, limit = cpu_at_most(m), capacity(m, RESOURCES["cpu"])
+    return Station(needed, (limit - idle_cores(m)) / needed) if needed and limit else None
+
+
+def cpu_share(m: Measured) -> float | None:
+    """Share of its CPU limit that the variant used in its trials."""
+    limit, cores = capacity(m, RESOURCES["cpu"]), mean_level(m.trials, "cpu_cores")
+    return cores / limit if limit and cores is not None else None

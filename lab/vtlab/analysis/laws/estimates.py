@@ -1,0 +1,71 @@
+"""Service demands with their t intervals: over blocks or phases, and as slopes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from vtlab.analysis.laws.phases import Measured, Phases
+from vtlab.analysis.statistics import CONFIDENCE
+from vtlab.model.records import Trial
+
+#: Half of the width, over its middle, that the interval of a demand may have for its bound to be relied on.
+NARROW = 0.2
+#: Phases of light load that a slope needs.
+LEAST_PHASES = 5
+
+
+@dataclass(frozen=True)
+class Demand:
+    """Resource-seconds per OK request, with their interval; None where single values give none."""
+
+    seconds: float
+    low: float | None = None
+    high: float | None = None
+
+
+def estimate(
+    m: Measured, of_block: Callable[[Phases], list[Trial]], value: Callable[[Sequence[Trial]], float | None]
+) -> Demand | None:
+    """A demand over all phases, with the t interval of the blocks' values on the logarithmic scale; of the phases'
+    values where only one block has any."""
+    by_block = [of_block(block) for block in m.blocks if of_block(block)]
+    phases = [t for trials in by_block for t in trials]
+    seconds = value(phases)
+    if not seconds or seconds <= 0:
+        return None
+    groups = by_block if len(by_block) > 1 else [[t] for t in phases]
+    values = [v for group in groups if (v := value(group)) is not None and v > 0]
+    if len(values) < 2:
+        return Demand(seconds)
+    logs = np.log(values)
+    half = quantile(len(values) - 1) * float(logs.std(ddof=1)) / math.sqrt(len(values))
+    return Demand(seconds, seconds * math.exp(-half), seconds * math.exp(half))
+
+
+def quantile(degrees: int) -> float:
+    """Of Student's t, two-sided."""
+    return float(stats.t.ppf((1 + CONFIDENCE) / 2, degrees))
+
+
+def slope(points: Sequence[tuple[float, float]]) -> Demand | None:
+    """Of cores over requests per second, by least squares; None where its t interval is wider than ``NARROW``.
+
+    The interval of an accepted slope is as wide as that, not its own. Five points leave three degrees of freedom: what
+    passes has often been made narrow by chance, and its own interval would hold the true slope in 82 % of the cases
+    where levels scatter by 10 % of the highest. It is also one JVM's, and JVMs differ. Fewer points say too little to
+    select by.
+    """
+    rates, cores = np.array([rate for rate, _ in points]), np.array([level for _, level in points])
+    if len(points) < LEAST_PHASES or rates.max() <= rates.min():
+        return None
+    fitted = stats.linregress(rates, cores)
+    half = quantile(len(points) - 2) * float(fitted.stderr)
+    seconds = float(fitted.slope)
+    if seconds <= 0 or half > NARROW * seconds:
+        return None
+    return Demand(seconds, (1 - NARROW) * seconds, (1 + NARROW) * seconds)

@@ -1,0 +1,110 @@
+"""What blocks have of one variant, and its figures over several phases."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from vtlab.model.experiment import Experiment
+from vtlab.model.records import Block, Diagnosis, Instance, ServerFigure, Trial
+
+
+@dataclass(frozen=True)
+class Phases:
+    """What one block has of a variant."""
+
+    trials: list[Trial]
+    single: list[Trial]
+    light: list[Trial]
+    instances: list[Instance]
+    diagnosis: Diagnosis | None = None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One variant over blocks."""
+
+    experiment: Experiment
+    variant: str
+    blocks: list[Phases]
+
+    @property
+    def trials(self) -> list[Trial]:
+        return [t for block in self.blocks for t in block.trials]
+
+    @property
+    def single(self) -> list[Trial]:
+        return [t for block in self.blocks for t in block.single]
+
+    @property
+    def light(self) -> list[Trial]:
+        return [t for block in self.blocks for t in block.light]
+
+    @property
+    def instances(self) -> list[Instance]:
+        return [i for block in self.blocks for i in block.instances]
+
+    @property
+    def diagnosis(self) -> Diagnosis | None:
+        return next((block.diagnosis for block in self.blocks if block.diagnosis), None)
+
+    @property
+    def throughput(self) -> float | None:
+        """OK requests per second over all windows; None without any window."""
+        return ratio((t.ok, t.window) for t in self.trials)
+
+
+def of_variant(blocks: Sequence[Block], experiment: Experiment, variant: str) -> Measured:
+    """What those blocks have of one variant."""
+
+    def of_it(trials: Sequence[Trial]) -> list[Trial]:
+        return [t for t in trials if t.variant == variant]
+
+    return Measured(
+        experiment,
+        variant,
+        [
+            Phases(
+                of_it(b.trials),
+                of_it(b.single),
+                of_it(b.light),
+                [i for i in b.instances if i.variant == variant],
+                b.diagnosis.get(variant),
+            )
+            for b in blocks
+        ],
+    )
+
+
+def ratio(parts: Iterable[tuple[float | None, float | None]]) -> float | None:
+    """Ratio of sums of (numerator, denominator) pairs; None where these sum to 0 or a value is None."""
+    numerators, denominators = [], []
+    for numerator, denominator in parts:
+        if numerator is None or denominator is None:
+            return None
+        numerators.append(numerator)
+        denominators.append(denominator)
+    total = math.fsum(denominators)
+    return math.fsum(numerators) / total if total > 0 else None
+
+
+def demand_per_ok(trials: Sequence[Trial], name: ServerFigure) -> float | None:
+    """Resource-seconds per OK request of a level (cores, threads): sum of level x window over sum of ok."""
+    return ratio((weighted(t.server.get(name), t.window), t.ok) for t in trials)
+
+
+def mean_level(trials: Sequence[Trial], name: ServerFigure) -> float | None:
+    """A level (cores, a share) over several windows."""
+    return ratio((weighted(t.server.get(name), t.window), t.window) for t in trials)
+
+
+def per_request(trials: Sequence[Trial], name: ServerFigure) -> float | None:
+    """A mean per request over those windows that have it: a short one may lie between two scrapes."""
+    known = [(value, t.ok) for t in trials if (value := t.server.get(name)) is not None and value >= 0]
+    return ratio((value * ok, ok) for value, ok in known)
+
+
+def weighted(level: float | None, weight: float) -> float | None:
+    """Their product; None where there is no level: -1 is what a meter without one shows."""
+    return None if level is None or level < 0 else level * weight

@@ -1,0 +1,99 @@
+"""What a validity check is: the values that it reads off one block, and the limit that each must keep."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Generic, Literal, TypeVar
+
+from vtlab.model.experiment import Experiment
+from vtlab.model.records import Block, Trial
+
+Kind = Literal["machine", "service", "mark"]
+NOT_MEASURED = "no measurement"
+
+
+@dataclass(frozen=True)
+class Value:
+    """What a check reads off one subject. ``number`` is None where it was not measured, which never passes."""
+
+    number: float | None
+    #: The value in the report's table.
+    text: str
+    #: What rejects the block or fails the variant, should the number be worse than the limit.
+    reason: str
+    #: Whose; empty for the whole block.
+    variant: str = ""
+    #: Where in the block: ``trial 2``; empty for all of it.
+    moment: str = ""
+    #: Replaces the check's limit.
+    limit: float | None = None
+
+    @property
+    def where(self) -> str:
+        """``virtual, trial 2``; empty for the whole block."""
+        return ", ".join(filter(None, (self.variant, self.moment)))
+
+
+Subject = TypeVar("Subject")
+
+
+@dataclass(frozen=True)
+class Check(Generic[Subject]):
+    """One row of ``vtlab.analysis.validity.checks.CHECKS``."""
+
+    name: str
+    kind: Kind
+    #: The limit in words.
+    rule: str
+    #: What of a block is judged: its faults, its variants, its trials.
+    subjects: Callable[[Block, Experiment], Iterable[Subject]]
+    #: None where the check does not apply.
+    value: Callable[[Subject, Experiment], Value | None]
+    limit: float = 0
+    worse: Callable[[float, float], bool] = operator.gt
+    #: Whether it judges a block that broke before its first trial, too: nothing else can be judged there.
+    is_of_broken_blocks: bool = False
+
+    def values(self, block: Block, experiment: Experiment) -> Iterator[Value]:
+        """What it reads off a block; nothing where it does not apply."""
+        if block.faults and not block.trials and not self.is_of_broken_blocks:
+            return
+        for subject in self.subjects(block, experiment):
+            value = self.value(subject, experiment)
+            if value is not None:
+                yield value
+
+    def beyond(self, block: Block, experiment: Experiment) -> Iterator[Value]:
+        """The values that do not pass."""
+        return (value for value in self.values(block, experiment) if not self.passes(value))
+
+    def passes(self, value: Value) -> bool:
+        """Whether the value was measured and is not worse than the limit."""
+        limit = self.limit if value.limit is None else value.limit
+        return value.number is not None and not self.worse(value.number, limit)
+
+
+def all_trials(block: Block, _: Experiment) -> list[Trial]:
+    """The trials of a block, also those of a variant that failed in it."""
+    return block.trials
+
+
+def under_load(block: Block, experiment: Experiment) -> list[Trial]:
+    """The trials; of a variant that had none the last warm-up cycle, which may tell why."""
+    without_trial = set(experiment.variants) - {trial.variant for trial in block.trials}
+    last_cycles = {cycle.variant: cycle for cycle in block.warmup}
+    return [*block.trials, *(last_cycles[v] for v in experiment.variants if v in without_trial and v in last_cycles)]
+
+
+def moment_of(trial: Trial) -> str:
+    """``trial 2``, or which warm-up cycle ``under_load`` gives."""
+    return f"trial {trial.position}" if trial.phase == "measure" else "the last warm-up cycle"
+
+
+def block_check(
+    name: str, kind: Kind, rule: str, values: Callable[[Block, Experiment], Iterator[Value]], limit: float = 0
+) -> Check[Value]:
+    """A check whose values need the whole block. Without a limit what is wrong counts 1 and more, what is right 0."""
+    return Check(name, kind, rule, values, lambda value, _: value, limit)

@@ -1,0 +1,199 @@
+"""The checks of the service: which variants failed in a block, and why.
+
+Errors, time-outs, out of memory, a restart, no steady state, requests that do not drain, no answer: each is the result
+of the variant in this block. It failed, and the block counts.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from vtlab.analysis.validity.check import Check, Value, all_trials, block_check, moment_of, under_load
+from vtlab.analysis.validity.overload import overloaded
+from vtlab.analysis.validity.steady_state import MOST_GAIN, WarmUp, least_cycles, warm_up_of
+from vtlab.model.experiment import Experiment
+from vtlab.model.records import Block, Counts, Failure, Instance, Trial
+from vtlab.model.units import percent
+
+
+def failures(block: Block, experiment: Experiment) -> list[Failure]:
+    """What failed variants in this block, the cause before what followed from it; at least one for each that failed."""
+    return [
+        Failure(variant=value.variant, reason=value.reason, moment=value.moment or "in the block")
+        for check in SERVICE
+        for value in check.beyond(block, experiment)
+    ]
+
+
+def failed(block: Block, experiment: Experiment) -> set[str]:
+    """The variants that failed in this block."""
+    return {failure.variant for failure in failures(block, experiment)}
+
+
+def _enough_cycles(block: Block, experiment: Experiment) -> list[WarmUp]:
+    warm_ups = [warm_up_of(block, experiment, variant) for variant in experiment.variants]
+    return [w for w in warm_ups if len(w.judged) >= least_cycles(w.cycles)]
+
+
+def _steady_state(warm_up: WarmUp, _: Experiment) -> Value | None:
+    if any(map(answered_late, warm_up.cycles)):
+        return None
+    state, moment = warm_up.state, "the warm-up"
+    if any(gain.throughput is None for gain in state.gains):
+        reason = f"no OK answer in some of {len(warm_up.cycles)} warm-up cycles"
+        return Value(math.inf, "no OK answer", reason, warm_up.variant, moment)
+    if state.worst is None:
+        return None
+    steps = " and ".join(
+        f"{percent(gain.throughput or 0.0, 1)} (CPU fell by {percent(gain.cpu or 0.0, 1)} of its limit)"
+        for gain in state.gains
+    )
+    last = "the last two" if len(state.gains) == 2 else "the last"
+    reason = (
+        f"no steady state after {len(warm_up.cycles)} warm-up cycles: in {last} throughput rose by {steps},"
+        f" over the best before; less than {percent(MOST_GAIN)} allowed"
+    )
+    return Value(state.worst, percent(state.worst, 1), reason, warm_up.variant, moment)
+
+
+def _lasted(block: Block, experiment: Experiment) -> Iterator[Value]:
+    for failure in block.failures:
+        yield Value(1, failure.reason, failure.reason, failure.variant, failure.moment)
+    broke = {failure.variant for failure in block.failures}
+    for variant in (name for name in experiment.variants if name not in broke):
+        problems = list(_instance_problems([i for i in block.instances if i.variant == variant]))
+        yield from (Value(1, problem, problem, variant, "by the end of the block") for problem in problems)
+        if not problems:
+            yield Value(0, "the same", "", variant)
+
+
+def _instance_problems(instances: Sequence[Instance]) -> Iterator[str]:
+    if len(instances) > 1:
+        yield f"{len(instances)} instances in one block, 1 allowed: it was restarted"
+    for instance in instances:
+        if instance.oom_kills:
+            yield f"killed for lack of memory ({instance.oom_kills} OOM kills, 0 allowed): raise limits.memory"
+        elif not instance.alive:
+            yield f"the instance that started the block ({instance.identity}) did not last: ended or restarted"
+
+
+def sound_blocks(blocks: Sequence[Block], experiment: Experiment, *variants: str) -> list[Block]:
+    """The blocks in which none of these variants failed."""
+    return [block for block in blocks if failed(block, experiment).isdisjoint(variants)]
+
+
+def sound_variants(block: Block, experiment: Experiment) -> list[str]:
+    """The variants that did not fail in this block: only of these can something be missing."""
+    broken = failed(block, experiment)
+    return [variant for variant in experiment.variants if variant not in broken]
+
+
+def sound_trials(block: Block, experiment: Experiment) -> list[Trial]:
+    """The trials of the variants that did not fail in this block."""
+    sound = sound_variants(block, experiment)
+    return [t for t in block.trials if t.variant in sound]
+
+
+def _of_scripts(block: Block, experiment: Experiment) -> list[Trial]:
+    """Those of a user's script."""
+    return [trial for trial in under_load(block, experiment) if trial.checks or trial.requests]
+
+
+def _answered(trial: Trial, experiment: Experiment) -> Value:
+    excused = overloaded(trial, experiment)
+    errors = {why: n for why, n in trial.failed.items() if n and not (excused and why == "timeout")}
+    window = sum(errors.values())
+    outside = 0 if excused else trial.failed_outside
+    answered = trial.ok + window
+    waited_for = trial.completed - trial.given_up
+    why = ", ".join(f"{n:,} {name}" for name, n in sorted(errors.items()))
+    shares = [
+        (window / answered if answered else 0.0, f"in the window ({why})" if why else "in the window"),
+        ((window + outside) / waited_for if waited_for else 0.0, "over the whole trial"),
+    ]
+    most = experiment.max_errors
+    share, when = shares[0] if shares[0][0] > most else max(shares)
+    reason = f"{percent(share, 2)} of the answers were errors {when}, at most {percent(most, 2)} allowed"
+    return Value(share, percent(share, 2), reason, trial.variant, moment_of(trial), limit=most)
+
+
+def _script_checks(trial: Trial, experiment: Experiment) -> Value:
+    """Of a user's own script; nothing failed where there is none."""
+    return _of_script(trial.checks, "the script's checks", trial, experiment)
+
+
+def _script_requests(trial: Trial, experiment: Experiment) -> Value:
+    return _of_script(trial.requests, "the script's requests", trial, experiment)
+
+
+def _of_script(counts: Counts | None, what: str, trial: Trial, experiment: Experiment) -> Value:
+    most = experiment.max_errors
+    share = counts.share_failed if counts else 0.0
+    reason = f"{percent(share, 2)} of {what} failed, at most {percent(most, 2)} allowed"
+    return Value(share, percent(share, 2), reason, trial.variant, moment_of(trial), limit=most)
+
+
+def answered_late(trial: Trial) -> bool:
+    """Whether every answer was OK and none came within the window: the window is too short, which is no failure."""
+    not_ok = sum(trial.failed.values()) + trial.failed_outside + trial.given_up
+    return not trial.ok and not not_ok and trial.completed > 0
+
+
+def _some_answer(trial: Trial, _: Experiment) -> Value | None:
+    if answered_late(trial):
+        return None
+    return Value(trial.ok, f"{trial.ok:,}", "no OK answer in the window", trial.variant, moment_of(trial))
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """What one trial found in flight in the servers, and the phases that can have left it there."""
+
+    trial: Trial
+    #: The last phase before the trial of each variant that may go on with requests whose client gave them up.
+    left: list[Trial]
+
+
+def leftovers(block: Block) -> list[Leftover]:
+    """What each trial of a block found in flight."""
+    phases = sorted((*block.warmup, *block.single, *block.trials), key=lambda phase: phase.begin)
+    before_trials = []
+    for trial in block.trials:
+        last = {phase.variant: phase for phase in phases if phase.begin < trial.begin}
+        left = [phase for phase in last.values() if phase.failed.get("timeout") or phase.failed_outside]
+        before_trials.append(Leftover(trial, left))
+    return before_trials
+
+
+def _drained(block: Block, _: Experiment) -> Iterator[Value]:
+    for leftover in leftovers(block):
+        in_flight = leftover.trial.server.get("in_flight_before")
+        if in_flight is None:
+            continue
+        reason = f"{in_flight:g} of its requests were still in flight when the next trial began, 0 allowed"
+        for variant in [phase.variant for phase in leftover.left] or [leftover.trial.variant]:
+            yield Value(in_flight, f"{in_flight:g}", reason, variant, f"before trial {leftover.trial.position}")
+
+
+#: In the order of the report: a cause comes before what follows from it.
+SERVICE: tuple[Check[Any], ...] = (
+    block_check("same instance", "service", "no restart, no OOM kill", _lasted),
+    Check("errors", "service", "<= max_errors of the answers", under_load, _answered),
+    Check("script's checks", "service", "<= max_errors of them failed", _of_scripts, _script_checks),
+    Check("script's requests", "service", "<= max_errors of them failed", _of_scripts, _script_requests),
+    Check("answers", "service", ">= 1 in every window", all_trials, _some_answer, 1, operator.lt),
+    Check(
+        "steady state",
+        "service",
+        f"< {percent(MOST_GAIN)} over the best before",
+        _enough_cycles,
+        _steady_state,
+        MOST_GAIN,
+        operator.ge,
+    ),
+    block_check("drained", "service", "0 in flight before each trial", _drained),
+)

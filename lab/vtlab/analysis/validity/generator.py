@@ -1,0 +1,119 @@
+"""The checks of the load generator: it had the cores that it needed, and sent what was due in time."""
+
+from __future__ import annotations
+
+import operator
+
+from vtlab.analysis.validity.check import NOT_MEASURED, Check, Value, moment_of, under_load
+from vtlab.model.experiment import Experiment
+from vtlab.model.records import Block, Trial
+from vtlab.model.units import percent
+
+#: Share of the machine's cores that must be idle.
+LEAST_IDLE = 0.05
+#: Seconds that a ready thread of k6 waited for a core, on average over its time slices. 60 to 75 µs is usual, on an
+#: idle machine too; 0.7 ms when k6 is squeezed into a tenth of a core (docs/explanation/method-details.md). Its delay
+#: over its own CPU time does not show it: a k6 with little to do wakes thousands of times a second, each for
+#: microseconds, and waits as long as it runs.
+MOST_WAIT = 0.0005
+#: Share of k6's quota periods in which it was throttled.
+MOST_THROTTLED = 0.05
+#: Longest lateness of the generator under open load, as a share of the window, and the share of the arrivals that all
+#: its stalls together may make late. A stall of that length makes as large a share of the arrivals late. Latency
+#: counts from when an arrival was due: no speed-up is faked; up to 1 % late arrivals the p99 is not yet one of them,
+#: beyond it the stall would be measured instead.
+MOST_LATE = 0.01
+_SATURATED = "the load generator was saturated"
+
+
+def limits_reached(block: Block, experiment: Experiment) -> list[str]:
+    """What of the load generator or its machine was at its end in a block's trials, in words."""
+    return [f"{check.name} {value.text}" for check in GENERATOR for value in check.beyond(block, experiment)]
+
+
+def _idle_cores(trial: Trial, _: Experiment) -> Value:
+    idle, machine = trial.machine.get("idle_cores"), trial.machine
+    # Without a quota nothing can be throttled; some kernels do not count the wait (schedstat).
+    if idle is None or (machine.get("generator_wait") is None and machine.get("generator_throttled") is None):
+        reason = f"{NOT_MEASURED} of the load generator, so it cannot be seen to have kept up"
+        return Value(None, NOT_MEASURED, reason, trial.variant, moment_of(trial))
+    share = percent(idle, 1)
+    reason = f"{share} of the cores were idle, at least {percent(LEAST_IDLE)} needed: {_SATURATED}"
+    return Value(idle, share, reason, trial.variant, moment_of(trial))
+
+
+def _generator_wait(trial: Trial, _: Experiment) -> Value | None:
+    wait = trial.machine.get("generator_wait")
+    if wait is None:
+        return None
+    text = f"{1000 * wait:.2f} ms"
+    reason = (
+        f"the load generator waited {text} for a core each time, at most {1000 * MOST_WAIT:g} ms allowed: {_SATURATED}"
+    )
+    return Value(wait, text, reason, trial.variant, moment_of(trial))
+
+
+def _generator_throttled(trial: Trial, _: Experiment) -> Value | None:
+    throttled = trial.machine.get("generator_throttled")
+    if throttled is None:
+        return None
+    share = percent(throttled, 1)
+    reason = (
+        f"the load generator was throttled in {share} of its periods, at most {percent(MOST_THROTTLED)} allowed:"
+        f" {_SATURATED}"
+    )
+    return Value(throttled, share, reason, trial.variant, moment_of(trial))
+
+
+def _late(trial: Trial, experiment: Experiment) -> Value | None:
+    if experiment.load.model != "open" or trial.window <= 0:
+        return None
+    text = f"{trial.late_max:.3g} s"
+    reason = (
+        f"the load generator stalled for {text}, at most {MOST_LATE * trial.window:.3g} s allowed"
+        f" ({percent(MOST_LATE, 1)} of the window)"
+    )
+    return Value(trial.late_max / trial.window, text, reason, trial.variant, moment_of(trial))
+
+
+def _late_arrivals(trial: Trial, experiment: Experiment) -> Value | None:
+    if experiment.load.model != "open" or not trial.started:
+        return None
+    share = trial.late_arrivals / trial.started
+    reason = (
+        f"the load generator sent {percent(share, 1)} of the arrivals late, at most {percent(MOST_LATE, 1)} allowed:"
+        f" {_SATURATED}"
+    )
+    return Value(share, percent(share, 1), reason, trial.variant, moment_of(trial))
+
+
+GENERATOR: tuple[Check[Trial], ...] = (
+    Check("idle cores", "machine", f">= {percent(LEAST_IDLE)}", under_load, _idle_cores, LEAST_IDLE, operator.lt),
+    Check(
+        "generator's wait for a core",
+        "machine",
+        f"<= {1000 * MOST_WAIT:g} ms each time",
+        under_load,
+        _generator_wait,
+        MOST_WAIT,
+    ),
+    Check(
+        "generator throttled",
+        "machine",
+        f"<= {percent(MOST_THROTTLED)} of periods",
+        under_load,
+        _generator_throttled,
+        MOST_THROTTLED,
+    ),
+    Check(
+        "generator on time", "machine", f"<= {percent(MOST_LATE, 1)} of the window late", under_load, _late, MOST_LATE
+    ),
+    Check(
+        "arrivals on time",
+        "machine",
+        f"<= {percent(MOST_LATE, 1)} of them 20 ms late",
+        under_load,
+        _late_arrivals,
+        MOST_LATE,
+    ),
+)

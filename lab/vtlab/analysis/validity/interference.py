@@ -1,0 +1,45 @@
+"""The checks of the machine: nothing else used the cores that the server needed."""
+
+from __future__ import annotations
+
+from vtlab.analysis.validity.check import Check, Value, moment_of, under_load
+from vtlab.model.experiment import Experiment
+from vtlab.model.records import Trial
+from vtlab.model.units import percent
+
+#: Share of the cores' time that the hypervisor may give to others.
+MOST_STEAL = 0.01
+#: Share of the window in which a thread of the server may stand ready without a core, other than by its quota.
+MOST_CORE_WAIT = 0.01
+
+
+def _steal(trial: Trial, _: Experiment) -> Value | None:
+    steal = trial.machine.get("steal")
+    if steal is None:
+        return None
+    share = percent(steal, 1)
+    reason = f"the hypervisor gave {share} of the cores' time to others, at most {percent(MOST_STEAL)} allowed"
+    return Value(steal, share, reason, trial.variant, moment_of(trial))
+
+
+def _core_wait(trial: Trial, _: Experiment) -> Value | None:
+    wait = trial.server.get("core_wait")
+    if wait is None:
+        return None
+    share = percent(wait, 1)
+    reason = (
+        f"the server stood ready without a core for {share} of the window, at most {percent(MOST_CORE_WAIT)} allowed:"
+        " something else used the cores"
+    )
+    return Value(wait, share, reason, trial.variant, moment_of(trial))
+
+
+STEAL = Check("steal", "machine", f"<= {percent(MOST_STEAL)} of the cores' time", under_load, _steal, MOST_STEAL)
+CORE_WAIT = Check(
+    "server's wait for a core",
+    "machine",
+    f"<= {percent(MOST_CORE_WAIT)} of the window, outside throttled periods",
+    under_load,
+    _core_wait,
+    MOST_CORE_WAIT,
+)

@@ -1,0 +1,114 @@
+"""Whether a variant keeps up with open load.
+
+A variant that does not has more requests in flight at the end of its window than at the beginning, by more than chance,
+or its users are all busy and arrivals are dropped. With a healthy load generator it is overloaded: its trial counts,
+and its latency has no bound. Its time-outs are the same finding and do not fail it; any other error does. Failures
+outside the window have no recorded reason and are not judged in an overloaded trial. With a saturated load generator
+dropped arrivals reject, because the checks of the load generator do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from vtlab.analysis.validity.generator import GENERATOR
+from vtlab.model import units
+from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.model.records import Trial
+
+#: Share of arrivals that may be dropped before the variant counts as overloaded.
+MOST_DROPPED = 0.001
+#: Requests in flight that may be added within a window, as a share of its arrivals, and in standard deviations of the
+#: difference of two counts by chance.
+MOST_ADDED = 0.01
+ADDED_BY_CHANCE = 3.0
+
+
+def growths(trials: Sequence[Trial], experiment: Experiment) -> list[float]:
+    """The growth of each of a variant's trials in which it fell behind; none where that is chance.
+
+    A queue that comes and goes, as of a CPU that is used to nine tenths, adds more to some windows than the limit of
+    one trial and takes as much away in others. Without dropped arrivals a variant falls behind only where all its
+    trials together add more than their limit. The two trials of a block have the same arrivals.
+
+    Where they do, that it falls behind is no chance, and each trial counts that added more than its share of arrivals:
+    with 5 % too much load hardly one does not. (Of four that fall behind alike one often stays below its own limit. A
+    single trial that added a lot makes the others count only if they grew, too.)
+    """
+    allowed = [(t, limits) for t in trials if (limits := _most_added(t, experiment))]
+    added = sum(_added(t) for t, _ in allowed)
+    alike = min(experiment.windows.trials, len(trials))
+    by_chance = math.sqrt(alike * math.fsum(chance**2 for _, (_, chance) in allowed))
+    is_growing = added > math.fsum(share for _, (share, _) in allowed) + by_chance
+    grown = [_growth(t, experiment, share if is_growing else math.inf) for t, (share, _) in allowed]
+    return [g for g in grown if g is not None]
+
+
+def growth(trial: Trial, experiment: Experiment) -> float | None:
+    """Requests per second by which a variant falls behind an open load: those in flight that its window added, or,
+    where arrivals were dropped, those that were due and not completed. None where it keeps up, and where the generator
+    did not.
+
+    It falls behind where the window added more than 1 % of its arrivals and three standard deviations of what chance
+    adds (the number in flight varies by √(rate·R), the difference of two by √2 of that), or arrivals were dropped.
+    """
+    limits = _most_added(trial, experiment)
+    return None if limits is None else _growth(trial, experiment, sum(limits))
+
+
+def fell_behind(trial: Trial, experiment: Experiment) -> bool:
+    """Whether an open trial added more than its limit, or dropped arrivals, whatever the reason."""
+    limits = _most_added(trial, experiment)
+    return limits is not None and (_added(trial) > sum(limits) or dropped_share(trial) > MOST_DROPPED)
+
+
+def _growth(trial: Trial, experiment: Experiment, most: float) -> float | None:
+    has_dropped = dropped_share(trial) > MOST_DROPPED
+    if _added(trial) <= most and not has_dropped:
+        return None
+    values = [(check, check.value(trial, experiment)) for check in GENERATOR]
+    if any(value is not None and not check.passes(value) for check, value in values):
+        return None
+    if not has_dropped:
+        return _added(trial) / trial.window
+    # Arrivals are dropped before the window, too: how many in it is not counted.
+    completed = trial.ok + sum(trial.failed.values())
+    return max(0.0, _rate(trial, experiment) - completed / trial.window)
+
+
+def most_added(rate: float, window: float, response: float) -> tuple[float, float]:
+    """Requests that a window of an open load may add to those in flight: a share of its arrivals, and by chance.
+
+    ``rate``: arrivals per second. ``window`` and ``response``, the mean time that a request takes: seconds.
+    """
+    return MOST_ADDED * rate * window, ADDED_BY_CHANCE * math.sqrt(2 * rate * response)
+
+
+def _most_added(trial: Trial, experiment: Experiment) -> tuple[float, float] | None:
+    """As ``most_added`` says of this trial; None under closed load."""
+    if isinstance(experiment.load, ClosedLoad) or trial.window <= 0:
+        return None
+    rate = _rate(trial, experiment)
+    response = units.seconds(experiment.max_response) if trial.latency.mean is None else trial.latency.mean
+    return most_added(rate, trial.window, response)
+
+
+def _added(trial: Trial) -> int:
+    return trial.in_flight.end - trial.in_flight.start
+
+
+def _rate(trial: Trial, experiment: Experiment) -> float:
+    load = experiment.load
+    return 0.0 if isinstance(load, ClosedLoad) else trial.rate or load.rate
+
+
+def overloaded(trial: Trial, experiment: Experiment) -> bool:
+    """Whether the variant, not the generator, failed to keep up with open load in this trial."""
+    return growth(trial, experiment) is not None
+
+
+def dropped_share(trial: Trial) -> float:
+    """Share of the scheduled arrivals that were dropped, over the whole trial."""
+    scheduled = trial.started + trial.dropped
+    return trial.dropped / scheduled if scheduled else 0.0

@@ -1,0 +1,118 @@
+"""The steady state of a variant, by its warm-up cycles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vtlab.analysis.laws.demands import cpu_capacity
+from vtlab.analysis.laws.phases import demand_per_ok
+from vtlab.model.experiment import Experiment
+from vtlab.model.records import Block, Trial
+
+#: Share of the CPU limit from which on the CPU counts as scarce in the warm-up.
+SCARCE = 0.8
+#: Gain of each of the last two warm-up cycles over the best before, in OK throughput and in the CPU budget.
+MOST_GAIN = 0.03
+#: Warm-up cycles that must have run with the trials' own load under their CPU limit: two are judged by one before, or,
+#: where a first part with more CPU has warmed the code, one by the other.
+LEAST_CYCLES, LEAST_AFTER_RAISED = 3, 2
+
+
+@dataclass(frozen=True)
+class Gain:
+    """How much faster a warm-up cycle was than the best before it, as shares; None where that was not measured."""
+
+    throughput: float | None
+    #: Less CPU per request, as a share of what the CPU limit allows per request.
+    cpu: float | None
+
+    @property
+    def most(self) -> float | None:
+        """The larger of the two."""
+        return None if self.throughput is None or self.cpu is None else max(self.throughput, self.cpu)
+
+
+@dataclass(frozen=True)
+class SteadyState:
+    """Whether a variant has reached it, and what its last two cycles gained over the best before them."""
+
+    reached: bool
+    gains: list[Gain]
+    #: The largest gain that was judged: of CPU only where it is scarce. None where it was not measured.
+    worst: float | None = None
+
+
+def steady_state(cycles: Sequence[Trial], cpu_limit: float) -> SteadyState:
+    """Whether one variant is warm: its last two warm-up ``cycles`` gained less than 3 % over the best before.
+
+    OK throughput X must not have risen by 3 % and one answer, for a slow variant counts few. Where the CPU is scarce,
+    that is where one of the two used at least 80 % of the limit (``cpu_limit``, cores), CPU per request D must not have
+    fallen by 3 % of what the limit allows per request either, ΔD·X/limit; with a CPU-bound service that is the plain
+    relative change. Where the CPU is not scarce, D keeps falling by tens of percent while the JIT compiler works on,
+    and bounds nothing.
+
+    Over the best before, not over the one before: while the compiler works, and on a shared machine always, cycles
+    of 3 s scatter by more than 3 % around their level, and a rise from a slow cycle back to it is not warming up. Of
+    two cycles the second is judged by the first; one tells nothing.
+    """
+    judged = 1 if len(cycles) == 2 else 2
+    before, last = list(cycles)[:-judged], list(cycles)[-judged:]
+    if not before:
+        return SteadyState(False, [])
+    best = max(t.throughput for t in before)
+    # A JVM that starts may be too busy to be scraped: the best before is the best of those measured.
+    least = min((d for d in (demand_per_ok([t], "cpu_cores") for t in before) if d is not None), default=None)
+    gains = []
+    for trial in last:
+        d = demand_per_ok([trial], "cpu_cores")
+        cpu = None if d is None or least is None else (least - d) * trial.throughput / cpu_limit
+        gains.append(Gain(_rise(trial, best), cpu))
+    used = [u for u in (t.server.get("cpu_cores") for t in last) if u is not None]
+    scarce = max(used, default=0.0) >= SCARCE * cpu_limit
+    if any(g.most is None for g in gains):
+        return SteadyState(False, gains)
+    worst = max((g.most if scarce else g.throughput) or 0.0 for g in gains)
+    return SteadyState(worst < MOST_GAIN, gains, worst)
+
+
+def _rise(trial: Trial, best: float) -> float | None:
+    """Of throughput over the best before; one answer more is none."""
+    if best <= 0 or not trial.ok or trial.throughput <= 0:
+        return None
+    rise = trial.throughput / best - 1
+    return rise if rise <= 0 else max(0.0, rise - trial.throughput / trial.ok / best)
+
+
+def judging_cycles(cycles: Sequence[Trial], experiment: Experiment) -> list[Trial]:
+    """Of one variant's warm-up cycles those that judge its steady state: those with the load and the CPU limit of its
+    trials, which come after the cheaper ones."""
+    return [t for t in list(cycles)[experiment.windows.warmup_cycles :] if t.raised_cpu is None]
+
+
+def least_cycles(cycles: Sequence[Trial]) -> int:
+    """How many cycles must judge the steady state of a variant with this warm-up."""
+    return LEAST_CYCLES if all(t.raised_cpu is None for t in cycles) else LEAST_AFTER_RAISED
+
+
+@dataclass(frozen=True)
+class WarmUp:
+    """One variant's warm-up in one block."""
+
+    variant: str
+    cycles: list[Trial]
+    #: Those that judge its steady state.
+    judged: list[Trial]
+    #: Cores that it may use.
+    cpu_limit: float
+
+    @property
+    def state(self) -> SteadyState:
+        """By the cycles that judge it."""
+        return steady_state(self.judged, self.cpu_limit)
+
+
+def warm_up_of(block: Block, experiment: Experiment, variant: str) -> WarmUp:
+    cycles = [t for t in block.warmup if t.variant == variant]
+    limits = [cpu_capacity(i) for i in block.instances if i.variant == variant]
+    return WarmUp(variant, cycles, judging_cycles(cycles, experiment), min(limits, default=experiment.limits.cpu))

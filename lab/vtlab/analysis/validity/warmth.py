@@ -1,0 +1,104 @@
+"""The checks that all variants were warm: their warm-up cycles, the JIT compiler, the trend of their trials."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from vtlab.analysis.validity.check import NOT_MEASURED, Check, Value, block_check, moment_of
+from vtlab.analysis.validity.failing import answered_late, sound_trials, sound_variants
+from vtlab.analysis.validity.steady_state import SCARCE, least_cycles, warm_up_of
+from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.model.records import Block, Trial
+from vtlab.model.units import percent
+
+#: Cores that the JIT compiler's threads may use where requests lack the CPU that they take: in the warm-up's last cycle
+#: for it to end, and in a trial's window. There it marks the block and does not reject it: in ``cpu`` bursts of 0.1 to
+#: 0.2 cores come long after the compiler rested, in most blocks.
+MOST_JIT = 0.05
+#: Rise of a variant's throughput from its first to its last trial of a block. While it rises by g, the mean of its two
+#: trials is g/2 below the last: here as much as the margin. The two trials of ``cpu`` differ by a standard deviation
+#: of 3 %, so that fewer than 1 in 1,000 healthy variants rises as much. A fall is no warming up.
+MOST_RISE = 0.10
+
+
+def _cycles(block: Block, experiment: Experiment) -> Iterator[Value]:
+    """One value for each thing that is wrong with the numbers of warm-up cycles; one if nothing is."""
+    warm_ups = [warm_up_of(block, experiment, variant) for variant in sound_variants(block, experiment)]
+    if len({len(warm_up.cycles) for warm_up in warm_ups}) > 1:
+        unequal = ", ".join(f"{w.variant} {len(w.cycles)}" for w in warm_ups)
+        yield Value(1, "unequal", f"the variants had unequal numbers of warm-up cycles: {unequal}")
+    for warm_up in warm_ups:
+        count = len(warm_up.cycles)
+        least = experiment.windows.warmup_cycles + least_cycles(warm_up.cycles)
+        text = f"{count} warm-up cycles, at least {least} needed"
+        yield Value(least - count, f"{count}" if count >= least else text, text, warm_up.variant)
+
+
+def _warm_up_measured(block: Block, experiment: Experiment) -> Iterator[Value]:
+    for variant in sound_variants(block, experiment):
+        warm_up = warm_up_of(block, experiment, variant)
+        if any(map(answered_late, warm_up.cycles)):
+            continue
+        known = all(gain.cpu is not None for gain in warm_up.state.gains)
+        reason = f"{NOT_MEASURED} of its CPU in the warm-up, so its steady state cannot be seen"
+        yield Value(0 if known else None, "every cycle" if known else NOT_MEASURED, reason, variant)
+
+
+def is_compiled(trial: Trial, experiment: Experiment) -> bool:
+    """Whether the JIT compiler took nothing from the requests: it rested, or the CPU was not scarce. True where its CPU
+    time is not known."""
+    value = _jit(trial, experiment)
+    return value is None or JIT.passes(value)
+
+
+def _is_scarce(trial: Trial, experiment: Experiment) -> bool:
+    limit = trial.server.get("cpu_limit") or experiment.limits.cpu
+    return (trial.server.get("cpu_cores") or 0.0) >= SCARCE * limit
+
+
+def _jit(trial: Trial, experiment: Experiment) -> Value | None:
+    cores = trial.server.get("jit_cpu")
+    if cores is None or not _is_scarce(trial, experiment):
+        return None
+    reason = (
+        f"the JIT compiler still used {cores:.3f} cores, more than {MOST_JIT:g}, where the CPU was scarce: the warm-up"
+        " was too short"
+    )
+    return Value(cores, f"{cores:.3f} cores", reason, trial.variant, moment_of(trial))
+
+
+def _trend(block: Block, experiment: Experiment) -> Iterator[Value]:
+    """Of throughput from the first half of a variant's trials to the other, less what the counts allow. Under open load
+    throughput is that of the arrivals."""
+    if not isinstance(experiment.load, ClosedLoad):
+        return
+    for variant in sound_variants(block, experiment):
+        trials = sorted((t for t in block.trials if t.variant == variant), key=lambda t: t.position)
+        half = len(trials) // 2
+        first, last = trials[:half], trials[len(trials) - half :]
+        answers = [sum(t.ok for t in part) for part in (first, last)]
+        if not all(answers):
+            continue
+        rise = math.fsum(t.throughput for t in last) / math.fsum(t.throughput for t in first) - 1
+        parts = "trial" if half == 1 else f"{half} trials"
+        reason = (
+            f"throughput rose by {percent(rise, 1)} from its first to its last {parts}, at most {percent(MOST_RISE)}"
+            " allowed: it was still warming up"
+        )
+        yield Value(rise - sum(1 / count for count in answers), percent(rise, 1), reason, variant)
+
+
+CYCLES = block_check("warm-up cycles", "machine", "enough, and equal for all variants", _cycles)
+MEASURED = block_check("warm-up measured", "machine", "in every cycle that is judged", _warm_up_measured)
+JIT = Check(
+    "JIT compiler",
+    "mark",
+    f"<= {MOST_JIT:g} cores in every window in which the CPU is scarce",
+    sound_trials,
+    _jit,
+    MOST_JIT,
+)
+TREND = block_check(
+    "trend", "machine", f"<= {percent(MOST_RISE)} from a variant's first trials to its last", _trend, MOST_RISE
+)

@@ -1,0 +1,75 @@
+"""The checks that a window is long enough for what is read off it."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterator
+
+from vtlab.analysis.laws.alone import response_alone
+from vtlab.analysis.validity.check import Check, Value, block_check, moment_of
+from vtlab.analysis.validity.failing import answered_late, sound_trials
+from vtlab.analysis.validity.overload import overloaded
+from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.model.records import Block, Trial
+
+#: Answers for a p99: ten must lie beyond it.
+LEAST_FOR_P99 = 1000
+#: Rounds of a user that a window must hold, where the experiment says nothing of rounds; and how many times longer than
+#: alone a request takes that waits for others.
+LEAST_ROUNDS, QUEUED = 2, 2.0
+
+
+def _long_enough(block: Block, experiment: Experiment) -> Iterator[Value]:
+    """One value of each variant: of the first window that is too short, if one is."""
+    for variant in experiment.variants:
+        late = next((t for t in (*block.warmup, *block.trials) if t.variant == variant and answered_late(t)), None)
+        if late is None:
+            yield Value(0, "every window", "", variant)
+            continue
+        key = "measure" if late.phase == "measure" else "warmup_load"
+        reason = f"every answer came after the window of {late.window:g} s: raise windows.{key}"
+        moment = moment_of(late) if late.phase == "measure" else "the warm-up"
+        yield Value(1, "answers take longer", reason, variant, moment)
+
+
+def _enough(trial: Trial, experiment: Experiment) -> Value | None:
+    if experiment.primary != "latency_p99" or overloaded(trial, experiment):
+        return None
+    reason = f"{trial.ok:,} OK answers are too few for a p99, {LEAST_FOR_P99:,} needed"
+    number = trial.ok if trial.latency.p99 else 0
+    return Value(number, f"{trial.ok:,}", reason, trial.variant, moment_of(trial))
+
+
+def _whole_rounds(block: Block, experiment: Experiment) -> Iterator[Value]:
+    """Rounds of a user in each window, where the experiment says nothing of them (``load.round``) and a request takes
+    about as long as alone. Where it waits for others the service is busy throughout, and a part of a round counts
+    right."""
+    load = experiment.load
+    if not isinstance(load, ClosedLoad) or load.round:
+        return
+    for trial in sound_trials(block, experiment):
+        alone = response_alone([t for t in block.single if t.variant == trial.variant])
+        mean = trial.latency.mean
+        if trial.phase != "measure" or mean is None or alone is None or mean > QUEUED * alone:
+            continue
+        seconds = mean + load.mean_think_time
+        rounds = trial.window / seconds
+        reason = (
+            f"a window of {trial.window:.3g} s holds {rounds:.1f} rounds of a user, who takes {seconds:.3g} s,"
+            f" {LEAST_ROUNDS} needed: lengthen windows.measure to at least {math.ceil(LEAST_ROUNDS * seconds)}s"
+        )
+        yield Value(rounds, f"{rounds:,.1f}", reason, trial.variant, moment_of(trial))
+
+
+LENGTH = block_check("windows", "machine", "as long as an answer takes", _long_enough)
+P99 = Check("answers for a p99", "machine", f">= {LEAST_FOR_P99:,}", sound_trials, _enough, 1, operator.lt)
+ROUNDS = Check(
+    "rounds in a window",
+    "machine",
+    f">= {LEAST_ROUNDS} of a user, without load.round and queues",
+    _whole_rounds,
+    lambda value, _: value,
+    LEAST_ROUNDS,
+    operator.lt,
+)
