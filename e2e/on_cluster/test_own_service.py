@@ -140,9 +140,10 @@ def test_copies_of_a_deployment_are_measured_and_the_original_is_left_alone(
     assert "NetworkPolicies for the copies: of-shop" in run.text()
     document = runs.verdict(lab_call.only(root))
     assert document["valid"] is True, document
-    (block,) = [block for block in lab_call.blocks(lab_call.only(root)) if not block["faults"]]
-    for instance in block["instances"]:
-        assert (instance["processors"], instance["cpu_limit"]) == (1, 1)
+    # Also of attempts that a busy machine cost.
+    instances = [instance for block in lab_call.blocks(lab_call.only(root)) for instance in block["instances"]]
+    assert {instance["variant"] for instance in instances} == {"platform", "virtual"}
+    assert {(instance["processors"], instance["cpu_limit"]) for instance in instances} == {(1, 1)}
     after = lab.get("deployment", "shop")
     assert after["metadata"]["generation"] == before["metadata"]["generation"]
     assert endpoints() == {original}
