@@ -17,7 +17,7 @@ ALONE := tests/contract/test_machine.py tests/contract/test_real_block.py
 
 .PHONY: help compare jmh up down unit unit-python unit-java unit-k6 unit-chart unit-types test contract contract-agent \
   contract-app contract-k6 contract-python truth truth-all e2e e2e-all generate check-generated measured vtlab wheel \
-  setup setup-test prose site lock clean
+  chart setup setup-test prose site lock clean
 
 help: ## Show what there is to make
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -103,10 +103,13 @@ vtlab: ## vtlab alone, for runs on Kubernetes
 wheel: ## dist/vtlab-….whl: vtlab with its data, for an environment outside the checkout
 	@$(SETUP) wheel
 
+chart: ## dist/virtual-threads-lab-….tgz: the chart; REGISTRY=registry.example/name has its images
+	@$(SETUP) chart
+
 setup: ## What a comparison on this machine needs: virtual environment, app, MariaDB, k6, Prometheus
 	@$(SETUP) run
 
-setup-test: setup ## What the tests need on top: node modules, Helm, Chromium
+setup-test: setup ## What the tests need on top: node modules, Helm, actionlint, Chromium
 	@$(SETUP) test
 
 prose: ## The language of README, CHANGELOG, CONTRIBUTING and docs, by Vale (built once, by Go and a C compiler)

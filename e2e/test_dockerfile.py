@@ -40,3 +40,18 @@ def test_it_has_the_agent_where_an_init_container_finds_it() -> None:
     ]
     ignored = (REPOSITORY / ".dockerignore").read_text(encoding="utf-8").splitlines()
     assert {"!agent/pom.xml", "!agent/src/main"} <= set(ignored)
+
+
+def test_the_image_of_vtlab_has_no_root_and_only_its_wheel() -> None:
+    text = (REPOSITORY / "lab/Dockerfile").read_text(encoding="utf-8")
+    assert re.findall(r"^USER (.*)$", text, re.M) == ["10001:10001"]
+    assert re.findall(r"^VOLUME (.*)$", text, re.M) == ["/vtlab/results"]
+    assert re.findall(r"^COPY (?!--from)(.*) /", text, re.M) == [
+        "lab/runtime.txt dist/vtlab-${VERSION}-py3-none-any.whl"
+    ]
+    assert {"!dist/vtlab-*.whl", "!lab/runtime.txt"} <= set(
+        (REPOSITORY / ".dockerignore").read_text(encoding="utf-8").split("\n")
+    )
+    bases = re.findall(r"^FROM (\S+)", text, re.M)
+    assert bases
+    assert all(re.search(r":\d+\.\d+", base) for base in bases)

@@ -88,8 +88,28 @@ def test_the_image_on_jdk_21_is_built_and_loaded(checkout: Path, target: str, th
     assert load.endswith("-jdk21")
 
 
-def test_there_is_no_image_on_jdk_21_where_nothing_is_up(checkout: Path) -> None:
-    done = up(checkout, "jdk21")
+@pytest.mark.parametrize(
+    ("target", "image", "there"),
+    [
+        ("kind", f"vtlab:{VERSIONS['LAB_VERSION']}", "kind load docker-image --name vtlab vtlab:"),
+        ("current", f"registry.example/vtlab:{VERSIONS['LAB_VERSION']}", "docker push -q registry.example/vtlab:"),
+    ],
+)
+def test_the_image_of_vtlab_is_built_of_the_wheel(checkout: Path, target: str, image: str, there: str) -> None:
+    stand_ins(checkout)
+    stand_in(checkout, "setup", folder="lab")
+    assert up(checkout, target, "--without-lab", IMAGE=IMAGE).returncode == 0
+    done = up(checkout, "runner")
+    assert done.returncode == 0, done.stderr
+    wheel, build, load = calls(checkout)[-3:]
+    assert (wheel, build) == ("setup wheel", f"docker build -q -t {image} -f lab/Dockerfile .")
+    assert load.startswith(there)
+    assert f"export VTLAB_IMAGE={image}" in up(checkout, "env").stdout
+
+
+@pytest.mark.parametrize("image", ["jdk21", "runner"])
+def test_there_is_no_further_image_where_nothing_is_up(checkout: Path, image: str) -> None:
+    done = up(checkout, image)
     assert done.returncode == 3
     assert "nothing is up" in done.stderr
 

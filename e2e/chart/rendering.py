@@ -82,6 +82,8 @@ class Rendered:
         """The pod, or template of one, of everything that makes pods: labels and spec."""
         makers = (*self.of("Deployment"), *self.of("StatefulSet"))
         templates = {item["metadata"]["name"]: item["spec"]["template"] for item in makers}
+        for item in self.of("Job"):
+            templates[item["metadata"]["name"]] = item["spec"]["template"]
         for item in self.of("CronJob"):
             templates[f"cronjob {item['metadata']['name']}"] = item["spec"]["jobTemplate"]["spec"]["template"]
         for item in self.of("Pod"):

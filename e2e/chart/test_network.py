@@ -90,6 +90,9 @@ def needed(rendered: Rendered, monitoring: str) -> set[Flow]:
             flows.add(Flow(name, *behind(url)))
         for url in json.loads(variables.get("EXPECTED", "{}")):
             flows.add(Flow(name, *behind(url)))
+        if template["metadata"]["labels"]["app.kubernetes.io/component"] == "runner":
+            # Where k6 pushes to.
+            flows.add(Flow(name, "prometheus", 9090))
         if url := variables.get("K6_PROMETHEUS_RW_SERVER_URL"):
             flows.add(Flow(name, "prometheus", urlsplit(url).port or 443))
     for monitor in rendered.of("ServiceMonitor"):
@@ -128,7 +131,7 @@ def selects(selector: Json, labels: dict[str, str]) -> bool:
 
 
 def matches(rule_peer: Json, peer: Peer, policy: Json) -> bool:
-    """No rule of ours names addresses: `world` matches nothing."""
+    """No rule of ours names addresses: `world` matches nothing but a rule without peers."""
     assert rule_peer.keys() <= {"namespaceSelector", "podSelector"}
     if "namespaceSelector" in rule_peer:
         if not selects(
@@ -185,7 +188,7 @@ def allowed(rendered: Rendered, everyone: list[Peer]) -> Iterator[Flow]:
 PORTS = [
     (53, "UDP"),
     (53, "TCP"),
-    *((port, "TCP") for port in (80, 443, 3306, 3307, 5432, 8080, 8081, 9090, 9999)),
+    *((port, "TCP") for port in (80, 443, 3306, 3307, 5432, 6443, 8080, 8081, 9090, 9999)),
 ]
 
 
@@ -214,6 +217,10 @@ def test_what_is_needed_is_allowed_and_nothing_else(render: Render, values: Path
     if values.name == "own-services-values.yaml":
         others = [peer.name for peer in everyone if peer.name not in rendered.pods()]
         expected |= {Flow(variant, other, port) for variant in variants for other in others for port in (3307, 443)}
+    # The API server is no pod: it may be at any address. No pod of the release listens there.
+    if values.name == "runner-values.yaml":
+        others = [peer.name for peer in everyone if peer.name not in rendered.pods()]
+        expected |= {Flow("lab-runner-1", other, port) for other in others for port in (443, 6443)}
 
     assert set(allowed(rendered, everyone)) == expected
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -15,8 +18,11 @@ from e2e.chart.rendering import (
     KUBERNETES,
     REPOSITORY,
     Rendered,
+    containers,
     helm,
+    helm_program,
 )
+from tests.support.versions import VERSIONS
 
 Render = Callable[..., Rendered]
 
@@ -55,8 +61,11 @@ def test_notes_name_this_release(notes: Callable[..., str], any_values: Path) ->
         assert "get secret grafana-admin" in text
         for dashboard in (REPOSITORY / "grafana-dashboards").glob("*.json"):
             assert f"\n  {json.loads(dashboard.read_text())['title']}\n" in text
-        assert f".venv/bin/vtlab doctor {WHERE}" in text
-        assert f".venv/bin/vtlab run blocking {WHERE}" in text
+        of_runner = any_values.name.startswith("runner")
+        assert (f".venv/bin/vtlab doctor {WHERE}" in text) != of_runner
+        assert (f".venv/bin/vtlab run blocking {WHERE}" in text) != of_runner
+        assert ("kubectl -n elsewhere logs -f job/mine-runner-1" in text) == of_runner
+        assert ("kubectl -n elsewhere get configmap mine-verdict" in text) == of_runner
 
 
 def test_notes_name_the_experiments_for_blocks_by_hand(notes: Callable[..., str]) -> None:
@@ -94,6 +103,37 @@ def test_the_package_needs_no_file_beside_it(tmp_path: Path, default: Rendered, 
     assert all(member.isreg() for member in members.values())
     assert not [name for name in members if "kube-prometheus-stack" in name or name.startswith("ci/")]
     assert render(chart=package).objects == default.objects
+
+
+def packaged(folder: Path, registry: str = "") -> Path:
+    """What `make chart` makes, in a copy of what it reads."""
+    for name in ("lab/setup", "versions.env"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(REPOSITORY / name, folder / name)
+    shutil.copytree(CHART, folder / "helm")
+    path = f"{Path(helm_program()).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "REGISTRY": registry}
+    done = subprocess.run([folder / "lab/setup", "chart"], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (package,) = (folder / "dist").iterdir()
+    assert done.stderr == f"setup: dist/{package.name}\n"
+    return package
+
+
+def test_make_chart_packages_it_as_it_is(tmp_path: Path, default: Rendered, render: Render) -> None:
+    package = packaged(tmp_path)
+    assert package.name == f"virtual-threads-lab-{VERSIONS['LAB_VERSION']}.tgz"
+    assert render(chart=package).objects == default.objects
+
+
+def test_a_package_for_a_registry_has_our_images_from_there_alone(tmp_path: Path, render: Render) -> None:
+    values = ("-f", CHART / "ci/runner-values.yaml", "--set", "database.enabled=true,downstream.enabled=true")
+    pods = render(*values, chart=packaged(tmp_path, "registry.example/lab")).pods()
+    images = {container["image"].rpartition(":")[0] for pod in pods.values() for container in containers(pod)}
+    assert images == {
+        *("registry.example/lab/virtual-threads-lab", "registry.example/lab/vtlab"),
+        *("docker.io/grafana/k6", "docker.io/library/mariadb"),
+    }
 
 
 def test_chart_and_app_have_one_version() -> None:

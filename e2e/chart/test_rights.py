@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from e2e.chart.rendering import Json, Rendered
-from vtlab.targets.kubernetes.cluster import MONITORING_RIGHTS, RIGHTS
+from e2e.chart.rendering import CHART, Json, Rendered
+from vtlab.targets.kubernetes.cluster import MONITORING_RIGHTS, RESIZE, RIGHTS
 
 Render = Callable[..., Rendered]
 
@@ -22,7 +22,9 @@ def granted(role: Json) -> set[str]:
 
 def test_roles_are_what_a_run_uses(default: Rendered) -> None:
     assert len(default.of("Role")) == 2
-    assert granted(default.one("Role", "lab-runner")) == {f"{right.verb} {right.resource}" for right in RIGHTS}
+    assert granted(default.one("Role", "lab-runner")) == {
+        f"{right.verb} {right.resource}" for right in (*RIGHTS, RESIZE)
+    }
     assert granted(default.one("Role", "lab-runner-lab", "monitoring")) == {
         f"{right.verb} {right.resource}" for right in MONITORING_RIGHTS
     }
@@ -76,3 +78,26 @@ def test_a_release_in_the_namespace_of_the_monitoring(render: Render) -> None:
 def test_without_monitoring_or_without_roles(render: Render) -> None:
     assert render("--set", "monitoring.enabled=false").names("Role") == ["lab-runner"]
     assert render("--set", "rbac.create=false").names("Role") == []
+
+
+def test_the_runner_has_the_rights_of_a_run_and_its_own_verdict(render: Render) -> None:
+    """Nothing in the namespace of the monitoring: Prometheus is a Service for it."""
+    rendered = render("-f", CHART / "ci/runner-values.yaml")
+    account = {"kind": "ServiceAccount", "name": "lab-runner", "namespace": "lab"}
+    bound = {item["metadata"]["name"]: item for item in rendered.of("RoleBinding")}
+    assert bound.keys() == {"lab-runner", "lab-verdict"}
+    for name, binding in bound.items():
+        assert (binding["roleRef"]["name"], binding["subjects"]) == (name, [account])
+    verdict = rendered.one("Role", "lab-verdict")
+    assert granted(verdict) == {"patch /configmaps"}
+    assert [rule["resourceNames"] for rule in verdict["rules"]] == [["lab-verdict"]]
+    assert rendered.one("ConfigMap", "lab-verdict").get("data") is None, "an upgrade keeps what is in it"
+    (maker,) = rendered.of("ServiceAccount")
+    assert maker["automountServiceAccountToken"] is False
+    assert rendered.one("Job", "lab-runner-1")["spec"]["template"]["spec"]["serviceAccountName"] == "lab-runner"
+
+
+def test_the_runner_and_others_are_bound_alike(render: Render) -> None:
+    values = ("-f", CHART / "ci/runner-values.yaml", "-f", CHART / "ci/three-variants-values.yaml")
+    subjects = render(*values).one("RoleBinding", "lab-runner")["subjects"]
+    assert [subject["name"] for subject in subjects] == ["lab-runner", "runner@example.com", "runner"]

@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from e2e.chart.rendering import (
     CHART,
     Rendered,
@@ -42,10 +44,8 @@ def test_a_variant_by_default(default: Rendered) -> None:
     assert pod["terminationGracePeriodSeconds"] == 70
     assert app["name"] == "app"
     assert app["image"] == f"virtual-threads-lab:{VERSIONS['LAB_VERSION']}"
-    assert env(app) == {
-        "SPRING_THREADS_VIRTUAL_ENABLED": "true",
-        "JAVA_TOOL_OPTIONS": "-XX:+UseSerialGC -XX:+ExitOnOutOfMemoryError -Xms384m -Xmx384m",
-    }
+    flags = "-XX:+UseSerialGC -XX:+ExitOnOutOfMemoryError -Xms384m -Xmx384m -XX:ActiveProcessorCount=1"
+    assert env(app) == {"SPRING_THREADS_VIRTUAL_ENABLED": "true", "JAVA_TOOL_OPTIONS": flags}
     assert {port["name"]: port["containerPort"] for port in app["ports"]} == {
         "http": 8080,
         "management": 8081,
@@ -54,10 +54,19 @@ def test_a_variant_by_default(default: Rendered) -> None:
         "requests": {"cpu": "100m"},
         "limits": {"cpu": "1", "memory": "768Mi"},
     }
+    assert app["resizePolicy"] == [{"resourceName": "cpu", "restartPolicy": "NotRequired"}]
     assert {app[f"{kind}Probe"]["httpGet"]["port"] for kind in ("startup", "liveness", "readiness")} == {"management"}
     assert app["readinessProbe"]["httpGet"]["path"] == "/actuator/health/readiness"
     assert app["volumeMounts"] == [{"name": "tmp", "mountPath": "/tmp"}]
     assert pod["securityContext"]["runAsUser"] == 10001
+
+
+@pytest.mark.parametrize(("cpu", "processors"), [("500m", 1), ("1", 1), ("1.5", 2), ("2500m", 3), ("4", 4)])
+def test_a_jvm_counts_its_processors_by_the_limit_alone(render: Render, cpu: str, processors: int) -> None:
+    """Also while vtlab has raised that."""
+    rendered = render("--set-string", f"limits.cpu={cpu}")
+    (app,) = containers(rendered.one("Deployment", "lab-virtual")["spec"]["template"])
+    assert f"-XX:ActiveProcessorCount={processors}" in env(app)["JAVA_TOOL_OPTIONS"].split()
 
 
 def test_a_third_variant_is_an_entry_in_the_values(render: Render) -> None:
@@ -67,7 +76,7 @@ def test_a_third_variant_is_an_entry_in_the_values(render: Render) -> None:
     assert rendered.names("Deployment") == rendered.names("Service") == names
     (app,) = containers(rendered.one("Deployment", "lab-virtual-jdk21")["spec"]["template"])
     assert app["image"] == "virtual-threads-lab:21"
-    assert env(app)["JAVA_TOOL_OPTIONS"].endswith(" -Xmx384m -Djdk.tracePinnedThreads=short")
+    assert env(app)["JAVA_TOOL_OPTIONS"].endswith(" -XX:ActiveProcessorCount=1 -Djdk.tracePinnedThreads=short")
     for name in names:
         (app,) = containers(rendered.one("Deployment", name)["spec"]["template"])
         assert env(app)["SERVER_TOMCAT_THREADS_MAX"] == "400"

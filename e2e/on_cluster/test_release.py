@@ -245,8 +245,9 @@ def test_doctor_names_every_right_that_is_missing(limited: dict[str, str]) -> No
 
 
 def test_vtlab_measures_with_the_rights_of_the_charts_roles(limited: dict[str, str], tmp_path: Path) -> None:
-    """vtlab needs no rights but those of the chart's Roles: its block is on fresh pods under the chart's limits, names
-    the bottlenecks, has a report, raises no alert and leaves nothing in the cluster. Prometheus has its verdict."""
+    """vtlab needs no rights but those of the chart's Roles: its block is on fresh pods under the chart's limits, which
+    have more CPU in the first part of the warm-up alone, names the bottlenecks, has a report, raises no alert and
+    leaves nothing in the cluster. Prometheus has its verdict."""
     subject = {"kind": "ServiceAccount", "name": "runner"}
     lab.upgrade("--set-json", f"rbac.subjects={json.dumps([subject])}")
     doctor = runs.vtlab("doctor", "--target", "kubernetes", env=limited)
@@ -254,7 +255,11 @@ def test_vtlab_measures_with_the_rights_of_the_charts_roles(limited: dict[str, s
 
     # Publication 000 in a short form: 1000 users of 5 s take half a minute to come and another to go.
     rounds = {"platform": "2s", "virtual": "1s"}
-    short = shortened("blocking-5s", tmp_path, users=400, rounds=rounds, measure="6s", query={"duration": "1s"})
+    query = {"duration": "1s"}
+    # The first part of the warm-up ends after so many requests, so that it may have more CPU.
+    short = shortened(
+        "blocking-5s", tmp_path, users=400, rounds=rounds, measure="6s", query=query, warmup_requests=1000
+    )
     root = tmp_path / "results"
     before = {pod["metadata"]["uid"] for pod in lab.get("pods")["items"]}
     begun, begun_at = time.monotonic(), time.time()
@@ -267,7 +272,14 @@ def test_vtlab_measures_with_the_rights_of_the_charts_roles(limited: dict[str, s
     assert document["environment"]["target"] == "kubernetes"
     instances = document["environment"]["instances"]
     assert {name: instance["cpu_limit"] for name, instance in instances.items()} == dict.fromkeys(VARIANTS, 1)
+    assert [instance["class_archives"] for instance in instances.values()] == 2 * [{"app.aot": True}]
     blocks = lab_call.blocks(results)
+    # In place, and back: the pods that were raised are those that were measured.
+    phases = [trial for block in blocks for trial in (*block["warmup"], *block["trials"])]
+    raised = {trial["variant"]: trial["server"]["cpu_limit"] for trial in phases if trial["raised_cpu"] == 2}
+    assert raised == dict.fromkeys(VARIANTS, 2), "read inside the pods, by the Role of the chart"
+    under_limit = {trial["server"]["cpu_limit"] for trial in phases if trial["raised_cpu"] is None}
+    assert (under_limit, document["environment"]["raised_cpu"]) == ({1}, 2)
     identities = {instance["identity"] for block in blocks for instance in block["instances"]}
     assert len(identities - before) == 2 * len(blocks), "fresh pods in every block"
     assert (results / "report.html").is_file()
@@ -389,12 +401,13 @@ def shortened(
     measure: str,
     variants: list[str] | None = None,
     query: dict[str, str] | None = None,
+    **windows: Any,
 ) -> Path:
     """The file of an experiment with fewer users, another window and maybe fewer variants or shorter requests."""
     experiment = json.loads((lab.REPOSITORY / f"k6/experiments/{name}.json").read_text(encoding="utf-8"))
     del experiment["$schema"]
     experiment["load"] |= {"users": users, "round": rounds}
-    experiment["windows"] |= {"measure": measure, "measure_by_variant": {}}
+    experiment["windows"] |= {"measure": measure, "measure_by_variant": {}, **windows}
     experiment["request"]["query"] |= query or {}
     experiment["variants"] = variants or experiment["variants"]
     properties = experiment.get("properties", {})

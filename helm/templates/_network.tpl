@@ -44,3 +44,17 @@
   ports:
     - {port: 8080, protocol: TCP}
 {{- end }}
+
+{{/* Out: queries and samples to Prometheus. */}}
+{{- define "lab.prometheusEgress" -}}
+{{- $url := include "lab.prometheusUrl" . -}}
+- to:
+    - namespaceSelector:
+        matchLabels:
+          kubernetes.io/metadata.name: {{ .Values.monitoring.namespace }}
+      podSelector:
+        matchLabels:
+          app.kubernetes.io/name: prometheus
+  ports:
+    - {port: {{ include "lab.port" (list $url (hasPrefix "https:" $url | ternary 443 80)) }}, protocol: TCP}
+{{- end }}

@@ -27,7 +27,7 @@ from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.model.records import DiagnosisMode
 from vtlab.planning import further, plan
 from vtlab.services import own, sample
-from vtlab.targets.kubernetes import copies
+from vtlab.targets.kubernetes import copies, verdict_map
 from vtlab.targets.kubernetes import doctor as kubernetes
 from vtlab.targets.kubernetes.cluster import Copying, ReleaseRef
 from vtlab.targets.local import benchmark
@@ -98,6 +98,10 @@ def run(
     diagnosis: Annotated[
         str, typer.Option("--diagnosis", help="Thread dumps of variants: always, or of those that are unexplained.")
     ] = "unexplained",
+    config_map: Annotated[
+        str | None,
+        typer.Option("--config-map", metavar="NAME", help="In a cluster: write the reports into this ConfigMap, too."),
+    ] = None,
     target: To = "local",
     context: Context = None,
     namespace: Namespace = "lab",
@@ -112,6 +116,8 @@ def run(
     _refuse_no_limit(cluster, no_cpu_limit)
     if cluster and prometheus_port is not None:
         raise BadInput("--prometheus-port is for this machine", "a cluster has its own: kubectl port-forward")
+    if config_map and not cluster:
+        raise BadInput("--config-map is for a cluster", "the results directory has the reports")
     if prometheus_port is not None:
         _refuse_no_port(prometheus_port)
     if max_rejected is not None and max_rejected < 0:
@@ -131,7 +137,14 @@ def run(
         max_rejected=max_rejected,
         diagnosis=mode,
     )
-    session.measure_and_report(session.create_runs(planned, options, label), root, console)
+    if cluster and config_map:
+        verdict_map.clear(cluster, config_map)
+    folder = session.create_runs(planned, options, label)
+    try:
+        session.measure_and_report(folder, root, console)
+    finally:
+        if cluster and config_map:
+            verdict_map.fill(cluster, config_map, folder)
 
 
 @app.command("try")
@@ -161,7 +174,10 @@ def try_(
     jvm: Annotated[
         list[str] | None, typer.Option("--jvm", help="A flag of production, such as --jvm=-Xmx512m; once for each.")
     ] = None,
-    java: Annotated[str | None, typer.Option("--java", help="A JDK: its major version, or its directory.")] = None,
+    java: Annotated[
+        str | None,
+        typer.Option("--java", help="A JDK: its major version, or its directory; JAVA_HOME, else the newest, if none."),
+    ] = None,
     env: Annotated[
         list[str] | None,
         typer.Option("--env", metavar="NAME[=VALUE]", help="A variable for the service; no record has its value."),
@@ -334,6 +350,7 @@ def jmh_(
     root: Results = ROOT,
 ) -> None:
     """Run the JMH benchmark of publication 001 on this machine, under a CPU limit of 1."""
+    session.refuse_other_systems()
     folder, options = root.resolve() / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-jmh", jmh.options(quick, more or ())
     file = benchmark.run(folder, root.resolve(), session.REPOSITORY, options)
     Console().print(reproductions.benchmark_table(jmh.read(file)))
@@ -419,7 +436,7 @@ def doctor_(
     jar: Annotated[Path | None, typer.Argument(metavar="JAR", help="A service to look into; nothing is run.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Of a JAR: print JSON, and nothing else.")] = False,
     java: Annotated[
-        str | None, typer.Option("--java", help="Of a JAR: the JDK that runs it, such as 21; the newest here if none.")
+        str | None, typer.Option("--java", help="Of a JAR: the JDK that runs it, such as 21; as of vtlab try if none.")
     ] = None,
     flags: Annotated[str, typer.Option("--jvm", help="Of a JAR: the flags that its JVM has in production.")] = "",
     root: Results = ROOT,

@@ -45,11 +45,17 @@ def prerequisites(root: Path, repository: Path) -> list[Prerequisite]:
         asked("no other run", lambda: _idle(root)),
         _needed("database", lambda: companions.database_version(repository), "that need a database"),
         _needed("JDK 21", lambda: _tool(tools.find_java("21")), "that need JDK 21"),
+        *(_of_checkout() if data.IS_CHECKOUT else []),
+    ]
+
+
+def _of_checkout() -> list[Prerequisite]:
+    """What builds and tests the lab itself."""
+    browsers = ["chromium", "chromium-browser", "google-chrome"]
+    return [
         _program("Maven", ["mvn"], "apt-get install maven", "to build the app"),
         _program("Go", ["go"], "install Go 1.21 or newer", "to build k6 and Prometheus where they are missing"),
-        _program(
-            "Chromium", ["chromium", "chromium-browser", "google-chrome"], "make setup-test", "to test the report"
-        ),
+        _program("Chromium", browsers, "make setup-test", "to test the report"),
     ]
 
 
@@ -86,7 +92,9 @@ def _tool(tool: tools.Tool) -> str:
 def _platform() -> Prerequisite:
     if sys.platform == "linux":
         return Prerequisite("Linux", os.uname().release)
-    return Prerequisite("Linux", f"this is {sys.platform}", "CPU limits need Linux control groups: use a Linux machine")
+    return Prerequisite(
+        "Linux", f"this is {sys.platform}", "measure in a cluster (--target kubernetes), or use a Linux machine"
+    )
 
 
 def limits(host: cgroup.Host) -> Prerequisite:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from vtlab.analysis import static_findings
+from vtlab.analysis import static_findings, trying
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host import tools
 from vtlab.host.tools import Java
@@ -23,7 +23,10 @@ def examine(jar: Path, wanted: str | None, flags: str, console: Console, *, as_j
     """
     java = _java(wanted)
     seen = inspection.inspect(jar, java)
-    found = static_findings.find(seen, java.version if java else None, _split(flags))
+    found = [
+        finding.model_copy(update={"command": trying.by_jar(finding.command, jar)})
+        for finding in static_findings.find(seen, java.version if java else None, _split(flags))
+    ]
     if as_json:
         document = {
             "jdk": java.version if java else None,

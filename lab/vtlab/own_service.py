@@ -30,7 +30,8 @@ TRIALS = "search.jsonl"
 
 def measure(asked: Asked, options: session.Options, console: Console) -> None:
     """Looks at the jar, searches a load where none is asked for, measures blocks, reports. Errors as of ``session``."""
-    session.refuse_other_systems()
+    if not options.cluster:
+        session.refuse_other_systems()
     if options.cluster and asked.is_searched:
         raise BadInput("in a cluster vtlab searches no load", "name one: --users 200, or --rate 300")
     began = time.monotonic()
@@ -78,17 +79,23 @@ def _searched(experiment: Experiment, folder: Path, options: session.Options, co
         raise PrerequisiteMissing(f"{broken.variant} failed: {broken}", logs) from None
     except BlockFault as fault:
         raise PrerequisiteMissing(f"the search broke off: {fault}", logs) from None
+    refuse_without_levels(curve, experiment, logs)
+    return curve
+
+
+def refuse_without_levels(curve: Curve, experiment: Experiment, logs: str) -> None:
+    """PrerequisiteMissing where a variant broke before any level was measured. BadInput where nothing was answered as
+    expected, and where every variant answered with errors: they are the service's, whatever its threads."""
+    if curve.ended == "failed" and not curve.points:
+        raise PrerequisiteMissing(
+            f"{curve.why}, after a warm-up with at most {search.WARM_UP_USERS} users",
+            f"give it more memory, or measure with fewer: --users {search.WARM_UP_USERS // 4}; {logs}",
+        )
     if not any(point.throughput for point in curve.points):
         raise BadInput(
             f"no request was answered as expected: {curve.why or 'there was no answer'}",
             f"correct the request, or say which answer is right in a file: expect: {{status: 201}}; {logs}",
         )
-    _refuse_errors(curve, experiment, logs)
-    return curve
-
-
-def _refuse_errors(curve: Curve, experiment: Experiment, logs: str) -> None:
-    """BadInput where every variant answered with errors: they are the service's, whatever its threads."""
     last = [curve.of(variant)[-1] for variant in experiment.variants if curve.of(variant)]
     if curve.ended != "failed" or not last or min(point.failed for point in last) <= experiment.max_errors:
         return

@@ -26,7 +26,7 @@ from vtlab.model.run import BlockSeries, Run
 from vtlab.planning import dumping, load, plan
 from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
 from vtlab.progress import Progress
-from vtlab.report import words
+from vtlab.report import class_archives, words
 
 
 class StartedBlock(Protocol):
@@ -40,6 +40,10 @@ class StartedBlock(Protocol):
     @property
     def failures(self) -> list[Failure]:
         """How the others failed to start."""
+
+    @property
+    def differences(self) -> list[str]:
+        """What a pre-flight before this block showed that the variants do differently, in sentences."""
 
     def drop(self, variant: str) -> None:
         """This variant gets no more load in the block; it ends where it can be ended."""
@@ -213,8 +217,12 @@ class Attempt:
             block.faults.append(str(fault))
             return block, samples
         block.instances, block.failures = started.instances, list(started.failures)
+        block.differences = list(started.differences)
         for failure in block.failures:
             self._say(failure)
+        for instance in block.instances if block.block == 1 else ():
+            if unused := class_archives.unused(instance):
+                self._progress.say(f"{self._title}: {unused}")
         self._variants = [instance.variant for instance in block.instances]
         try:
             self._warm_up(started)
@@ -314,10 +322,10 @@ class Attempt:
         cycles = [trial for trial in self._block.warmup if trial.variant == variant]
         instance = next(i for i in self._block.instances if i.variant == variant)
         judged = steady_state.judging_cycles(cycles, self._experiment)
-        return (
-            len(judged) >= steady_state.least_cycles(cycles)
-            and steady_state.steady_state(judged, cpu_capacity(instance)).reached
-        )
+        if len(judged) < steady_state.least_cycles(cycles):
+            return False
+        most = steady_state.most_throughput(judged[-1], self._experiment)
+        return steady_state.steady_state(judged, cpu_capacity(instance), most).reached
 
     def _measure_trials(self, started: StartedBlock, order: Sequence[str], single: str | None, is_all: bool) -> None:
         """The trials, and the single-user phases after them: a JVM that serves one user compiles anew, and would do so

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from vtlab.analysis import curve
 from vtlab.analysis.validity import generator
 from vtlab.errors import VariantFailed
+from vtlab.model import units
 from vtlab.model.curve import Curve, Ended, Point
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Trial
-from vtlab.model.units import percent
 from vtlab.planning.load import Pace
 from vtlab.report import figures
 from vtlab.runner import StartedBlock
@@ -31,8 +31,11 @@ SURE = 5
 _CALL, _BETWEEN = 2.5, 1.0
 #: Seconds in which the users of a level begin, for each of them (``k6/lib/plan.ts``).
 _GENTLY = 0.005
-#: Users that warm the pair up, and rounds of warm-up cycles.
+#: Users that warm the pair up at first, and rounds of warm-up cycles. More might break a variant before any level is
+#: measured: higher levels have a cycle before them.
 WARM_UP_USERS, WARM_UP_CYCLES = 64, 2
+#: Seconds in which the users of a warm-up cycle begin, at most (``k6/lib/plan.ts``).
+_WARM_UP_RAMP = 1.0
 
 
 class Search:
@@ -54,6 +57,8 @@ class Search:
         self._within = within
         self._clock = clock
         self._points: list[Point] = []
+        #: The most users that the pair was warmed up with.
+        self._warmed = WARM_UP_USERS
         #: Seconds, by variant: of an answer in the warm-up, and of a round with a single user where answers are rare.
         self._warm: dict[str, float] = {}
         self._alone: dict[str, float] = {}
@@ -110,12 +115,7 @@ class Search:
         where it goes on."""
         variants = self._experiment.variants
         window, rounds = self._planned(min(levels))
-        left = self._began + self._within - self._clock() - _CALL
-        affordable: list[int] = []
-        for users in levels:
-            left -= sum(_BETWEEN + max(_GENTLY * users, rounds[v]) + 2 * rounds[v] + window for v in variants)
-            if left >= 0 or not self._points:
-                affordable.append(users)
+        affordable = self._affordable(levels, window, rounds)
         if not affordable:
             return "time", ""
         self._say(f"{figures.listed([str(users) for users in affordable])} user{'' if affordable == [1] else 's'}")
@@ -128,7 +128,9 @@ class Search:
             rounds={variant: max(1, round(1000 * seconds)) for variant, seconds in rounds.items()},
         )
         began = self._clock()
-        document = self._started.load(order=order, warmup_cycles=0, single=None, pace=pace)
+        is_cold = max(affordable) > self._warmed
+        document = self._started.load(order=order, warmup_cycles=0, own_cycles=int(is_cold), single=None, pace=pace)
+        self._warmed = max(self._warmed, *affordable)
         took = self._clock() - began
         if self._disturbed(document.trials) and self._clock() + took < self._began + self._within:
             # What was in the way for a moment is no end of the load generator.
@@ -139,11 +141,30 @@ class Search:
         self._points += measured
         for point in measured:
             if point.failed > self._experiment.max_errors:
-                share = percent(point.failed, 1)
+                share = units.percent(point.failed, 1)
                 return "failed", f"{point.variant}: {share} of the answers were errors at {point.users} users"
         if reason := self._disturbed(document.trials):
             return "load generator", reason
         return ("time", "") if len(affordable) < len(levels) else None
+
+    def _affordable(self, levels: Sequence[int], window: float, rounds: Mapping[str, float]) -> list[int]:
+        """Those of the levels, which grow, for which there is time; the first level of a search in any case."""
+        left = self._began + self._within - self._clock() - _CALL
+        is_warm = True
+        affordable: list[int] = []
+        for users in levels:
+            if is_warm and users > self._warmed:
+                is_warm = False
+                left -= sum(map(self._warming, rounds.values()))
+            left -= sum(_BETWEEN + max(_GENTLY * users, each) + 2 * each + window for each in rounds.values())
+            if left >= 0 or not self._points:
+                affordable.append(users)
+        return affordable
+
+    def _warming(self, seconds: float) -> float:
+        """Seconds of a warm-up cycle of a variant with rounds of so many seconds."""
+        load = units.seconds(self._experiment.windows.warmup_load)
+        return _BETWEEN + _WARM_UP_RAMP + 2 * seconds + max(load, seconds)
 
     def _planned(self, users: int) -> tuple[float, dict[str, float]]:
         """Seconds of a level's window, and of a round of each variant's users, as the level before lets expect them: no

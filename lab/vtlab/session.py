@@ -29,7 +29,7 @@ from vtlab.model.records import NO_COMMIT, DiagnosisMode, Facts, Manifest, Seque
 from vtlab.model.run import Analysis, Run
 from vtlab.planning import plan
 from vtlab.progress import Progress
-from vtlab.report import terminal
+from vtlab.report import terminal, words
 from vtlab.report import write as write_report
 from vtlab.services import companions, process, sample
 from vtlab.targets import k6, publish, script
@@ -86,12 +86,15 @@ def create_runs(
     """
     demands = [asserts.parse(text) for text in options.asserts]
     asserts.refuse_unknown(demands, [run.experiment for run in planned])
-    refuse_other_systems()
+    if not options.cluster:
+        refuse_other_systems()
     cluster = options.cluster.with_context() if options.cluster else None
     for run in planned if cluster else ():
         _refuse_other_services(run.experiment)
         _refuse_other_workloads(run.experiment)
         _refuse_between(run.experiment)
+    if not cluster and any(run.experiment.service in (None, sample.NAME) for run in planned):
+        sample.train(REPOSITORY, tools.find_java(), lambda text: print(f"vtlab: {text}", file=sys.stderr))
     publications = publication.load()
     copying = options.copying or copies.default(REPOSITORY)
     clusters = [
@@ -141,11 +144,12 @@ def _rule(planned: Sequence[plan.PlannedRun], options: Options) -> SequentialRul
 
 
 def refuse_other_systems() -> None:
-    """PrerequisiteMissing on anything but Linux."""
+    """PrerequisiteMissing on anything but Linux, for what is started on this machine."""
     if sys.platform != "linux":
         raise PrerequisiteMissing(
-            "vtlab needs Linux: for CPU limits by control groups, and to end what it started",
-            "run it on Linux or in a Linux virtual machine",
+            "vtlab measures on its own machine only where that is Linux: for CPU limits by control groups, and to end"
+            " what it started",
+            "measure in a cluster (--target kubernetes), on Linux, or in a Linux virtual machine",
         )
 
 
@@ -234,11 +238,12 @@ def measure_and_report(folder: Path, root: Path, console: Console) -> list[Analy
 
     AssertionFailed when a verdict is not what the call that began the runs demanded.
     """
-    refuse_other_systems()
+    run_folders = results.runs_in(folder)
+    if any(results.read(run_folder).manifest.target == "local" for run_folder in run_folders):
+        refuse_other_systems()
     processes.refuse_if_busy(root)
     for line in processes.end_orphans(root):
         console.print(f"ended what an earlier vtlab left behind: {line}", highlight=False)
-    run_folders = results.runs_in(folder)
     for run_folder in run_folders:
         run = results.read(run_folder)
         _refuse_migrated(run, run_folder)
@@ -302,6 +307,12 @@ def report(folder: Path, console: Console) -> list[Analysis]:
         results.write_verdict(run_folder, analysis.verdict)
     write_report(folder, analyses)
     console.print(terminal.render(analyses))
+    for run_folder, analysis in zip(run_folders, analyses, strict=True):
+        # In a cluster it takes the release's name, too.
+        is_local = analysis.run.manifest.target == "local"
+        command = words.settling_command(analysis, str(run_folder / results.EXPERIMENT)) if is_local else None
+        if command:
+            console.print(f"\nto settle {analysis.run.name}: {command}", highlight=False, soft_wrap=True)
     console.print(f"\nreport: {folder / 'report.html'}", highlight=False, soft_wrap=True)
     return analyses
 
@@ -401,7 +412,9 @@ def _refuse_other_parts(run: Run) -> None:
     ]
     if changed:
         raise BadInput(
-            f"{manifest.run_id} began with other parts: {'; '.join(changed)}", "begin a new run: " + manifest.command
+            f"{manifest.run_id} began with other parts: {'; '.join(changed)}",
+            f"begin a new run: {manifest.command}"
+            + "; or name that JDK: VTLAB_JAVA_HOME=/path/to/jdk" * any(text.startswith("java ") for text in changed),
         )
 
 

@@ -73,11 +73,18 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Measured]:
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_limits_are_read_back(measured: Measured, variant: str) -> None:
-    """A JVM is under its CPU and memory limit, counts processors by it, and ignores the caller's environment."""
+    """A JVM is under its CPU and memory limit, counts processors by it, ignores the caller's environment, and uses its
+    ahead-of-time cache."""
     (instance,) = (instance for instance in measured.block.instances if instance.variant == variant)
     pid = measured.run.pids[f"jvm {variant}"]
     assert (instance.processors, instance.cpu_limit, instance.gc, instance.alive) == (1, 1.0, "Serial", True)
+    # Of the pools together: one that is always empty is not among them.
+    heap = units.size(measured.planned.limits.heap or "")
+    assert instance.heap == pytest.approx(heap, rel=0.1)
     assert instance.identity.startswith(f"{pid}:")
+    major = int(instance.java.split(".")[0])
+    # Its own cache, if the JDK makes one, which the JVM did not give up.
+    assert instance.class_archives == ({"app.aot": True} if major >= 25 else {})
     assert instance.java.startswith(measured.target.java.version)
     assert cgroup.limit_of(pid) == Limit(1.0, 768 * 1024**2)
     assert cgroup.limit_of(os.getpid()).cpu is None

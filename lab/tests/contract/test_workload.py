@@ -64,9 +64,9 @@ class Calls:
                 workload.wait(process, seconds)
                 return process
 
-            origin, remarks = workload.check(self.experiment, self._call, run)
-        self._call = replace(self._call, origin=origin)
-        return remarks
+            checked = workload.check(self.experiment, self._call, run)
+        self._call = replace(self._call, origin=checked.origin)
+        return [*checked.remarks, *checked.differences]
 
     def trials(self, **variables: str) -> K6Document:
         """A trial of each variant."""

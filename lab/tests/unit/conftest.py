@@ -41,6 +41,7 @@ def invented_tools(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setattr(tools, "find_k6", lambda _: Tool(Path("/k6"), "1.8.1"))
     monkeypatch.setattr(tools, "find_prometheus", lambda _: Tool(Path("/prometheus"), "3.15.0"))
     monkeypatch.setattr(sample, "JAR", jar)
+    monkeypatch.setattr(sample, "train", lambda *_: None)
     # Only k6 knows the length of a block, and tells it by its plan.
     monkeypatch.setattr(session, "block_seconds", lambda *_: 60.0)
     return jar

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from collections.abc import Iterator
@@ -11,7 +10,6 @@ from typing import Any
 import pytest
 import typer
 import yaml
-from kubernetes.config.kube_config import KubeConfigLoader
 
 from tests.support.versions import REPOSITORY
 from vtlab import cli
@@ -91,17 +89,5 @@ def test_the_analysis_mounts_what_its_job_reads() -> None:
     assert spec["backoffLimit"] == 0
     assert pod["restartPolicy"] == "Never"
     assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}
-    (kubeconfig,) = [volume["configMap"]["name"] for volume in pod["volumes"] if "configMap" in volume]
-    config_map = of_kind("ConfigMap")
-    assert config_map["metadata"]["name"] == kubeconfig
     folders = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
-    environment = {variable["name"]: variable["value"] for variable in container["env"]}
-    assert environment["KUBECONFIG"] == f"{folders['kubeconfig']}/{next(iter(config_map['data']))}"
     assert folders["results"] in container["command"]
-
-
-def test_the_kubeconfig_is_one_of_the_account_of_the_pod() -> None:
-    config = yaml.safe_load(of_kind("ConfigMap")["data"]["config"])
-    loader = KubeConfigLoader(config)
-    assert loader.current_context["name"] == "here"
-    assert json.dumps(config).count("/var/run/secrets/kubernetes.io/serviceaccount/") == 2

@@ -154,6 +154,23 @@ def test_the_blocks_have_twice_the_larger_knee(alone: float, a: float, b: float)
     assert 2 * knee * 0.999 <= users <= max(2, 1.1 * 2 * knee + 1) or users == 2 * curves.MOST_USERS
 
 
+@given(rates, growth, growth)
+def test_no_point_of_a_service_by_its_bounds_lies_beyond_them(alone: float, a: float, b: float) -> None:
+    measured = doubled({"platform": bounded(alone, a * alone), "virtual": bounded(alone, b * alone)})
+    for variant in VARIANTS:
+        (_, first), *rising, (last, most) = curves.bounds(measured, variant)
+        assert first == pytest.approx(alone)
+        assert most == pytest.approx(max(p.throughput for p in measured if p.variant == variant))
+        corner = rising[0][0] if rising else last
+        for point in (p for p in measured if p.variant == variant):
+            assert point.throughput <= 1.000001 * min(point.users * first, most)
+        assert corner * first == pytest.approx(most)
+
+
+def test_without_an_answer_to_a_single_user_there_are_no_bounds() -> None:
+    assert curves.bounds(points([2, 4], PARTING), "virtual") == []
+
+
 def test_no_more_users_are_chosen_than_twice_those_that_were_tried() -> None:
     early = points([1, 2], {"platform": bounded(20, 100), "virtual": lambda users: 20.0 if users == 1 else 900.0})
     assert curves.chosen_users(early, VARIANTS) == 4
@@ -267,7 +284,9 @@ def test_without_a_difference_in_the_blocks_the_decision_names_no_better_variant
     primary.ratio, primary.low, primary.high, primary.verdict = 1.02, 0.98, 1.06, verdict
     line = words.decision(analysis)
     assert line is not None
-    assert line.endswith("At 64 users the blocks show no clear difference (0.980× to 1.060×, 3 blocks).")
+    assert line.endswith(
+        "At 64 users the blocks show no difference in throughput larger than 6 % (0.980× to 1.060×, 3 blocks)."
+    )
 
 
 @pytest.mark.parametrize("ended", ["time", "load generator", "failed", "most users"])

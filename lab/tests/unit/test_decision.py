@@ -63,7 +63,10 @@ def changed(comparison: dict[str, Any], platform: Bottleneck = THREADS, virtual:
             changed(SAME, THREADS, UNKNOWN),
             "It makes no difference at 1,000 users: the difference in throughput is within 5 %.",
         ),
-        (changed(WIDE), "No decision: these blocks show no clear difference in throughput."),
+        (changed(WIDE), "No decision: these blocks show no difference in throughput larger than 27 %."),
+        (changed({**WIDE, "low": 0.7}), "No decision: these blocks show no difference in throughput larger than 30 %."),
+        (changed({**WIDE, "low": 0.499}), "No decision: these blocks show no clear difference in throughput."),
+        (changed({**WIDE, "high": 2.01}), "No decision: these blocks show no clear difference in throughput."),
         (
             changed({**WIDE, "low": 1.01, "high": 1.08}),
             "No decision: the difference in throughput is not clearly beyond 5 %.",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from vtlab import doctor
+from vtlab import data, doctor
 from vtlab.doctor import Prerequisite
 from vtlab.host import tools
 
@@ -43,3 +43,14 @@ def test_what_is_there_is_shown_with_its_version(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(tools, "find_mariadb", lambda _: tools.Tool(tmp_path, "11.4.5-MariaDB"))
     assert prerequisite("database", tmp_path) == Prerequisite("database", "11.4.5-MariaDB", optional=True)
     assert prerequisite("JDK 21", tmp_path) == Prerequisite("JDK 21", f"21.0.8 at {tmp_path / 'java'}", optional=True)
+
+
+@pytest.mark.parametrize("is_checkout", [True, False])
+def test_an_installed_vtlab_asks_for_no_tool_that_builds_the_lab(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, is_checkout: bool
+) -> None:
+    monkeypatch.setattr(data, "IS_CHECKOUT", is_checkout)
+    names = {candidate.name for candidate in doctor.prerequisites(tmp_path, tmp_path)}
+    assert {"JDK", "k6", "Prometheus"} <= names
+    assert ({"Maven", "Go", "Chromium"} <= names) == is_checkout
+    assert ("Go" in names) == is_checkout

@@ -12,6 +12,7 @@ from tests.support.experiments import STUB, STUB_SERVICE
 from vtlab import results, services, session
 from vtlab.analysis import asserts
 from vtlab.errors import BadInput, PrerequisiteMissing
+from vtlab.host import archives, tools
 from vtlab.host.processes import Ledger
 from vtlab.host.tools import Java
 from vtlab.model.experiment import ClosedLoad, Experiment
@@ -84,8 +85,9 @@ def test_anything_else_is_refused(old: Path) -> None:
 def test_each_variant_starts_from_its_jar_and_none_has_a_cache_of_one_alone(tmp_path: Path, old: Path) -> None:
     java = Java(tmp_path / "java", "25.0.1", "a vendor")
     new = tmp_path / "new.jar"
-    new.with_suffix(".aot").touch()
-    new.with_suffix(".aot.jdk").write_text("25.0.1", encoding="utf-8")
+    new.touch()
+    (tmp_path / "made").touch()
+    archives.put(tmp_path / "made", new, java)
     service = SERVICE.model_copy(update={"directory": str(tmp_path)})
     exp = builders.experiment()
     cached = f"-XX:AOTCache={tmp_path / 'new.aot'}"
@@ -117,6 +119,18 @@ def test_the_manifest_names_the_build_and_a_resumed_run_needs_the_same(
     old.write_bytes(b"changed")
     done = call("resume", folder)
     assert (done.code, f"app of platform-old was {before}" in done.err) == (2, True), done
+    assert "VTLAB_JAVA_HOME" not in done.err
+
+
+def test_a_run_that_began_with_another_jdk_says_how_to_name_that(
+    tmp_path: Path, invented_tools: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = session.Options(blocks=3, seed=7, root=tmp_path, no_cpu_limit=False)
+    folder = session.create_runs(plan.runs([builders.experiment()], []), options, "x")
+    monkeypatch.setattr(tools, "find_java", lambda *_, **__: tools.Java(Path("/jdk/bin/java"), "21.0.8", "a vendor"))
+    done = call("resume", folder)
+    assert (done.code, "java was 25.0.1" in done.err) == (2, True), done
+    assert "or name that JDK: VTLAB_JAVA_HOME=" in done.err
 
 
 def test_a_service_without_a_jar_and_a_cluster_refuse_it(old: Path, tmp_path: Path, invented_tools: Path) -> None:

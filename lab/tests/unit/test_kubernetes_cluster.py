@@ -138,6 +138,21 @@ def test_a_cluster_without_service_monitors_is_said(
     assert "Prometheus operator" in missing.value.fix
 
 
+@pytest.fixture
+def pod(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """This process is in a pod, whose service account's token is in the file, and without a kubeconfig."""
+    token, certificate = tmp_path / "token", tmp_path / "ca.crt"
+    token.write_text("of-the-pod", encoding="utf-8")
+    certificate.write_text("a certificate", encoding="utf-8")
+    monkeypatch.setattr("kubernetes.config.incluster_config.SERVICE_TOKEN_FILENAME", str(token))
+    monkeypatch.setattr("kubernetes.config.incluster_config.SERVICE_CERT_FILENAME", str(certificate))
+    monkeypatch.setattr(api, "KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "none"))
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    return token
+
+
 def test_the_current_context_is_recorded_by_its_name(real: Callable[[], Cluster]) -> None:
     assert RELEASE.with_context() == ReleaseRef("here", "ns", "lab")
     assert ReleaseRef("there", "ns", "lab").with_context().context == "there"
@@ -145,6 +160,37 @@ def test_the_current_context_is_recorded_by_its_name(real: Callable[[], Cluster]
     assert RELEASE.with_context().helm_upgrade("--set a=b") == (
         "helm upgrade lab helm --kube-context here -n ns --reset-then-reuse-values --set a=b"
     )
+
+
+def test_in_a_pod_the_service_account_is_the_user(pod: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    headers: list[Any] = []
+
+    def asked(_: object, method: str, url: str, headers_: dict[str, str], *__: Any, **___: Any) -> None:
+        headers.append((url, headers_.get("authorization")))
+        raise ApiException(status=403)
+
+    monkeypatch.setattr(client.ApiClient, "call_api", asked)
+    there = Cluster(RELEASE)
+    assert there.inside
+    with pytest.raises(PrerequisiteMissing, match="does not let you list pods"):
+        there.pods("a=b")
+    assert headers == [("https://10.0.0.1:443/api/v1/namespaces/ns/pods?labelSelector=a%3Db", "bearer of-the-pod")]
+    assert RELEASE.with_context() == RELEASE, "there is no context to name"
+
+
+@pytest.mark.parametrize("named", ["context", "variable", "file"])
+def test_in_a_pod_a_kubeconfig_comes_first(
+    pod: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(KUBECONFIG, encoding="utf-8")
+    monkeypatch.setattr("kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(kubeconfig))
+    if named == "variable":
+        monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
+    elif named == "file":
+        monkeypatch.setattr(api, "KUBE_CONFIG_DEFAULT_LOCATION", str(kubeconfig))
+    there = Cluster(ReleaseRef("here" if named == "context" else None, "ns", "lab"))
+    assert (there.inside, there.server) == (False, "http://127.0.0.1:9")
 
 
 def test_an_unknown_context_is_bad_input(real: Callable[[], Cluster]) -> None:

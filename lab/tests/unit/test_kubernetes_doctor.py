@@ -43,6 +43,13 @@ def test_nothing_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "namespace m" in by_name["Prometheus (p:9090)"].state
 
 
+def test_in_a_pod_no_right_in_the_namespace_of_the_monitoring_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Allowing, "inside", True)
+    by_name = prerequisites(monkeypatch, {(right, "m") for right in MONITORING_RIGHTS})
+    assert by_name["Prometheus"] == Prerequisite("Prometheus", "the Service p in namespace m, port 9090")
+    assert [prerequisite.name for prerequisite in by_name.values() if prerequisite.fix] == []
+
+
 def test_every_missing_right_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     cron_jobs = Right("list", "batch/cronjobs")
     by_name = prerequisites(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
+import httpcore
 import httpx
 import pytest
 import websocket
@@ -56,6 +57,8 @@ class Connection:
 
 class Pods:
     """A cluster with pods behind the Service ``p`` in namespace ``m``, and what happens at each connection."""
+
+    inside = False
 
     def __init__(self, *connections: Connection | Exception) -> None:
         self.connections = list(connections)
@@ -175,3 +178,21 @@ def test_the_service_is_in_the_url() -> None:
         9090,
     )
     assert forward.service("http://p.m.svc.cluster.local:80/x") == ("p", "m", 80)
+
+
+def test_from_a_pod_the_service_is_asked_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No port of a pod is forwarded, for which there is no right."""
+    cluster = Pods()
+    cluster.inside = True
+    asked: list[str] = []
+
+    def refuse(_: object, host: str, port: int, **__: object) -> NoReturn:
+        asked.append(f"{host}:{port}")
+        raise httpcore.ConnectError("refused")
+
+    monkeypatch.setattr(httpcore.SyncBackend, "connect_tcp", refuse)
+    monkeypatch.setattr(forward, "PATIENCE", 0.0)
+    with client(cluster) as asking, pytest.raises(BlockFault, match=r"service p in namespace m\) .*: refused"):
+        asking.get("/")
+    assert asked == ["p.m:80"]
+    assert cluster.opened == []

@@ -42,6 +42,8 @@ def deployment(virtual: str, **limits: str) -> dict[str, Any]:
 class FakeCluster:
     """The API's answers, from memory."""
 
+    inside = False
+
     def __init__(self) -> None:
         self.release = RELEASE
         self.patience = 60.0

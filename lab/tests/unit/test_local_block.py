@@ -72,7 +72,7 @@ def test_a_slow_start_is_waited_for_and_said(monkeypatch: pytest.MonkeyPatch) ->
         for name, after in (("platform", 40), ("virtual", 80))
     ]
     said: list[str] = []
-    target: Any = SimpleNamespace(_running=variants, say=said.append)
+    target: Any = SimpleNamespace(_running=variants, say=said.append, bound_logs=lambda: None)
     assert LocalTarget._await_ready(target) == []
     assert said == ["platform and virtual: not ready after 30 s, waiting", "virtual: not ready after 60 s, waiting"]
 

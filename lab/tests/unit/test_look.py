@@ -23,8 +23,9 @@ def shop(tmp_path: Path) -> Path:
     return jars.service(tmp_path / "shop.jar", LIBRARIES, files=SETTINGS)
 
 
-def test_findings_are_no_failure_and_are_those_of_the_newest_jdk(shop: Path) -> None:
-    done = call("doctor", shop)
+def test_findings_are_no_failure_and_are_those_of_the_newest_jdk(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(shop.parent)
+    done = call("doctor", shop.name)
     assert (done.code, done.err) == (0, "")
     golden_files.check("doctor-jar.txt", done.out)
     assert "secret" not in done.out

@@ -42,6 +42,8 @@ class Case:
     #: Fields of the result of virtual threads.
     result: Mapping[str, Any] = field(default_factory=dict)
     java: str = "25.0.3"
+    #: Of the pre-flight.
+    differences: tuple[str, ...] = ()
     #: Of ``builders.run``.
     run: Mapping[str, Any] = field(default_factory=dict)
 
@@ -80,7 +82,9 @@ def found(case: Case) -> dict[str, Finding]:
     analysis = builders.analysed(case.built())
     results = dict(analysis.verdict.variants)
     results["virtual"] = results["virtual"].model_copy(update=dict(case.result))
-    shown = measured_findings.find(analysis.run.experiment, analysis.accepted, results, case.inspection)
+    shown = measured_findings.find(
+        analysis.run.experiment, analysis.accepted, results, case.inspection, case.differences
+    )
     return {finding.id: finding for finding in shown}
 
 
@@ -113,6 +117,23 @@ IN_FLIGHT = in_flight(1000)
 KEPT = Case({"pinned_seconds": 0.05, "capacity_carriers": 1.0})
 
 CASES: dict[str, Cases] = {
+    "answers-differ": Cases(
+        [
+            (Case(differences=("virtual answered 500 to GET /a",)), "virtual answered 500 to GET /a", "pre-flight"),
+            (Case(differences=("for virtual the script throws: no luck",)), "the script throws", "pre-flight"),
+            (
+                Case(differences=("the variants answer GET /a differently: 1 or 2",)),
+                "differently: 1 or 2",
+                "pre-flight",
+            ),
+        ],
+        [
+            Case(),
+            Case(differences=("platform answered 500 to GET /a",)),
+            # Of another variant, as --with adds it.
+            Case(differences=("virtual-pool50 answered 500 to GET /a",)),
+        ],
+    ),
     "pinned-threads": Cases(
         [
             (
@@ -277,12 +298,24 @@ def test_a_run_without_anything_odd_has_no_finding() -> None:
 
 def test_the_findings_of_a_run_are_in_its_verdict_the_measured_ones_first() -> None:
     case = Case({"pinned_seconds": 0.5, "capacity_carriers": 1.0}, inspection=inspection(), java="21.0.8")
-    shown = builders.analysed(case.built()).verdict.findings
+    run = case.built()
+    shown = builders.analysed(run).verdict.findings
     assert [(finding.id, finding.kind) for finding in shown] == [
         ("pinned-threads", "measured"),
         ("hikaricp-spins", "static"),
     ]
-    assert shown[0].command == "vtlab try shop.jar --with java=25"
+    assert shown[0].command == f"{run.manifest.command} --with java=25"
+
+
+def test_what_the_pre_flight_showed_is_a_finding_whatever_became_of_its_block() -> None:
+    run = builders.run(blocks=3)
+    run.blocks[0].differences = ["virtual answered 500 to GET /a"]
+    run.blocks[0].faults = ["k6 died"]
+    analysis = builders.analysed(run)
+    assert [rejected.block for rejected in analysis.rejected] == [run.blocks[0].block]
+    assert [(f.id, f.variant, f.amount) for f in analysis.verdict.findings] == [
+        ("answers-differ", "virtual", "virtual answered 500 to GET /a")
+    ]
 
 
 def test_published_problems_of_a_run_are_those_of_its_own_jdk() -> None:

@@ -98,7 +98,7 @@ def test_several_fixed_addresses_need_a_name() -> None:
 
 def test_a_script_that_asks_its_variant_and_no_other_needs_no_words() -> None:
     seen = {name: findings(asked=own(name), answered=own(name)) for name in BASES}
-    assert preflight.script(seen, BASES) == []
+    assert preflight.script(seen, BASES) == ([], [])
 
 
 @pytest.mark.parametrize(
@@ -123,16 +123,21 @@ def test_a_script_that_asks_another_is_refused(virtual: dict[str, Any], message:
 
 def test_what_a_script_throws_is_said_for_one_variant_and_refused_for_all() -> None:
     good, bad = findings(asked=own("platform"), answered=own("platform")), findings(error="Error: no luck")
-    remarks = preflight.script({"platform": good, "virtual": bad}, BASES)
-    assert remarks == ["for virtual the script throws: Error: no luck"]
+    remarks, differences = preflight.script({"platform": good, "virtual": bad}, BASES)
+    assert (remarks, differences) == ([], ["for virtual the script throws: Error: no luck"])
     with pytest.raises(BadInput, match="the script throws: Error: no luck"):
         preflight.script({"platform": bad, "virtual": bad}, BASES)
 
 
 def test_what_was_not_checked_and_checks_that_fail_are_said() -> None:
     failing = {"asked": own("virtual"), "answered": own("virtual"), "checks": Counts(passed=2, failed=1)}
-    remarks = preflight.script({"platform": findings(), "virtual": findings(**failing)}, BASES)
-    assert remarks == [
-        "the script sends nothing by k6/http: whether it asks its own variant was not checked",
-        "1 of the script's 3 checks fail for virtual",
-    ]
+    remarks, differences = preflight.script({"platform": findings(), "virtual": findings(**failing)}, BASES)
+    assert remarks == ["the script sends nothing by k6/http: whether it asks its own variant was not checked"]
+    assert differences == ["1 of the script's 3 checks fail for virtual"]
+
+
+def test_checks_that_fail_alike_are_no_difference() -> None:
+    failing = {name: findings(asked=own(name), answered=own(name), checks=Counts(passed=2, failed=1)) for name in BASES}
+    remarks, differences = preflight.script(failing, BASES)
+    assert remarks == [f"1 of the script's 3 checks fail for {name}" for name in BASES]
+    assert differences == []

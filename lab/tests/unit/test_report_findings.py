@@ -30,7 +30,7 @@ def test_a_table_tells_what_was_measured_from_what_was_published() -> None:
         "Legacy:17: 0.5 of 1 carrier kept, 0.5 ms a request",
     ]
     assert published[1:3] == ["published", "com.zaxxer:HikariCP 7.0.2"]
-    assert published[4:] == ["vtlab try shop.jar --with pool=50", SOURCE]
+    assert published[4:] == ["vtlab run blocking --blocks 2 --with pool=50", SOURCE]
 
 
 def test_each_form_of_a_report_has_them() -> None:

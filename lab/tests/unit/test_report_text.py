@@ -12,7 +12,7 @@ from tests.unit.test_report_html import NASTY, RUNS, analyses, limited
 from vtlab.analysis import verdict
 from vtlab.model.records import Failure
 from vtlab.model.run import Analysis
-from vtlab.report import html, labels, markdown, terminal
+from vtlab.report import html, labels, markdown, provenance, terminal
 
 
 def shown(console: Console, *names: str) -> str:
@@ -112,3 +112,11 @@ def test_the_environment_says_which_variants_have_other_windows_and_only_of_thos
     assert "| measured window | 5s, virtual 20s |" in markdown.render([analysis])
     other = analysis.run.experiment.model_copy(update={"variants": ["platform", "platform-b"]})
     assert labels.windows(other) == "5s"
+
+
+def test_the_environment_has_the_heap_that_a_jvm_chose() -> None:
+    run = builders.run(blocks=2)
+    for block in run.blocks:
+        block.instances[:] = [i.model_copy(update={"heap": 256.0 * 1024**2}) for i in block.instances]
+    rows = dict(map(tuple, provenance.environment(builders.analysed(run)).rows))
+    assert rows["virtual: JVM saw"] == "Java 25.0.1+8-LTS, G1 GC, 1 processor, a heap of 256 MiB"

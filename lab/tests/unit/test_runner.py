@@ -66,6 +66,10 @@ class Played:
         return self.now.instances
 
     @property
+    def differences(self) -> list[str]:
+        return self.now.differences
+
+    @property
     def failures(self) -> list[Failure]:
         return []
 
@@ -338,6 +342,13 @@ def one_block(target: Breaking, tmp_path: Path, exp: Experiment | None = None) -
     (block,) = results.read(tmp_path).blocks
     assert checks.reasons(block, run.experiment) == []
     return block, text.getvalue()
+
+
+def test_what_the_pre_flight_showed_is_recorded(tmp_path: Path) -> None:
+    good = builders.run(blocks=1).blocks[0]
+    seen = good.model_copy(update={"differences": ["virtual answered 500 to GET /a"]})
+    block, _ = one_block(Breaking([seen]), tmp_path)
+    assert block.differences == ["virtual answered 500 to GET /a"]
 
 
 def test_a_variant_that_does_not_start_fails_and_the_other_is_measured(tmp_path: Path) -> None:

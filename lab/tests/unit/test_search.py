@@ -14,7 +14,7 @@ from vtlab.model.experiment import Experiment
 from vtlab.model.records import Diagnosis, Failure, Instance, K6Document, Trial
 from vtlab.model.run import BlockSeries
 from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
-from vtlab.search import WARM_UP_USERS, WITHIN, Search
+from vtlab.search import WARM_UP_CYCLES, WARM_UP_USERS, WITHIN, Search
 
 PLANNED = builders.experiment(load={"model": "closed", "users": 64}, expected=None)
 #: 5 threads that wait 50 ms each, and no limit but 640/s.
@@ -36,12 +36,18 @@ class Pair:
         self.now = 0.0
         self.calls: list[tuple[tuple[int, ...], list[str]]] = []
         self.paces: list[Pace] = []
+        #: Of each call: warm-up cycles with its highest users, and its users.
+        self.warmed: list[tuple[int, tuple[int, ...]]] = []
         self._services = services
         self._broken = broken
         self._changes = changes
 
     @property
     def instances(self) -> list[Instance]:
+        return []
+
+    @property
+    def differences(self) -> list[str]:
         return []
 
     @property
@@ -63,8 +69,9 @@ class Pair:
     ) -> K6Document:
         assert (warmup_cycles, single, light) == (0, None, None)
         self.calls.append((pace.users, list(order)))
+        self.warmed.append((own_cycles, pace.users))
         self.paces.append(pace)
-        self.now += 2.5 + own_cycles * 4
+        self.now += 2.5 + own_cycles * (4 if not order else 8)
         self._broken(pace)
         window = (pace.measure or 0) / 1000
         trials = [self._trial(variant, users, window) for users in pace.users for variant in order]
@@ -119,6 +126,42 @@ def test_it_warms_up_and_measures_levels_until_no_variant_serves_more() -> None:
     assert lines[1:3] == ["1 user", "2, 4 and 8 users"]
     at_64 = {point.variant: point.throughput for point in curve.points if point.users == 64}
     assert at_64 == pytest.approx({"platform": 98, "virtual": 640}, rel=0.03)
+
+
+def test_what_has_more_users_than_the_warm_up_is_warmed_up_with_the_most_of_its_call_first() -> None:
+    endless = builders.Service(wait=0.01, threads=None, cpu=1e-9)
+    pair = Pair(dict.fromkeys(PLANNED.variants, endless))
+    searched(pair, within=1000)
+    assert pair.warmed == [
+        (WARM_UP_CYCLES, (WARM_UP_USERS,)),
+        *((0, users) for users in [(1,), (2, 4, 8), (16, 32, 64)]),
+        *((1, users) for users in [(128, 256), (512,), (1024,), (2048,), (4096,)]),
+    ]
+
+
+def test_the_warm_up_of_higher_levels_is_in_the_time_of_the_search() -> None:
+    endless = builders.Service(wait=0.01, threads=None, cpu=1e-9)
+    reached = []
+    for within in (70.0, 80.0, 90.0, 100.0):
+        pair = Pair(dict.fromkeys(PLANNED.variants, endless))
+        curve, _, _ = searched(pair, within=within)
+        assert pair.now <= within
+        reached.append(curve.users[-1])
+    assert reached == sorted(reached)
+    assert reached[0] < reached[-1]
+
+
+def test_a_level_that_is_measured_again_is_warm() -> None:
+    came: list[int] = []
+
+    def busy_once(variant: str, users: int) -> Mapping[str, Any]:
+        came.append(users)
+        return {"machine": {"idle_cores": 0.0}} if came.count(256) == 1 and users == 256 else {}
+
+    endless = builders.Service(wait=0.01, threads=None, cpu=1e-9)
+    pair = Pair(dict.fromkeys(PLANNED.variants, endless), changes=busy_once)
+    searched(pair, within=1000)
+    assert [cycles for cycles, users in pair.warmed if users == (128, 256)] == [1, 0]
 
 
 def test_neither_variant_is_always_the_first() -> None:

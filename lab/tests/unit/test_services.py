@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +138,22 @@ def test_a_jar_is_started_by_java_and_a_command_as_it_is(tmp_path: Path) -> None
         heap = jar.experiment.limits.heap
         flags = ["-XX:+UseSerialGC", f"-Xms{heap}", f"-Xmx{heap}"]
         assert jar.command("platform") == [str(tmp_path / "bin" / "java"), *flags, "-jar", str(tmp_path / "mine.jar")]
+
+
+def test_each_variant_of_a_foreign_service_starts_in_an_empty_folder(tmp_path: Path) -> None:
+    """Two copies must not share the files of an embedded database, nor find those of the block before."""
+    with Ledger(tmp_path) as ledger:
+        command, sample_ = launch(tmp_path, ledger), launch(tmp_path, ledger, command=None, jar="mine.jar")
+        foreign = replace(sample_, agent=tmp_path / "agent.jar", logs=tmp_path / "run" / "logs")
+        folders = {name: foreign.folder(name) for name in ("platform", "virtual")}
+        assert None not in folders.values()
+        assert len(set(folders.values())) == 2
+        for folder in filter(None, folders.values()):
+            (folder / "shop.mv.db").write_bytes(b"rows")
+        again = foreign.folder("virtual")
+    assert again == folders["virtual"]
+    assert [list(folder.iterdir()) for folder in (again,) if folder] == [[]]
+    assert (command.folder("virtual"), sample_.folder("virtual")) == (Path(command.service.directory), None)
 
 
 def test_a_service_whose_probes_are_on_its_own_port_is_told_of_no_other() -> None:

@@ -21,6 +21,7 @@ from vtlab.model.inspection import Inspection
 from vtlab.planning import load as pace
 from vtlab.planning import plan
 from vtlab.progress import minutes
+from vtlab.report import words
 from vtlab.services import database
 
 pytestmark = pytest.mark.usefixtures("invented_tools")
@@ -233,3 +234,18 @@ def test_a_report_of_a_run_with_too_many_rejected_blocks_is_an_invalid_run(tmp_p
         session.refuse_invalid(tmp_path, [analysis])
     (fine,) = verdict.analyse_all([run])
     session.refuse_invalid(tmp_path, [fine])
+
+
+@pytest.mark.parametrize(("target", "is_said"), [("local", True), ("kubernetes", False)])
+def test_an_inconclusive_run_ends_with_the_command_that_settles_it(
+    target: str, is_said: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(words, "settling_command", lambda _, file: f"vtlab run {file} --blocks 9")
+    run = builders.run(blocks=2)
+    results.create(tmp_path, run.manifest.model_copy(update={"target": target}))
+    for block in run.blocks:
+        results.append_block(tmp_path, block)
+    said = io.StringIO()
+    session.report(tmp_path, Console(file=said, width=400))
+    line = f"to settle {run.name}: vtlab run {tmp_path / 'experiment.json'} --blocks 9"
+    assert (line in said.getvalue()) == is_said

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support import builders
 from tests.support.blocks import cycles
-from vtlab.analysis.validity import steady_state
+from vtlab.analysis.validity import steady_state, warmth
 
 
 def test_steady_state_by_hand() -> None:
@@ -65,3 +66,57 @@ def test_too_few_or_unmeasured_cycles_are_no_steady_state() -> None:
     assert not steady_state.steady_state(late, 1.0).reached, "5.6 % less CPU per request, and the CPU is scarce"
     assert not steady_state.steady_state([late[0], *late[2:]], 1.0).reached
     assert not steady_state.steady_state(cycles((0, 0.1), (0, 0.1), (0, 0.1)), 1.0).reached
+
+
+BLOCKING = builders.experiment(
+    load={
+        "model": "closed",
+        "users": 1000,
+        "round": {"platform": "5s", "virtual": "1s"},
+        "service_time": {"platform": "1s"},
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("variant", "users", "most"),
+    [
+        ("virtual", 1000, 1000.0),
+        # In the warm-up as many as are served at a time.
+        ("platform", 200, 200.0),
+        ("platform", 1000, 200.0),
+        # Fewer than 1000, and nothing says what they queue for.
+        ("virtual", 100, None),
+    ],
+)
+def test_the_load_allows_so_many_requests_at_most(variant: str, users: int, most: float | None) -> None:
+    trial = builders.trial(variant, 1, users=users)
+    assert steady_state.most_throughput(trial, BLOCKING) == most
+    unknown = builders.experiment(load={"model": "closed", "users": 1000})
+    assert steady_state.most_throughput(trial, unknown) is None
+    waiting = builders.experiment(load={**BLOCKING.load.model_dump(), "think_time": "1s"})
+    assert steady_state.most_throughput(trial, waiting) == (most if users == 1000 else None)
+
+
+def test_a_cycle_that_the_load_alone_bounds_has_nothing_left_to_gain() -> None:
+    # Of a run of blocking: of 1000/s that the users can have the second cycle has 999.
+    slow_first = cycles((966.5, 0.47), (999, 0.37))
+    assert not steady_state.steady_state(slow_first, 1.0).reached
+    state = steady_state.steady_state(slow_first, 1.0, most=1000)
+    assert (state.reached, state.worst) == (True, pytest.approx(0.001))
+    # Of another: the compiler fills the core, and no answer is missing.
+    compiling = cycles((199.5, 0.28), (200, 1.01), (200, 0.23))
+    assert not steady_state.steady_state(compiling, 1.0).reached
+    assert steady_state.steady_state(compiling, 1.0, most=200).reached
+    # What the experiment says is wrong, or the last cycle is below it.
+    for wrong in (900, 1040):
+        assert not steady_state.steady_state(slow_first, 1.0, most=wrong).reached
+
+
+def test_a_compiler_takes_nothing_from_requests_that_the_load_alone_bounds() -> None:
+    busy = {"cpu_cores": 1.0, "cpu_limit": 1.0, "jit_cpu": 0.66}
+    bound, slower = (
+        builders.trial("platform", 1, users=200, throughput=x, server=busy, phase="warmup") for x in (200.0, 190.0)
+    )
+    assert warmth.is_compiled(bound, BLOCKING)
+    assert not warmth.is_compiled(slower, BLOCKING)

@@ -133,11 +133,31 @@ def test_a_runtime_without_a_compiler_runs_the_app_and_does_not_build_it(tmp_pat
         tools.find_java(str(runtime), compiler=True)
 
 
+def test_java_home_decides_where_it_is_new_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tools, "_PLACES", (str(tmp_path / "jvm" / "*"),))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    jdk(tmp_path / "jvm" / "new", "25.0.3")
+    (tmp_path / "link").symlink_to(jdk(tmp_path / "home", "21.0.8"))
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "link"))
+    assert tools.find_java().version == "21.0.8"
+    assert tools.find_java("25").version == "25.0.3"
+    # What is no JDK of the asked kind is passed over.
+    for other in (jdk(tmp_path / "old", "17.0.15"), tmp_path / "nowhere"):
+        monkeypatch.setenv("JAVA_HOME", str(other))
+        assert tools.find_java().version == "25.0.3"
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "home"))
+    (tmp_path / "jvm" / "new" / "bin" / "javac").touch()
+    assert tools.find_java(compiler=True).version == "25.0.3"
+    monkeypatch.setenv("VTLAB_JAVA_HOME", str(jdk(tmp_path / "wanted", "22.0.1")))
+    assert tools.find_java().version == "22.0.1"
+
+
 def test_java_home_and_path_are_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tools, "_PLACES", ())
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("JAVA_HOME", str(jdk(tmp_path / "home", "22.0.1")))
-    assert tools.find_java().version == "22.0.1"
+    assert tools.find_java("22").version == "22.0.1"
+    monkeypatch.delenv("JAVA_HOME")
     jdk(tmp_path / "on-path", "23.0.1")
     (tmp_path / "path" / "java").symlink_to(tmp_path / "on-path" / "bin" / "java")
     assert tools.find_java().home == tmp_path / "on-path"
@@ -232,14 +252,3 @@ def test_the_command_prints_a_path_or_the_fix(
     assert "fix: install a JDK" in output.err
     assert tools.main(["nonsense"]) == 2
     assert "usage" in capsys.readouterr().err
-
-
-def test_an_ahead_of_time_cache_counts_only_on_the_jdk_that_made_it(tmp_path: Path) -> None:
-    jar = tmp_path / "app.jar"
-    java = tools.Java(tmp_path / "bin" / "java", "25.0.3", "a vendor")
-    assert tools.find_aot_cache(jar, java) is None
-    (tmp_path / "app.aot").write_bytes(b"cache")
-    (tmp_path / "app.aot.jdk").write_text("25.0.3\n", encoding="utf-8")
-    assert tools.find_aot_cache(jar, java) == tmp_path / "app.aot"
-    (tmp_path / "app.aot.jdk").write_text("25.0.2\n", encoding="utf-8")
-    assert tools.find_aot_cache(jar, java) is None

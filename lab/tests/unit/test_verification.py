@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from tests.support import builders
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host.cgroup import Limit
 from vtlab.model import units
+from vtlab.model.experiment import Properties
 from vtlab.model.service import Meters
 from vtlab.targets import verification
 from vtlab.targets.verification import Figures
@@ -80,3 +82,33 @@ def test_the_threads_of_a_variant(
         return
     with pytest.raises(BadInput, match=f"{variant}: it runs on {runs} threads"):
         verification.refuse_other_threads(variant, EXPERIMENT, [meters], figures)
+
+
+MIB = 1024**2
+
+
+@pytest.mark.parametrize(
+    ("virtual", "said"),
+    [
+        ({"gc": "G1"}, "virtual has G1 GC, 1 processors"),
+        ({"processors": 2}, "virtual has Serial GC, 2 processors"),
+        ({"heap": 230 * MIB}, "platform has Serial GC, 1 processors, a heap of 256 MiB; virtual .* of 230 MiB"),
+    ],
+)
+def test_jvms_that_differ_in_more_than_their_threads_are_refused(virtual: dict[str, Any], said: str) -> None:
+    fine = {"gc": "Serial", "processors": 1, "heap": 256 * MIB}
+    pair = [builders.instance("platform", **fine), builders.instance("virtual", **{**fine, **virtual})]
+    with pytest.raises(PrerequisiteMissing, match=said) as error:
+        verification.refuse_other_jvms(EXPERIMENT, pair)
+    assert "--jvm" in error.value.fix
+    # Another JDK, or a flag, may choose otherwise.
+    other = EXPERIMENT.model_copy(update={"properties": {"virtual": Properties(threads="virtual", java=21)}})
+    verification.refuse_other_jvms(other, pair)
+
+
+@pytest.mark.parametrize("heap", [None, 250 * MIB, 256 * MIB])
+def test_jvms_alike_are_taken(heap: float | None) -> None:
+    """A collector may move the borders of its pools, and a service without that meter says nothing."""
+    first, second = builders.instance("platform", heap=256 * MIB), builders.instance("virtual", heap=heap)
+    verification.refuse_other_jvms(EXPERIMENT, [first, second])
+    verification.refuse_other_jvms(EXPERIMENT, [first])

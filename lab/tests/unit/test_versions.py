@@ -18,6 +18,8 @@ COPIES = (
     ("LAB_VERSION", "helm/Chart.yaml", r"\nappVersion: (.+)"),
     ("LAB_VERSION", "helm/ci/reproductions-values.yaml", r"tag: (.+)-jdk21"),
     ("LAB_VERSION", "Dockerfile", r"ARG VERSION=(.+)"),
+    ("LAB_VERSION", "lab/Dockerfile", r"ARG VERSION=(.+)"),
+    ("LAB_VERSION", "lab/Dockerfile", r"-t vtlab:(\S+) "),
     ("LAB_VERSION", "CHANGELOG.md", r"\A# Changelog\n\n.+\n\n## (\S+)"),
     ("K6_VERSION", "helm/values.yaml", r"grafana/k6\n +tag: (.+)"),
     ("MARIADB_VERSION", "app/pom.xml", r"<mariadb.version>(.+)</mariadb.version>"),

@@ -147,7 +147,12 @@ def test_inconclusive_gives_the_interval_and_the_time_that_settling_takes() -> N
     assert words.label(a) == "? inconclusive"
     assert words.headline(a) == "Virtual threads: no clear difference in throughput (-18 % to +27 %)"
     assert words.hint(a) == "A new run of 12 blocks would probably settle it, in about 44 minutes (--blocks 12)."
+    assert words.settling_command(a, "my results/experiment.json") == (
+        "vtlab run 'my results/experiment.json' --blocks 12"
+    )
     hopeless = builders.changed(a, {"blocks_needed": None})
+    assert words.settling_command(hopeless, "experiment.json") is None
+    assert words.settling_command(RUN, "experiment.json") is None
     assert words.hint(hopeless) == (
         "As far as 3 blocks tell, it cannot be settled on this machine: the difference is too close to the margin of"
         " 5 %, or the blocks differ too much."

@@ -82,6 +82,17 @@ def knee(points: Sequence[Point], variant: str) -> float | None:
     return most / alone if alone else None
 
 
+def bounds(points: Sequence[Point], variant: str) -> list[tuple[float, float]]:
+    """Corners of a variant's asymptotic bounds [1], as users and requests per second: N times the throughput of a
+    single user, up to the most that was served. Empty where a single user got no answer."""
+    alone, end = _throughput(points, variant, 1), knee(points, variant)
+    if not alone or end is None:
+        return []
+    last = max(p.users for p in points if p.variant == variant)
+    corners = [(1.0, alone), (end, alone * end)]
+    return [*corners, (float(last), alone * end)] if last > end else corners
+
+
 def chosen_users(points: Sequence[Point], variants: Sequence[str], is_generator_at_its_end: bool = False) -> int:
     """Users of the blocks: twice the larger knee, in two digits; with at least two, so that there is a queue, and at
     most the largest level that was measured without a failure of a variant, twice. ``is_generator_at_its_end``: in the

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from vtlab.analysis import measured_findings, static_findings
+from vtlab.analysis import measured_findings, static_findings, trying
 from vtlab.model.finding import Finding
-from vtlab.model.records import Block
+from vtlab.model.records import Block, Manifest
 from vtlab.model.run import Run
 from vtlab.model.verdict import VariantResult
 
@@ -17,9 +17,10 @@ def of_run(run: Run, accepted: Sequence[Block], results: Mapping[str, VariantRes
     Static rows hold where they do for the JDK and the flags of a variant on virtual threads.
     """
     manifest, experiment = run.manifest, run.experiment
-    measured = measured_findings.find(experiment, accepted, results, manifest.inspection)
+    differences = [text for block in run.blocks for text in block.differences]
+    measured = measured_findings.find(experiment, accepted, results, manifest.inspection, differences)
     if manifest.inspection is None:
-        return measured
+        return [_typed(finding, manifest) for finding in measured]
     static: dict[str, Finding] = {}
     for variant in experiment.variants:
         properties = experiment.properties_of(variant)
@@ -27,4 +28,12 @@ def of_run(run: Run, accepted: Sequence[Block], results: Mapping[str, VariantRes
         for java in sorted(versions) if properties.threads == "virtual" else ():
             flags = [*manifest.jvm_flags, *properties.jvm_flags]
             static |= {finding.id: finding for finding in static_findings.find(manifest.inspection, java, flags)}
-    return [*measured, *static.values()]
+    return [_typed(finding, manifest) for finding in [*measured, *static.values()]]
+
+
+def _typed(finding: Finding, manifest: Manifest) -> Finding:
+    """With the command as the reader can type it."""
+    if manifest.target != "local":
+        return finding
+    jar = manifest.inspection.jar if manifest.inspection else measured_findings.ANY_JAR
+    return finding.model_copy(update={"command": trying.by_call(finding.command, jar, manifest.command)})

@@ -8,10 +8,11 @@ figure that it needs.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from vtlab.analysis import static_findings
+from vtlab.analysis import preflight, static_findings
 from vtlab.catalogue import findings
 from vtlab.catalogue.findings import Row
 from vtlab.catalogue.resources import REACHED
@@ -34,6 +35,8 @@ NO_HIGHER, NO_LOWER = 1.05, 0.95
 #: Share of the heap in use after a full collection from which on memory is short.
 SHORT_OF_HEAP = 0.7
 _NAMED_PLACES = 3
+#: Of a service that no jar is known of.
+ANY_JAR = "app.jar"
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,8 @@ class Pair:
     virtual: Side
     platform: Side | None
     inspection: Inspection | None
+    #: Of the variants in the pre-flight, in sentences.
+    differences: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -100,10 +105,12 @@ def find(
     blocks: Sequence[Block],
     results: Mapping[str, VariantResult],
     inspection: Inspection | None = None,
+    differences: Sequence[str] = (),
 ) -> list[Finding]:
     """The measured rows that the blocks that count show, for each variant on virtual threads.
 
-    ``inspection``: the look into the service's jar, for rows that are about a version of a library.
+    ``inspection``: the look into the service's jar, for rows that are about a version of a library. ``differences``:
+    what a pre-flight showed that the variants do differently, in sentences.
     """
 
     def side(variant: str) -> Side:
@@ -112,13 +119,13 @@ def find(
 
     kinds = {v: experiment.properties_of(v).threads for v in experiment.variants if v in results}
     platform = next((side(v) for v, kind in kinds.items() if kind == "platform"), None)
-    jar = inspection.jar if inspection else "app.jar"
+    jar = inspection.jar if inspection else ANY_JAR
     virtuals = [side(v) for v, kind in kinds.items() if kind == "virtual"] if blocks else []
     return [
         _finding(row, virtual.variant, shown, jar)
         for virtual in virtuals
         for row, detector in ((findings.row(identifier), detector) for identifier, detector in DETECTORS.items())
-        if _is_of(row, virtual) and (shown := detector(Pair(virtual, platform, inspection))) is not None
+        if _is_of(row, virtual) and (shown := detector(Pair(virtual, platform, inspection, differences))) is not None
     ]
 
 
@@ -141,6 +148,13 @@ def _finding(row: Row, variant: str, shown: Shown, jar: str) -> Finding:
         cure=row.for_jar(row.cure, jar),
         command=row.for_jar(row.command, jar),
     )
+
+
+def answers_differ(pair: Pair) -> Shown | None:
+    """In the pre-flight requests failed, or were answered in another shape, on virtual threads."""
+    name = re.compile(rf"(?<![\w-]){re.escape(pair.virtual.variant)}(?![\w-])")
+    of_virtual = [text for text in pair.differences if text.startswith(preflight.ALL) or name.search(text)]
+    return Shown("; ".join(dict.fromkeys(of_virtual)), "pre-flight") if of_virtual else None
 
 
 def pinned_threads(pair: Pair) -> Shown | None:
@@ -269,6 +283,7 @@ def allocation_per_request(pair: Pair) -> Shown | None:
 
 #: By the id of the row that says what it means.
 DETECTORS: Mapping[str, Callable[[Pair], Shown | None]] = {
+    "answers-differ": answers_differ,
     "pinned-threads": pinned_threads,
     "pinned-threads-natively": pinned_threads,
     "too-few-carriers": too_few_carriers,

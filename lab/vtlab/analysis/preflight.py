@@ -10,6 +10,8 @@ from vtlab.model.records import Answer, Findings
 
 #: In place of an origin where none stands for the variant.
 NO_ORIGIN = "none"
+#: Begins a sentence about no variant alone.
+ALL = "the variants"
 
 
 def answers(findings: Mapping[str, Findings]) -> list[str]:
@@ -24,7 +26,7 @@ def answers(findings: Mapping[str, Findings]) -> list[str]:
         remarks += [f"{name} {_reason(answer)} to {answer.request}" for name, answer in failing.items()]
         shapes = {json.dumps(answer.shape, sort_keys=True) for answer in of_all.values() if not answer.reason}
         if len(shapes) > 1:
-            remarks.append(f"the variants answer {first.request} differently: {' or '.join(sorted(shapes))}")
+            remarks.append(f"{ALL} answer {first.request} differently: {' or '.join(sorted(shapes))}")
     return remarks
 
 
@@ -87,8 +89,8 @@ def _elsewhere(origins: Sequence[str]) -> list[str]:
     return [f"the script also asks {', '.join(origins)}, for every variant alike"] if origins else []
 
 
-def script(findings: Mapping[str, Findings], bases: Mapping[str, str]) -> list[str]:
-    """What differs between the variants in one iteration of a script, in sentences.
+def script(findings: Mapping[str, Findings], bases: Mapping[str, str]) -> tuple[list[str], list[str]]:
+    """What is to be said of one iteration of a script, and of that what differs between the variants, in sentences.
 
     BadInput where it ends with an error for all of them, and where its requests do not come to the variant, and to no
     other.
@@ -96,7 +98,8 @@ def script(findings: Mapping[str, Findings], bases: Mapping[str, str]) -> list[s
     errors = {name: of.error for name, of in findings.items() if of.error}
     if len(errors) == len(findings):
         raise BadInput(f"the script throws: {next(iter(errors.values()))}", "correct it: k6 run shows the same")
-    remarks = [f"for {name} the script throws: {error}" for name, error in errors.items()]
+    differences = [f"for {name} the script throws: {error}" for name, error in errors.items()]
+    remarks = []
     for name, of in findings.items():
         wrong = [other for other, base in bases.items() if other != name and of.answered.get(base)]
         if wrong:
@@ -109,8 +112,13 @@ def script(findings: Mapping[str, Findings], bases: Mapping[str, str]) -> list[s
     unproven = [name for name, of in findings.items() if not of.asked and name not in errors]
     if unproven:
         remarks.append("the script sends nothing by k6/http: whether it asks its own variant was not checked")
-    for name, of in findings.items():
-        if of.checks.failed:
-            total = of.checks.passed + of.checks.failed
-            remarks.append(f"{of.checks.failed} of the script's {total} checks fail for {name}")
-    return remarks
+    failing = [
+        f"{of.checks.failed} of the script's {of.checks.passed + of.checks.failed} checks fail for {name}"
+        for name, of in findings.items()
+        if of.checks.failed
+    ]
+    if len({of.checks.failed for of in findings.values()}) > 1:
+        differences += failing
+    else:
+        remarks += failing
+    return remarks, differences

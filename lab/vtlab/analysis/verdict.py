@@ -157,8 +157,10 @@ def _environment(run: Run, blocks: Sequence[Block]) -> dict[str, Any]:
         "versions": m.versions,
         "jvm_flags": m.jvm_flags,
         "machine": m.machine,
+        #: Cores that each variant had in the first part of the warm-up, where they were more than the limit.
+        "raised_cpu": max((t.raised_cpu for b in blocks for t in b.warmup if t.raised_cpu), default=None),
         "instances": {
-            v: instances[v].model_dump(mode="json", include={"java", "gc", "processors", "cpu_limit"})
+            v: instances[v].model_dump(mode="json", include={"java", "gc", "processors", "cpu_limit", "class_archives"})
             for v in run.experiment.variants
             if v in instances
         },

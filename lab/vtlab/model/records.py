@@ -189,9 +189,14 @@ class Instance(Record):
     java: str
     gc: str
     processors: int
+    #: Bytes that its heap may have; None where it does not say so.
+    heap: float | None = None
     #: Cores; None when nothing limits it (``--no-cpu-limit``).
     cpu_limit: float | None
     started_in: float
+    #: Archives of classes that the JVM was told of (ahead-of-time cache, CDS archive), by the names of their files:
+    #: whether the running JVM has them mapped. None where that is not known.
+    class_archives: dict[str, bool] | None = None
     #: The same identity, no restart and no OOM kill at the block's end.
     alive: bool = True
     #: Kernel OOM kills in its cgroup.
@@ -252,6 +257,8 @@ class Block(Record):
     attempt: int
     order: list[str]
     agreed: bool = True
+    #: What a pre-flight before the block showed that the variants do differently, in sentences.
+    differences: list[str] = []
     warmup: list[Trial] = []
     single: list[Trial] = []
     #: Of a run's first block, after its trials.

@@ -8,9 +8,9 @@ from vtlab.reference.pages import code, page
 
 _INTRODUCTION = """What is known to break under virtual threads. `vtlab doctor app.jar` looks into a Spring Boot jar and
 shows the published problems in its versions and settings; it starts nothing. The exit code is 0 with findings, too,
-and 2 for a jar that vtlab cannot measure. `--json` prints the same as JSON, `--java 21` asks for another JDK than the
-newest here, `--jvm` takes the flags that the JVM has in production. A report of a run shows these and what the run
-measured.
+and 2 for a jar that vtlab cannot measure. `--json` prints the same as JSON, `--java 21` asks for another JDK than
+`vtlab try` would take, `--jvm` takes the flags that the JVM has in production. A report of a run shows these and what
+the run measured.
 
 A published problem need not be yours: you have the version, and your service may never come near. A measurement
 says. The command of a finding tries its cure as a third variant."""

@@ -12,6 +12,10 @@ from vtlab.model.run import Analysis
 from vtlab.report import bottlenecks, figures, svg, words
 from vtlab.report.page_parts import Table
 
+#: Cells of a bar, and parts of one that a character shows.
+_BAR, _PARTS = 10, " ▏▎▍▌▋▊▉█"
+#: Of the picture.
+LAWS = "Thin lines are the law: so many times the throughput of a single user, up to the most that was served."
 _ENDED = {
     "levelled off": "no variant serves more with more users",
     "load generator": "the load generator could not send more",
@@ -23,7 +27,7 @@ _ENDED = {
 
 def lines(curve: Curve, variants: Sequence[str]) -> list[str]:
     """The curve for a terminal: a line for each level, and what was chosen."""
-    width = max(len(variant) for variant in variants) + 24
+    width = max(len(variant) for variant in variants) + 24 + _BAR
     rows = ["users  " + "".join(f"{variant:<{width}}" for variant in variants)]
     for users in curve.users:
         cells = [_cell(curve, variant, users) for variant in variants]
@@ -101,6 +105,8 @@ def picture(curve: Curve, variants: Sequence[str]) -> Markup:
         if level in users:
             drawn.append(svg.text(x(level), top + height + 16, svg.number(level), "middle", "tick"))
     for slot, variant in enumerate(variants):
+        law = [(x(users), y(rate)) for users, rate in curves.bounds(curve.points, variant)]
+        drawn += [svg.path(law, f"law v{slot}")] if law else []
         of = [p for p in curve.of(variant) if p.throughput > 0]
         drawn.append(svg.path([(x(p.users), y(p.throughput)) for p in of], f"line v{slot}"))
         drawn += [
@@ -115,7 +121,7 @@ def picture(curve: Curve, variants: Sequence[str]) -> Markup:
             for p in of
         ]
     drawn.append(svg.text(left + width / 2, top + height + 34, "users", "middle", "tick"))
-    description = " ".join(sentences(curve, variants))
+    description = " ".join([*sentences(curve, variants), LAWS])
     return svg.chart(top + height + 42, "Requests per second over users", description, *drawn)
 
 
@@ -132,7 +138,8 @@ def decision(analysis: Analysis) -> str | None:
     blocks = f"{verdict.n} block" + ("" if verdict.n == 1 else "s")
     if c.verdict not in ("faster", "slower"):
         interval = figures.interval(c.low, c.high)
-        return f"{parted} At {curve.chosen:,} users the blocks show no clear difference ({interval}, {blocks})."
+        difference = words.no_difference(c.metric, c.low, c.high) if c.low <= 1 <= c.high else "no clear difference"
+        return f"{parted} At {curve.chosen:,} users the blocks show {difference} ({interval}, {blocks})."
     better, ratio, low, high = (
         (c.of, c.ratio, c.low, c.high) if c.verdict == "faster" else (c.over, 1 / c.ratio, 1 / c.high, 1 / c.low)
     )
@@ -148,4 +155,12 @@ def _cell(curve: Curve, variant: str, users: int) -> str:
     point = next((p for p in curve.points if p.variant == variant and p.users == users), None)
     if point is None:
         return figures.DASH
-    return f"{figures.rate(point.throughput)}, mean {figures.duration(point.mean)}"
+    most = max(p.throughput for p in curve.points)
+    bar = _bar(point.throughput / most) if most else ""
+    return f"{bar:<{_BAR}} {figures.rate(point.throughput)}, mean {figures.duration(point.mean)}"
+
+
+def _bar(share: float) -> str:
+    """A share as a bar, in eighths of a character."""
+    eighths = round(8 * _BAR * share)
+    return (_PARTS[-1] * (eighths // 8) + _PARTS[eighths % 8]).strip()

@@ -113,5 +113,5 @@ def _undecided(analysis: Analysis, comparison: Comparison) -> str:
     if comparison.low is None or comparison.high is None:
         return "one block gives no interval"
     if comparison.low <= 1 <= comparison.high:
-        return f"these blocks show no clear difference in {words.noun(comparison.metric)}"
+        return f"these blocks show {words.no_difference(comparison.metric, comparison.low, comparison.high)}"
     return f"the difference in {words.noun(comparison.metric)} is not clearly beyond {percent(verdict.margin)}"

@@ -27,6 +27,7 @@ from vtlab.report import (
     provenance,
     ratios,
     resource_use,
+    thresholds,
     time_split,
     words,
 )
@@ -106,6 +107,7 @@ class Evidence:
     resources: list[Panel]
     resource_table: Table
     curve: Table
+    thresholds: Table
     time: Table
     places: Table
     pinned: Table
@@ -195,7 +197,7 @@ def _curve(analysis: Analysis) -> Panel | None:
     searched, names = analysis.run.manifest.curve, labels.names(analysis)
     if searched is None or not searched.points:
         return None
-    caption = " ".join(curve.sentences(searched, names))
+    caption = " ".join([*curve.sentences(searched, names), curve.LAWS])
     return Panel("Requests per second over users", curve.picture(searched, names), caption)
 
 
@@ -290,6 +292,7 @@ def _evidence(analysis: Analysis) -> Evidence:
         resources=resource_use.resources(analysis),
         resource_table=resource_use.resource_table(analysis),
         curve=_levels(analysis),
+        thresholds=thresholds.table(analysis),
         time=breakdowns.table(analysis),
         places=resource_use.places(analysis),
         pinned=resource_use.pinned(analysis),

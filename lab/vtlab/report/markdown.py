@@ -18,6 +18,7 @@ from vtlab.report import (
     provenance,
     ratios,
     resource_use,
+    thresholds,
     words,
 )
 from vtlab.report.html import repeat
@@ -90,6 +91,7 @@ def _run(analysis: Analysis) -> list[str]:
         lines += _folded("Bound beside measurement", [resource_use.resource_table(analysis)])
         if (searched := analysis.run.manifest.curve) is not None:
             lines += _folded("Throughput and latency over users", [curve.table(searched, labels.names(analysis))])
+        lines += _folded(thresholds.TITLE, [thresholds.table(analysis)])
         lines += _folded(breakdowns.TITLE, [breakdowns.table(analysis)])
         lines += _folded("Where threads stood", [resource_use.places(analysis)])
         lines += _folded("Pinned virtual threads", [resource_use.pinned(analysis)])

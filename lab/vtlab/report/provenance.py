@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from vtlab.model.records import Instance
 from vtlab.model.run import Analysis
-from vtlab.report import figures, words
+from vtlab.report import class_archives, figures, words
 from vtlab.report.labels import windows
 from vtlab.report.page_parts import Table
 
@@ -32,7 +33,7 @@ def environment(analysis: Analysis) -> Table:
     cpu = figures.cores(exp.limits.cpu) + ("" if m.cpu_limited else " (not enforced)")
     load = exp.load
     amount = f"closed: {words.load_words(exp)}" if load.model == "closed" else f"open: {load.rate:g} arrivals/s"
-    seen = sorted({(i.variant, i.java, i.gc, i.processors) for b in analysis.accepted for i in b.instances})
+    seen = sorted({(i.variant, _jvm(i)) for b in analysis.accepted for i in b.instances})
     rows = [
         ["started", figures.utc(m.started)],
         ["target", m.target],
@@ -43,13 +44,25 @@ def environment(analysis: Analysis) -> Table:
             f"{cpu}, {exp.limits.memory}, heap {exp.limits.heap or 'as the JVM chooses'}",
         ],
         ["measured window", windows(exp)],
-        *(
-            [f"{name}: JVM saw", f"Java {java}, {gc} GC, {cpus} processor{'s' if cpus != 1 else ''}"]
-            for name, java, gc, cpus in seen
-        ),
+        *([f"{name}: JVM saw", jvm] for name, jvm in seen),
+        *_raised(analysis),
         ["JVM flags", " ".join(m.jvm_flags) or "none"],
         *([k, v] for k, v in m.versions.items() if k != "java"),
         *([k, v] for k, v in m.machine.items()),
         *([f"setting {k}", v] for k, v in exp.settings.items()),
     ]
     return Table("As recorded before the first block.", ["what", "value"], rows)
+
+
+def _jvm(instance: Instance) -> str:
+    """What a JVM chose, or was told."""
+    cpus = instance.processors
+    heap = f", a heap of {figures.memory(instance.heap)}" if instance.heap else ""
+    archives = class_archives.beside(instance)
+    return f"Java {instance.java}, {instance.gc} GC, {cpus} processor{'s' if cpus != 1 else ''}{heap}{archives}"
+
+
+def _raised(analysis: Analysis) -> list[list[str]]:
+    """The row that says how much CPU the first part of the warm-up had, where that was more than the limit."""
+    raised = max((t.raised_cpu for b in analysis.accepted for t in b.warmup if t.raised_cpu), default=None)
+    return [["first part of the warm-up", figures.cores(raised)]] if raised else []

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from vtlab.analysis import verdict
 from vtlab.model.run import Analysis
-from vtlab.report import bottlenecks, breakdowns, curve, decision, findings, labels, words
+from vtlab.report import bottlenecks, breakdowns, curve, decision, findings, labels, thresholds, words
 
 _STYLES = {
     "faster": "bold green",
@@ -62,6 +62,8 @@ def _run(analysis: Analysis) -> list[Text]:
     if v.n:
         sentences = {n: bottlenecks.sentence(analysis, n) for n in labels.names(analysis)}
         lines += [Text(f"{n}: {sentence}", "dim") for n, sentence in sentences.items()]
+        held = thresholds.line(analysis)
+        lines += [Text(held, "dim")] if held else []
         times = {name: result.time for name, result in v.variants.items() if result.time}
         lines += [Text(breakdowns.TITLE, "dim")] if times else []
         lines += [Text(breakdowns.line(name, time), "dim") for name, time in times.items()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import statistics as middle
 
 from vtlab.analysis import sequential
@@ -126,6 +127,15 @@ def _verb(variant: str, plural: str) -> str:
 
 def _overloaded(result: VariantResult) -> str:
     return bottlenecks.growing(result.growth) if result.growth is not None else "overloaded"
+
+
+def no_difference(metric: str, low: float, high: float) -> str:
+    """What an interval of a ratio that has 1 in it rules out: ``no difference in throughput larger than 27 %``; ``no
+    clear difference`` where that is more than twofold."""
+    largest = max(high - 1, 1 - low)
+    if high > 2 or low < 0.5:
+        return f"no clear difference in {noun(metric)}"
+    return f"no difference in {noun(metric)} larger than {percent(math.ceil(round(100 * largest, 6)) / 100)}"
 
 
 def _inconclusive(v: Verdict, c: Comparison) -> str:
@@ -414,6 +424,15 @@ def hint(analysis: Analysis) -> str | None:
         return f"Lower the rate until {c.overloaded[0]} keeps up in every block."
     ending = _ending(v.decision)
     return f"{ending} {_settling(analysis, c)}" if ending else _settling(analysis, c)
+
+
+def settling_command(analysis: Analysis, experiment: str) -> str | None:
+    """The command that probably settles an inconclusive verdict; None for any other, and where none does.
+    ``experiment``: the file of the run's experiment."""
+    v, c = analysis.verdict, primary(analysis.verdict)
+    if c.verdict != "inconclusive" or not v.valid or v.n < 2 or c.blocks_needed is None:
+        return None
+    return f"vtlab run {shlex.quote(experiment)} --blocks {c.blocks_needed}"
 
 
 def _ending(decision: Decision | None) -> str | None:

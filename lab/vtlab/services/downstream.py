@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 import httpx
 
 from vtlab.errors import BadInput, PrerequisiteMissing
-from vtlab.host import ports, server
+from vtlab.host import archives, ports, server
 from vtlab.host.processes import Ledger, Process
 from vtlab.host.server import Server
-from vtlab.host.tools import Java, clean_environment, find_aot_cache
+from vtlab.host.tools import Java, clean_environment
 from vtlab.model import variant
 from vtlab.model.service import Service
 from vtlab.services import process
@@ -81,7 +81,7 @@ class Downstream:
     def _spawn(self, chosen: Sequence[int]) -> Process:
         jar = self._service.jar_path
         assert jar is not None
-        flags = process.jvm_flags(self._service, HEAP, find_aot_cache(jar, self._java))
+        flags = process.jvm_flags(self._service, HEAP, archives.find(jar, self._java))
         return self._ledger.start(
             [str(self._java.path), *flags, "-jar", str(jar)],
             role="jvm downstream",

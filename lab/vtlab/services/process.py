@@ -13,11 +13,11 @@ from pathlib import Path
 
 from vtlab import services
 from vtlab.errors import BlockFault
-from vtlab.host import agent, ports, server, usage
+from vtlab.host import agent, archives, ports, server, usage
 from vtlab.host.cgroup import Cgroup, Limit
 from vtlab.host.processes import Ledger, Process
 from vtlab.host.server import Server
-from vtlab.host.tools import Java, clean_environment, find_aot_cache
+from vtlab.host.tools import Java, clean_environment
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
 from vtlab.model.service import Service
@@ -28,6 +28,8 @@ READY_WITHIN, OWN_READY_WITHIN = 90.0, 180.0
 ELSEWHERE_WITHIN = 20.0
 #: A JVM's exit code under -XX:+ExitOnOutOfMemoryError.
 _OUT_OF_HEAP = 3
+#: Variables of the environment with flags for a JVM.
+_FLAGS_IN = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
 
 
 def jvm_flags(service: Service, heap: str | None, cache: Path | None, cpu: float | None = None) -> list[str]:
@@ -50,7 +52,7 @@ def jvm_flags_of(service: Service, experiment: Experiment, java: Java, cpu_limit
     jars = {jar_of(service, experiment, variant) for variant in experiment.variants}
     jar = jars.pop() if len(jars) == 1 else None
     limits = experiment.limits
-    cache = find_aot_cache(jar, java) if jar else None
+    cache = archives.find(jar, java) if jar else None
     return jvm_flags(service, limits.heap, cache, limits.cpu if cpu_limited else None)
 
 
@@ -93,27 +95,35 @@ class Launch:
 
     def command(self, variant: str) -> list[str]:
         """The command line of a variant."""
-        jars = {name: jar_of(self.service, self.experiment, name) for name in self.javas}
-        jar = jars.get(variant)
+        jar = self._jars.get(variant)
         if jar is None:
             return list(self.service.command or ())
-        caches = {find_aot_cache(of, self.javas[name]) for name, of in jars.items() if of}
-        # The same one for every variant, or none.
-        cache = caches.pop() if len(caches) == 1 else None
-        limits = self.experiment.limits
-        flags = [
-            *jvm_flags(self.service, limits.heap, cache, limits.cpu if self.cpu_limited else None),
-            *self.experiment.properties_of(variant).jvm_flags,
-        ]
-        if self.agent and not agent.has_archive(flags):
+        flags = self.jvm_flags(variant)
+        if self.agent and not archives.named(flags):
             flags.append(agent.flag(self.agent))
         return [str(self.javas[variant].path), *flags, "-jar", str(jar)]
 
     @property
-    def attached(self) -> Path | None:
-        """The agent's jar, where a JVM gets it once it runs."""
-        flags = [*self.service.jvm_flags, *(f for p in self.experiment.properties.values() for f in p.jvm_flags)]
-        return self.agent if self.service.jar and agent.has_archive(flags) else None
+    def _jars(self) -> dict[str, Path | None]:
+        return {name: jar_of(self.service, self.experiment, name) for name in self.javas}
+
+    def jvm_flags(self, variant: str) -> list[str]:
+        """The flags of a variant's JVM, without the agent's; none of a service that is no jar."""
+        if self._jars.get(variant) is None:
+            return []
+        caches = {archives.find(of, self.javas[name]) for name, of in self._jars.items() if of}
+        # The same one for every variant, or none.
+        cache = caches.pop() if len(caches) == 1 else None
+        limits = self.experiment.limits
+        return [
+            *jvm_flags(self.service, limits.heap, cache, limits.cpu if self.cpu_limited else None),
+            *self.experiment.properties_of(variant).jvm_flags,
+        ]
+
+    def attached(self, variant: str) -> Path | None:
+        """The agent's jar, where a variant's JVM gets it once it runs: one that has the agent from its start refuses an
+        archive of classes that was made without it."""
+        return self.agent if archives.named(self.jvm_flags(variant)) else None
 
     def environment(self, variant: str, port: int, management: int) -> dict[str, str]:
         """The whole environment of a variant: nothing of the caller's that the service would read. No setting of the
@@ -199,6 +209,12 @@ class VariantProcess:
         """Reads what it uses, as the kernel counts it."""
         return usage.Reader(self.process.pid, self.cgroup, self.limits().cpu)
 
+    def class_archives(self) -> dict[str, bool]:
+        """By the name of each archive of classes that its JVM was told of, whether the JVM uses it."""
+        given = self.launch.environment(self.variant, self.server.port, self.server.ports[-1])
+        flags = [flag for name in _FLAGS_IN for flag in given.get(name, "").split()]
+        return archives.used(self.process.pid, archives.named([*flags, *self.launch.jvm_flags(self.variant)]))
+
     def limits(self) -> Limit:
         """The limits that it was given."""
         limits = self.launch.experiment.limits
@@ -227,7 +243,7 @@ class VariantProcess:
         if not is_ready:
             self._refuse_elsewhere(chosen)
             return False
-        if (jar := self.launch.attached) and ports.listening_pid(chosen[-1]) is None:
+        if (jar := self.launch.attached(self.variant)) and ports.listening_pid(chosen[-1]) is None:
             agent.attach(self.process.pid, jar, chosen[-1])
         return True
 

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
-from vtlab.errors import PrerequisiteMissing
-from vtlab.host.tools import SETUP, Tool, in_checkout
+from vtlab import data
+from vtlab.errors import LabError, PrerequisiteMissing
+from vtlab.host import archives
+from vtlab.host.tools import SETUP, Java, Tool, clean_environment, find_java, in_checkout
 from vtlab.model.service import Service
 
 NAME = "sample"
 #: What to do about the lack of it where vtlab is installed.
 _ELSEWHERE = "the repository has it: clone it; or name a service of yours by the key service of an experiment"
 JAR = Path("app", "target", "extracted", "app.jar")
+#: The class that a training run starts, and the first JDK that makes a cache by one.
+_TRAINING_RUN, _MAKES_CACHES = "lab.virtualthreads.TrainingRun", 25
 
 
 def service(repository: Path) -> Service:
@@ -58,6 +65,37 @@ def find(repository: Path) -> Tool:
     return Tool(jar, version[1].strip() if version else "unknown")
 
 
+def train(repository: Path, java: Java, say: Callable[[str], None]) -> None:
+    """Makes the ahead-of-time cache of its jar anew where there is none of this JDK and jar: one for every variant. A
+    JDK before 25 makes none. PrerequisiteMissing where it cannot be made, or the application is not built."""
+    jar = find(repository).path
+    if java.major < _MAKES_CACHES or archives.find(jar, java):
+        return
+    say("an ahead-of-time cache of the app, by a training run")
+    log = repository / "app" / "target" / "training.log"
+    made = jar.with_name(f".{os.getpid()}.aot")
+    flags = [*jvm_flags(repository), "-Xmx384m", f"-XX:AOTCacheOutput={made}", "-Xlog:disable", "-Xlog:all=error"]
+    try:
+        with log.open("wb") as errors:
+            done = subprocess.run(
+                [java.path, *flags, "-cp", jar, _TRAINING_RUN],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                env=clean_environment(),
+                check=False,
+            )
+        if done.returncode or not made.is_file():
+            raise PrerequisiteMissing("the training run of the app failed", f"see {log}")
+        archives.put(made, jar, java)
+    except OSError as error:
+        raise PrerequisiteMissing(
+            f"no ahead-of-time cache of the app: {error}", f"make {jar.parent} writable"
+        ) from None
+    finally:
+        made.unlink(missing_ok=True)
+
+
 def find_benchmark(repository: Path) -> str:
     """The class path of its JMH benchmark, which is among its tests; PrerequisiteMissing where it is not built."""
     target = repository / "app" / "target"
@@ -66,3 +104,17 @@ def find_benchmark(repository: Path) -> str:
         message = f"the JMH benchmark is not built: {libraries} or {classes} lacks it"
         raise PrerequisiteMissing(message, in_checkout(SETUP) or _ELSEWHERE)
     return os.pathsep.join([str(classes), str(target / "classes"), libraries.read_text(encoding="utf-8").strip()])
+
+
+def main() -> int:
+    """Makes the cache for ``lab/setup``."""
+    try:
+        train(data.ROOT, find_java(), lambda text: print(f"setup: {text}", flush=True))
+    except LabError as error:
+        print(f"setup: {error.message}\nsetup:   fix: {error.fix}", file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

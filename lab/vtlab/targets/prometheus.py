@@ -105,8 +105,12 @@ class Prometheus(PrometheusApi):
 
     def labels(self, variant: str, query: str, at_ms: int) -> dict[str, str]:
         """The labels of the first series of a query with ``$server``; empty where there is none."""
-        series = self.query(metrics.render(query, server=self._selector(variant)), at_ms)
+        series = self.all(variant, query, at_ms)
         return series[0][0] if series else {}
+
+    def all(self, variant: str, query: str, at_ms: int) -> list[tuple[dict[str, str], float]]:
+        """Labels and value of each series of a query with ``$server``."""
+        return self.query(metrics.render(query, server=self._selector(variant)), at_ms)
 
     def await_scrape(self, variant: str, after_ms: int, within: float = SCRAPED_WITHIN) -> int:
         """Waits until a successful scrape of the variant later than ``after_ms`` is in; returns its time. NotScraped

@@ -6,19 +6,22 @@ The same rule for every target: what the target enforces, and what the variant t
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from vtlab.errors import PrerequisiteMissing
 from vtlab.host.cgroup import Limit
 from vtlab.model import units, variant
 from vtlab.model.experiment import Experiment
+from vtlab.model.records import Instance
 from vtlab.model.service import Meters
 from vtlab.model.variant import Threads
 from vtlab.targets.prometheus import Prometheus
 
 #: A quota is rounded to microseconds per period, memory to pages; a chart may write 500m for 0.5.
 TOLERANCE = 0.01
+#: Some collectors move the borders of their pools, and with them the sum of what these may have.
+SAME_HEAP = 0.1
 
 
 @dataclass(frozen=True)
@@ -34,11 +37,18 @@ class Figures:
     jetty_virtual: float | None
     java: str
     gc: str
+    #: Bytes that the JVM's heap may have.
+    heap: float | None = None
+    #: As of ``Instance``.
+    class_archives: dict[str, bool] | None = None
 
 
 def read(client: Prometheus, name: str, at_ms: int) -> Figures:
     """The figures of a variant at the time of a scrape."""
     info = client.labels(name, "jvm_info{$server}", at_ms)
+    archives = {
+        labels["name"]: value > 0 for labels, value in client.all(name, "jvm_class_archive_used{$server}", at_ms)
+    }
     return Figures(
         cpu_limit=client.measured(name, "max(cgroup_cpu_limit_cores{$server})", at_ms),
         processors=client.measured(name, "max(system_cpu_count{$server})", at_ms),
@@ -46,6 +56,9 @@ def read(client: Prometheus, name: str, at_ms: int) -> Figures:
         jetty_virtual=client.measured(name, "max(jetty_threads_virtual{$server})", at_ms),
         java=" ".join(filter(None, (info.get("version", "unknown"), info.get("vendor")))),
         gc=client.labels(name, "jvm_gc_info{$server}", at_ms).get("name", "unknown"),
+        # A pool without a limit of its own says -1.
+        heap=client.measured(name, 'sum(jvm_memory_max_bytes{$server, area="heap"} > 0)', at_ms),
+        class_archives=archives or None,
     )
 
 
@@ -84,6 +97,29 @@ def refuse_other_threads(name: str, experiment: Experiment, meters: Collection[M
     elif "jetty" in meters:
         virtual = figures.jetty_virtual
         variant.refuse_other_threads(name, threads, None if virtual is None else "virtual" if virtual else "platform")
+
+
+def refuse_other_jvms(experiment: Experiment, instances: Sequence[Instance]) -> None:
+    """PrerequisiteMissing where variants that differ in their threads alone have JVMs of another shape: garbage
+    collector, processors or heap, of which one would gain by more than its threads."""
+    seen: dict[str, Instance] = {}
+    for instance in instances:
+        alike = experiment.properties_of(instance.variant).model_dump_json(exclude={"threads"})
+        other = seen.setdefault(alike, instance)
+        if (other.gc, other.processors) != (instance.gc, instance.processors) or not _is_as_large(other, instance):
+            raise PrerequisiteMissing(
+                f"the JVMs differ in more than their threads: {_shape(other)}; {_shape(instance)}",
+                "name what they are to have, as in production: --jvm=-XX:+UseSerialGC --jvm=-Xmx512m",
+            )
+
+
+def _is_as_large(first: Instance, second: Instance) -> bool:
+    return not first.heap or not second.heap or abs(first.heap / second.heap - 1) <= SAME_HEAP
+
+
+def _shape(instance: Instance) -> str:
+    heap = f", a heap of {instance.heap / 1024**2:.0f} MiB" if instance.heap else ""
+    return f"{instance.variant} has {instance.gc} GC, {instance.processors} processors{heap}"
 
 
 def _of_tomcat(pool: float | None, wanted: Threads) -> Threads | None:

@@ -189,7 +189,7 @@ SERVICE: tuple[Check[Any], ...] = (
     Check(
         "steady state",
         "service",
-        f"< {percent(MOST_GAIN)} over the best before",
+        f"< {percent(MOST_GAIN)} over the best before, or left to what the load allows",
         _enough_cycles,
         _steady_state,
         MOST_GAIN,

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from vtlab.analysis.laws.demands import cpu_capacity
 from vtlab.analysis.laws.phases import demand_per_ok
-from vtlab.model.experiment import Experiment
+from vtlab.model import units
+from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.model.records import Block, Trial
 
 #: Share of the CPU limit from which on the CPU counts as scarce in the warm-up.
@@ -43,7 +44,7 @@ class SteadyState:
     worst: float | None = None
 
 
-def steady_state(cycles: Sequence[Trial], cpu_limit: float) -> SteadyState:
+def steady_state(cycles: Sequence[Trial], cpu_limit: float, most: float | None = None) -> SteadyState:
     """Whether one variant is warm: its last two warm-up ``cycles`` gained less than 3 % over the best before.
 
     OK throughput X must not have risen by 3 % and one answer, for a slow variant counts few. Where the CPU is scarce,
@@ -55,6 +56,9 @@ def steady_state(cycles: Sequence[Trial], cpu_limit: float) -> SteadyState:
     Over the best before, not over the one before: while the compiler works, and on a shared machine always, cycles
     of 3 s scatter by more than 3 % around their level, and a rise from a slow cycle back to it is not warming up. Of
     two cycles the second is judged by the first; one tells nothing.
+
+    ``most``: what the load allows (``most_throughput``). A last cycle within 3 % of it has nothing left to gain,
+    however slow the cycles before it were, and whatever the JIT compiler still does.
     """
     judged = 1 if len(cycles) == 2 else 2
     before, last = list(cycles)[:-judged], list(cycles)[-judged:]
@@ -73,7 +77,28 @@ def steady_state(cycles: Sequence[Trial], cpu_limit: float) -> SteadyState:
     if any(g.most is None for g in gains):
         return SteadyState(False, gains)
     worst = max((g.most if scarce else g.throughput) or 0.0 for g in gains)
+    if most is not None and is_at_most(last[-1], most):
+        worst = min(worst, max(0.0, 1 - last[-1].throughput / most))
     return SteadyState(worst < MOST_GAIN, gains, worst)
+
+
+def most_throughput(trial: Trial, experiment: Experiment) -> float | None:
+    """OK answers per second that the trial's users can have at most, by the operational laws: their number over the
+    time of a round. None where the experiment does not say how long that is."""
+    load = experiment.load
+    if not isinstance(load, ClosedLoad) or not trial.users:
+        return None
+    if trial.users == load.users:
+        round_ = load.round.get(trial.variant)
+    else:
+        # Fewer users, of whom none queues: those of the warm-up.
+        round_ = None if load.mean_think_time else load.service_time.get(trial.variant)
+    return trial.users / units.seconds(round_) if round_ else None
+
+
+def is_at_most(trial: Trial, most: float | None) -> bool:
+    """Whether the load was the bound of a trial: within 3 % of ``most``. Above that the experiment's round is wrong."""
+    return most is not None and abs(trial.throughput / most - 1) < MOST_GAIN
 
 
 def _rise(trial: Trial, best: float) -> float | None:
@@ -105,14 +130,18 @@ class WarmUp:
     judged: list[Trial]
     #: Cores that it may use.
     cpu_limit: float
+    #: Throughput that the load allows the last of them.
+    most: float | None
 
     @property
     def state(self) -> SteadyState:
         """By the cycles that judge it."""
-        return steady_state(self.judged, self.cpu_limit)
+        return steady_state(self.judged, self.cpu_limit, self.most)
 
 
 def warm_up_of(block: Block, experiment: Experiment, variant: str) -> WarmUp:
     cycles = [t for t in block.warmup if t.variant == variant]
     limits = [cpu_capacity(i) for i in block.instances if i.variant == variant]
-    return WarmUp(variant, cycles, judging_cycles(cycles, experiment), min(limits, default=experiment.limits.cpu))
+    judged = judging_cycles(cycles, experiment)
+    most = most_throughput(judged[-1], experiment) if judged else None
+    return WarmUp(variant, cycles, judged, min(limits, default=experiment.limits.cpu), most)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from vtlab.analysis.validity.check import NOT_MEASURED, Check, Value, block_check, moment_of
 from vtlab.analysis.validity.failing import answered_late, sound_trials, sound_variants
-from vtlab.analysis.validity.steady_state import SCARCE, least_cycles, warm_up_of
+from vtlab.analysis.validity.steady_state import SCARCE, is_at_most, least_cycles, most_throughput, warm_up_of
 from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.model.records import Block, Trial
 from vtlab.model.units import percent
@@ -46,10 +46,10 @@ def _warm_up_measured(block: Block, experiment: Experiment) -> Iterator[Value]:
 
 
 def is_compiled(trial: Trial, experiment: Experiment) -> bool:
-    """Whether the JIT compiler took nothing from the requests: it rested, or the CPU was not scarce. True where its CPU
-    time is not known."""
+    """Whether the JIT compiler took nothing from the requests: it rested, the CPU was not scarce, or the load was the
+    bound all the same. True where its CPU time is not known."""
     value = _jit(trial, experiment)
-    return value is None or JIT.passes(value)
+    return value is None or JIT.passes(value) or is_at_most(trial, most_throughput(trial, experiment))
 
 
 def _is_scarce(trial: Trial, experiment: Experiment) -> bool:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
 from typing import Any
 
 import websocket
 from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
 from kubernetes.config.config_exception import ConfigException
+from kubernetes.config.incluster_config import SERVICE_HOST_ENV_NAME
+from kubernetes.config.kube_config import KUBE_CONFIG_DEFAULT_LOCATION
 from kubernetes.stream import ws_client
 from urllib3.exceptions import HTTPError
 
@@ -152,8 +156,16 @@ COPY_RIGHTS = _rights(
     }
 )
 POLICY_RIGHTS = _rights({"networking.k8s.io/networkpolicies": "list create"})
+#: For more CPU in the warm-up, which a run can do without. The chart's Role has it, too.
+RESIZE = Right("patch", "/pods/resize")
 #: In the namespace of Prometheus, for the way to it. From Kubernetes 1.35 on a websocket needs both verbs.
 MONITORING_RIGHTS = _rights({"/services": "get", "/pods": "list", "/pods/portforward": "get create"})
+
+
+def inside(ref: ReleaseRef) -> bool:
+    """Whether this process is a pod of the cluster that is meant: as kubectl decides, where nothing names another."""
+    names = ref.context or os.environ.get("KUBECONFIG") or Path(KUBE_CONFIG_DEFAULT_LOCATION).expanduser().is_file()
+    return not names and SERVICE_HOST_ENV_NAME in os.environ
 
 
 class NotFound(BlockFault):
@@ -172,7 +184,12 @@ class Cluster:
         try:
             settings = client.Configuration()
             settings.retries = False
-            config.load_kube_config(context=ref.context, client_configuration=settings, persist_config=False)
+            #: Whether this process is a pod of the cluster.
+            self.inside = inside(ref)
+            if self.inside:
+                config.load_incluster_config(client_configuration=settings)
+            else:
+                config.load_kube_config(context=ref.context, client_configuration=settings, persist_config=False)
         except ConfigException as error:
             if ref.context:
                 raise BadInput(f"context '{ref.context}': {error}", "kubectl config get-contexts lists them") from None
@@ -201,6 +218,12 @@ class Cluster:
         """The pods with those labels, in the release's namespace if not in another."""
         namespace = namespace or self._namespace
         return self._list("pods", self._core.list_namespaced_pod, namespace, label_selector=selector)
+
+    def resize(self, pod: str, container: str, cpu: float) -> None:
+        """Asks for another CPU limit of a container, in cores, in place (Kubernetes 1.33). NotFound where the pod or
+        the subresource is not there, PrerequisiteMissing where a rule of the cluster forbids it."""
+        body = {"spec": {"containers": [{"name": container, "resources": {"limits": {"cpu": f"{cpu:g}"}}}]}}
+        self._call("patch pods/resize", self._core.patch_namespaced_pod_resize, pod, self._namespace, body)
 
     def service(self, name: str, namespace: str) -> Json:
         """A Service; NotFound when there is none."""
@@ -312,6 +335,11 @@ class Cluster:
     def config_maps(self, selector: str) -> list[Json]:
         """The ConfigMaps with those labels."""
         return self._list("configmaps", self._core.list_namespaced_config_map, self._namespace, label_selector=selector)
+
+    def fill_config_map(self, name: str, texts: Mapping[str, str | None]) -> None:
+        """Sets keys of a ConfigMap, or removes them (None), and keeps all others; NotFound when there is none."""
+        body: Any = {"data": dict(texts)}
+        self._call("patch configmaps", self._core.patch_namespaced_config_map, name, self._namespace, body)
 
     def delete_config_map(self, name: str) -> None:
         """Deletes it, if it is there."""

@@ -80,6 +80,8 @@ def _prometheus(cluster: Cluster, remote_write: str, fix: str) -> Prerequisite:
         name, namespace, port = forward.service(remote_write)
     except LabError as error:
         return Prerequisite("Prometheus", error.message, error.fix)
+    if cluster.inside:
+        return Prerequisite("Prometheus", f"the Service {name} in namespace {namespace}, port {port}")
     missing = _missing(cluster, MONITORING_RIGHTS, namespace)
     return _rights(f"Prometheus ({name}:{port})", namespace, missing, fix)
 

@@ -1,4 +1,5 @@
-"""Reaches the cluster's Prometheus through a pod of its Service, and through another one when that pod ends."""
+"""Reaches the cluster's Prometheus through a pod of its Service, and through another one when that pod ends; from a pod
+by the Service itself."""
 
 from __future__ import annotations
 
@@ -40,7 +41,9 @@ class Forward(httpx.BaseTransport):
 
     def __init__(self, cluster: Cluster, remote_write: str) -> None:
         self._service, self._namespace, self._port = service(remote_write)
-        self._pool = httpcore.ConnectionPool(network_backend=_Network(cluster, self._service, self._namespace))
+        # In a pod the Service's name leads there: no right to forward a port is needed.
+        network = None if cluster.inside else _Network(cluster, self._service, self._namespace)
+        self._pool = httpcore.ConnectionPool(network_backend=network)
 
     @property
     def url(self) -> str:

@@ -52,6 +52,12 @@ def label(pod: Json, key: str) -> str:
     return str(pod["metadata"].get("labels", {}).get(key, ""))
 
 
+def app(of: Json) -> Json:
+    """The container with the service, of a pod or of the template for one."""
+    containers: list[Json] = of["spec"]["containers"]
+    return next((container for container in containers if container["name"] == "app"), containers[0])
+
+
 def running(pod: Json) -> bool:
     """Whether a container of it runs."""
     return any("running" in (container.get("state") or {}) for container in _containers(pod))

@@ -12,7 +12,7 @@ from vtlab.model.experiment import Experiment
 from vtlab.model.records import Facts
 from vtlab.model.service import Service
 from vtlab.targets import verification
-from vtlab.targets.kubernetes import job
+from vtlab.targets.kubernetes import job, pods
 from vtlab.targets.kubernetes.cluster import Cluster, Json, NotFound, ReleaseRef
 
 _FLAGS = "JAVA_TOOL_OPTIONS"
@@ -171,5 +171,4 @@ def _refuse_different(experiment: Experiment, deployments: Mapping[str, Json]) -
 
 
 def _app(deployment: Json) -> Json:
-    containers: list[Json] = deployment["spec"]["template"]["spec"]["containers"]
-    return next((container for container in containers if container["name"] == "app"), containers[0])
+    return pods.app(deployment["spec"]["template"])

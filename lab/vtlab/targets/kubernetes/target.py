@@ -28,7 +28,7 @@ from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
 from vtlab.targets import verification
 from vtlab.targets.annotation import annotate
 from vtlab.targets.k6 import phase_variables
-from vtlab.targets.kubernetes import copies, job, objects, pod_copy, pods, release, watch
+from vtlab.targets.kubernetes import copies, job, objects, pod_copy, pods, release, resize, watch
 from vtlab.targets.kubernetes.cluster import Cluster, Json, ReleaseRef
 from vtlab.targets.kubernetes.copies import Copies
 from vtlab.targets.kubernetes.forward import Forward
@@ -136,6 +136,7 @@ class KubernetesTarget:
             processors=int(figures.processors or 0),
             cpu_limit=figures.cpu_limit,
             started_in=pods.started_in(pod),
+            class_archives=figures.class_archives,
         )
 
 
@@ -202,6 +203,8 @@ class KubernetesBlock:
     ) -> None:
         self.instances = list(instances)
         self.failures = list(failures)
+        #: There is no pre-flight in a cluster.
+        self.differences: list[str] = []
         self._target = target
         self._service = service
         self._experiment = experiment
@@ -213,13 +216,20 @@ class KubernetesBlock:
         #: The last phase of each variant in this block.
         self._before: dict[str, Trial] = {}
         self._loads = 0
+        #: Cores of each variant, while that is more than its limit.
+        self._raised: float | None = None
 
     def raise_cpu(self) -> float | None:
-        """Nothing: the pods keep the chart's limit."""
-        return None
+        """Gives the pods more CPU in place; how many cores each, None where they keep the chart's limit."""
+        target, limit = self._target, self._experiment.limits.cpu
+        self._raised = resize.raised(target.cluster, target.client, self._loaded, limit)
+        return self._raised
 
     def restore_cpu(self) -> None:
-        """Nothing to restore."""
+        """Sets the chart's limit again. BlockFault where the control groups do not have it soon."""
+        target = self._target
+        resize.allow(target.cluster, target.client, self._loaded, self._experiment.limits.cpu)
+        self._raised = None
 
     def load(
         self,
@@ -296,6 +306,8 @@ class KubernetesBlock:
             units.milliseconds(self._experiment.max_response),
         )
         phases = document.phases
+        for trial in phases:
+            trial.raised_cpu = self._raised
         nodes = {str(pod["spec"].get("nodeName", "")) for pod in (k6, *self._pods.values())}
         refuse_pressure(target.client, nodes, phases[0].begin, phases[-1].drained)
         return document

@@ -15,7 +15,7 @@ from pathlib import Path
 from vtlab import results, services
 from vtlab.catalogue import rules
 from vtlab.errors import BlockFault, LabError, PrerequisiteMissing, VariantFailed
-from vtlab.host import agent, cgroup, machine, ports, processes, tools
+from vtlab.host import agent, cgroup, logs, machine, ports, processes, tools
 from vtlab.host.processes import Ledger, Process
 from vtlab.host.tools import Java, Tool
 from vtlab.model import units
@@ -113,6 +113,7 @@ class LocalTarget:
                         instances.append(self._verified(client, variant))
                     except VariantFailed as failure:
                         failures.append(_at_start(failure.variant, failure.reason))
+            verification.refuse_other_jvms(experiment, instances)
             if experiment.workload_ and not self._is_checked and not instances:
                 # Nothing was measured before: there is no service to compare.
                 raise _not_started(failures, self.folder)
@@ -131,6 +132,7 @@ class LocalTarget:
             if time.monotonic() - began > said:
                 self.say(f"{' and '.join(v.variant for v in waiting)}: not ready after {said:.0f} s, waiting")
                 said += _SAID_EVERY
+            self.bound_logs()
             for variant in list(waiting):
                 try:
                     if variant.server.ready():
@@ -148,6 +150,14 @@ class LocalTarget:
             if waiting:
                 time.sleep(0.05)
         return failures
+
+    def bound_logs(self) -> None:
+        """Keeps the logs of all that runs small, and says which were not."""
+        for log in self.ledger.bound_logs():
+            kept = f"the first and the last {logs.KEPT // 1024**2} MiB"
+            self.say(
+                f"{log.name} is larger than {logs.MOST // 1024**2} MiB: {kept} stay; what it costs to print counts"
+            )
 
     def _java_of(self, experiment: Experiment, variant: str) -> Java:
         major = experiment.properties_of(variant).java
@@ -177,9 +187,11 @@ class LocalTarget:
             identity=str(variant.process.identity),
             java=figures.java,
             gc=figures.gc,
+            heap=figures.heap,
             processors=math.ceil(figures.processors or enforced.cpu or os.cpu_count() or 1),
             cpu_limit=enforced.cpu,
             started_in=round(variant.server.ready_after, 3),
+            class_archives=variant.class_archives(),
         )
 
     def _stop_variants(self) -> None:
@@ -275,6 +287,7 @@ class LocalBlock:
         self.variants = variants
         self.instances = list(instances)
         self.failures = list(failures)
+        self.differences: list[str] = []
         self._target = target
         #: As they were when their part in the block was over; None where they had none.
         self._retired: dict[str, Instance | None] = {failure.variant: None for failure in failures}
@@ -520,17 +533,19 @@ class LocalBlock:
 
         if not call.targets:
             return None
-        origin, remarks = workload.check(self.experiment, call, run)
+        checked = workload.check(self.experiment, call, run)
+        remarks, self.differences = checked.remarks, checked.differences
         if any(url.startswith("https://") for url in call.targets.values()):
             remarks = ["the service answers by HTTPS: k6 takes any certificate, and what TLS costs counts", *remarks]
-        for remark in [*self._workload.remarks, *remarks]:
+        for remark in [*self._workload.remarks, *remarks, *self.differences]:
             say(f"{self.experiment.name}: {remark}")
-        return origin
+        return checked.origin
 
     def _watch(self, generator: Process) -> None:
         """Returns when k6 has ended; VariantFailed as soon as a variant has, BlockFault for what else it needs."""
         began = round(1000 * time.time())
         while generator.exit_description() is None:
+            self._target.bound_logs()
             for variant in self.variants:
                 how = None if variant.variant in self._retired else variant.end()
                 if how is not None:

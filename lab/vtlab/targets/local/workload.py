@@ -32,6 +32,17 @@ class Start:
     remarks: list[str]
 
 
+@dataclass(frozen=True)
+class Checked:
+    """What came of a pre-flight."""
+
+    #: In a script, which stands for the variant.
+    origin: str | None
+    #: What is to be said before a run, and what differs between the variants, in sentences.
+    remarks: list[str]
+    differences: list[str]
+
+
 def prepare(experiment: Experiment, tool: Path, lab: Path, folder: Path) -> Start:
     """Writes what k6 needs of a workload into ``folder``. ``lab``: the folder of block.ts. BadInput where a script, or
     a file that the workload names, is not what it should be."""
@@ -43,13 +54,10 @@ def prepare(experiment: Experiment, tool: Path, lab: Path, folder: Path) -> Star
     return Start(script.install(users, folder / "script", lab, experiment.variants, private), private, users.remarks)
 
 
-def check(
-    experiment: Experiment, call: Call, run: Callable[[Call, Mapping[str, str], float], Process]
-) -> tuple[str | None, list[str]]:
+def check(experiment: Experiment, call: Call, run: Callable[[Call, Mapping[str, str], float], Process]) -> Checked:
     """The pre-flight: each request, or each task of a script, once for each variant of the call.
 
-    Returns the origin in a script that stands for the variant, and what is to be said before a run. BadInput where the
-    workload does not fit the service. ``run`` starts k6 and waits so many seconds for its end.
+    BadInput where the workload does not fit the service. ``run`` starts k6 and waits so many seconds for its end.
     """
 
     def findings(of: Call) -> dict[str, Findings]:
@@ -68,10 +76,11 @@ def check(
     workload = experiment.workload
     first = findings(call)
     if workload.k6 is None:
-        return None, preflight.answers(first)
+        return Checked(None, [], preflight.answers(first))
     origin, remarks = preflight.origin(first, call.targets, workload.origin)
     proven = findings(replace(call, origin=origin))
-    return origin, [*remarks, *preflight.script(proven, call.targets)]
+    of_script, differences = preflight.script(proven, call.targets)
+    return Checked(origin, [*remarks, *of_script], differences)
 
 
 def wait(process: Process, seconds: float) -> None:

@@ -8,6 +8,7 @@ import vtlab.agent.cgroup.Cgroup;
 import vtlab.agent.cgroup.CgroupMeters;
 import vtlab.agent.hikari.HikariMeters;
 import vtlab.agent.jetty.JettyMeters;
+import vtlab.agent.jvm.ClassArchives;
 import vtlab.agent.jvm.GcMeters;
 import vtlab.agent.jvm.MemoryMeters;
 import vtlab.agent.jvm.RuntimeMeters;
@@ -63,8 +64,8 @@ final class Instrument {
 
 	private void begin() {
 		Cgroup cgroup = Cgroup.ofThisProcess();
-		List<Meters> groups = List.of(new ProcessMeters(), new ResidentMemory(), new CgroupMeters(cgroup), new MemoryMeters(), new GcMeters(), new RuntimeMeters(),
-				new TomcatMeters(), new JettyMeters(), new HikariMeters(), new SchedulerMeters(), new Carriers(),
+		List<Meters> groups = List.of(new ProcessMeters(), new ResidentMemory(), new CgroupMeters(cgroup), new MemoryMeters(),
+				new GcMeters(), new RuntimeMeters(), new ClassArchives(), new TomcatMeters(), new JettyMeters(), new HikariMeters(), new SchedulerMeters(), new Carriers(),
 				new AliveVirtualThreads());
 		Sampler sampler = new Sampler(groups, cgroup.cpuLimit().orElse(1));
 		this.meters.addAll(groups);

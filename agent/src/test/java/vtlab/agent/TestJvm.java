@@ -164,7 +164,7 @@ final class TestJvm implements AutoCloseable {
 		return read(this.errors);
 	}
 
-	private void awaitOutput(String word) {
+	void awaitOutput(String word) {
 		await().until(() -> {
 			if (!this.process.isAlive()) {
 				throw new IllegalStateException("it ended: " + errors());

@@ -32,7 +32,7 @@ public final class Jvm {
 		return option("MaxHeapSize").map(Long::valueOf).orElseGet(() -> Runtime.getRuntime().maxMemory());
 	}
 
-	private static Optional<String> option(String name) {
+	static Optional<String> option(String name) {
 		HotSpotDiagnosticMXBean hotSpot = ManagementFactory.getPlatformMXBean(HotSpotDiagnosticMXBean.class);
 		try {
 			return Optional.ofNullable(hotSpot).map((bean) -> bean.getVMOption(name).getValue());

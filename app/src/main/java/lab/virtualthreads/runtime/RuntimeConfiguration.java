@@ -7,6 +7,7 @@ import io.micrometer.core.instrument.binder.MeterBinder;
 import io.prometheus.metrics.model.registry.PrometheusRegistry;
 import vtlab.agent.cgroup.Cgroup;
 import vtlab.agent.cgroup.CgroupMeters;
+import vtlab.agent.jvm.ClassArchives;
 import vtlab.agent.jvm.Jvm;
 import vtlab.agent.process.ResidentMemory;
 import vtlab.agent.virtualthreads.Carriers;
@@ -42,7 +43,7 @@ class RuntimeConfiguration {
 
 		@Bean
 		AgentMetrics agentMetrics(Cgroup cgroup, PinnedThreads pinned, ObjectProvider<PrometheusRegistry> registries) {
-			AgentMetrics metrics = new AgentMetrics(List.of(new CgroupMeters(cgroup), new ResidentMemory(), new Carriers(),
+			AgentMetrics metrics = new AgentMetrics(List.of(new CgroupMeters(cgroup), new ResidentMemory(), new ClassArchives(), new Carriers(),
 					pinned::writePlaces));
 			registries.ifAvailable((registry) -> registry.register(metrics));
 			return metrics;

@@ -1,0 +1,187 @@
+"""The table of aims of "half the time, twice the certainty": each measure as it is now, beside version 0.1 and the aim.
+
+    cd lab && ../.venv/bin/python -m benchmarks.aims [--results FOLDER] [ROW...]
+
+All rows if none is named, most of which take hours; ``--list`` names them. Each row is calls of vtlab, whose results
+directories stay in FOLDER (results); only how long a call took is measured here. A measure of less than ten minutes is
+the median of three calls. ``embedded`` needs a cluster with the lab (make up TARGET=embedded, and its KUBECONFIG). Exit
+code 1 where a call failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics as middle
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from vtlab import session
+from vtlab.analysis import statistics
+from vtlab.errors import LabError
+from vtlab.host import machine
+from vtlab.model.run import Analysis
+from vtlab.report.words import primary
+
+VTLAB = Path(sys.executable).parent / "vtlab"
+#: Blocks that tell a standard deviation to a factor of 0.74 to 1.55.
+SD_BLOCKS = "16"
+#: Where vtlab's own output goes: the table alone is on stdout.
+_STDERR = 2
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of vtlab that ended well."""
+
+    #: Wall time of the command.
+    seconds: float
+    folder: Path
+
+    @property
+    def analyses(self) -> list[Analysis]:
+        """What it measured."""
+        return session.analyses(self.folder)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measure of the table. ``shown``: how it reads, of its calls."""
+
+    measure: str
+    earlier: str
+    aim: str
+    command: Sequence[str]
+    shown: Callable[[Sequence[Call]], str]
+    calls: int = 1
+
+
+def verdicts(calls: Sequence[Call]) -> str:
+    """Seconds of a call, median, and how many of its verdicts are settled."""
+    analyses = [analysis for call in calls for analysis in call.analyses]
+    settled = sum(primary(a.verdict).verdict not in (None, "inconclusive") for a in analyses)
+    blocks = ", ".join(f"{a.run.name} {a.verdict.n}" for a in analyses)
+    return f"{_seconds([c.seconds for c in calls])}; {settled} of {len(analyses)} settled (blocks: {blocks})"
+
+
+def minutes(calls: Sequence[Call]) -> str:
+    """Minutes of a call, median."""
+    return f"{middle.median(call.seconds for call in calls) / 60:.1f} min"
+
+
+def spread(calls: Sequence[Call]) -> str:
+    """Per-block standard deviation of the log ratio, with its 95 % interval."""
+    ratios = [ratio for call in calls for a in call.analyses for ratio in primary(a.verdict).log_ratios]
+    sd = statistics.spread(ratios)
+    if sd.sd is None or sd.low is None or sd.high is None:
+        return "unknown: two blocks are needed"
+    return f"{sd.sd:.2%}, 95 % interval {sd.low:.2%} to {sd.high:.2%} (blocks: {sd.n})"
+
+
+def block(calls: Sequence[Call]) -> str:
+    """Seconds of a block that counts, with the start of its JVMs, median."""
+    seconds = [b.seconds for call in calls for a in call.analyses for b in a.accepted if b.seconds is not None]
+    return _seconds(seconds) if seconds else "unknown: no block counts"
+
+
+def over_law(calls: Sequence[Call]) -> str:
+    """Throughput over the operational law, of each variant."""
+    shares = [
+        f"{name} {result.fidelity:.4f}"
+        for call in calls
+        for a in call.analyses
+        for name, result in a.verdict.variants.items()
+        if result.fidelity is not None
+    ]
+    return ", ".join(shares) or "unknown: no block counts"
+
+
+def _seconds(values: Sequence[float]) -> str:
+    listed = ", ".join(f"{value:.0f}" for value in values)
+    return f"{middle.median(values):.0f} s" + (f" (of {listed})" if len(values) > 1 else "")
+
+
+ROWS = {
+    "compare": Row(
+        "`make compare`, set up",
+        "664 to 756 s, one of two undecided",
+        "≤ 330 s, both settled",
+        ["run", "blocking", "behind-a-pool"],
+        verdicts,
+        3,
+    ),
+    "blocking": Row("the verdict on `blocking`", "~360 s", "≤ 120 s", ["run", "blocking"], verdicts, 3),
+    "precise": Row(
+        "the same with `--precision 10%`", "–", "≤ 180 s", ["run", "blocking", "--precision", "10%"], verdicts, 3
+    ),
+    "cpu-aa": Row("`cpu`: per-block SD, A/A", "1.9 %", "≤ 1.5 %", ["aa", "cpu", "--blocks", SD_BLOCKS], spread),
+    "cpu-ab": Row("`cpu`: per-block SD, A/B", "3 to 9 %", "≤ 2 %", ["run", "cpu", "--blocks", SD_BLOCKS], spread),
+    "reproduce": Row("`vtlab reproduce`", "65 min", "≤ 30 min", ["reproduce"], minutes),
+    "quick": Row("`vtlab reproduce --quick`", "23 min", "≤ 12 min", ["reproduce", "--quick"], minutes),
+    "embedded": Row(
+        "block on the embedded cluster, `blocking`",
+        "~150 s",
+        "≤ 75 s",
+        ["run", "blocking", "--target", "kubernetes", "--blocks", "3"],
+        block,
+    ),
+    "law": Row(
+        "throughput over the law, `blocking-5s`", "1.000", "≥ 0.999", ["run", "blocking-5s", "--blocks", "2"], over_law
+    ),
+}
+
+
+def called(command: Sequence[str], root: Path) -> Call:
+    """Calls vtlab. LabError where it does not end well."""
+    before = set(root.iterdir()) if root.is_dir() else set()
+    begin = time.monotonic()
+    done = subprocess.run([VTLAB, *command, "--results", root], stdout=_STDERR, check=False)
+    seconds = time.monotonic() - begin
+    if done.returncode:
+        raise LabError(f"vtlab {' '.join(command)} ended with exit code {done.returncode}", "see what it printed")
+    made = [folder for folder in set(root.iterdir()) - before if not folder.name.startswith(".")]
+    if len(made) != 1:
+        raise LabError(f"{root} has {len(made)} new folders, one was expected", "let nothing else write there")
+    return Call(seconds, made[0])
+
+
+def measured(row: Row, root: Path) -> str:
+    """A row of the table."""
+    try:
+        text = row.shown([called(row.command, root) for _ in range(row.calls)])
+    except LabError as error:
+        text = f"FAILED: {error.message}"
+    command = f"`vtlab {' '.join(row.command)}`"
+    return f"| {row.measure} | {row.earlier} | {row.aim} | {text} | {row.calls} | {command} |"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measures, and prints each row as soon as it is there."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.aims", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("rows", nargs="*", metavar="ROW", help=", ".join(ROWS))
+    parser.add_argument("--results", type=Path, default=session.REPOSITORY / "results", help="where results stay")
+    parser.add_argument("--list", action="store_true", help="only name the rows")
+    wanted = parser.parse_args(arguments)
+    if unknown := [name for name in wanted.rows if name not in ROWS]:
+        parser.error(f"no such row: {', '.join(unknown)}; there is {', '.join(ROWS)}")
+    if wanted.list:
+        for name, row in ROWS.items():
+            print(f"{name:10} {row.measure}")
+        return 0
+    described = ", ".join(f"{key} {value}" for key, value in machine.describe().items())
+    print(f"{datetime.now(UTC):%Y-%m-%d}, {described}\n")
+    print("| measure | version 0.1 | aim | now | calls | command |\n|---|---|---|---|---|---|", flush=True)
+    failed = False
+    for name in wanted.rows or ROWS:
+        line = measured(ROWS[name], wanted.results.resolve())
+        failed |= "FAILED" in line
+        print(line, flush=True)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,124 @@
+"""``vtlab init`` of a service that runs: where it is asked for its requests. (A document at hand: test_endpoints.)"""
+
+from __future__ import annotations
+
+import http.server
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import pytest
+
+from tests.support import jars
+from tests.support.cli_call import Called, call
+from tests.unit.test_endpoints import MAPPINGS, OPENAPI
+from vtlab.errors import BlockFault
+from vtlab.host import agent, ports
+from vtlab.model import own_file
+from vtlab.services import process
+
+pytestmark = pytest.mark.usefixtures("invented_tools")
+
+ACTUATOR = {"org.springframework.boot:spring-boot-actuator": "3.5.0"}
+
+
+class Documents(http.server.BaseHTTPRequestHandler):
+    """Answers with a JSON document by path, and notes what it was asked for."""
+
+    known: ClassVar[dict[str, Any]] = {}
+    asked: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        body = json.dumps(self.known.get(self.path)).encode()
+        self.send_response(200 if self.path in self.known else 404)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    Documents.known.clear()
+    Documents.asked.clear()
+    with http.server.ThreadingHTTPServer((ports.HOST, 0), Documents) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server.server_port
+        server.shutdown()
+        thread.join()
+
+
+def initialised(
+    jar: Path, port: int, monkeypatch: pytest.MonkeyPatch, fault: BlockFault | None = None
+) -> tuple[Called, process.Launch]:
+    """The call, and how it would have started the service: what answers there is on ``port``."""
+    launches: list[process.Launch] = []
+
+    def ready() -> bool:
+        if fault:
+            raise fault
+        return True
+
+    def started(variant: str, launch: process.Launch, cgroup: None) -> SimpleNamespace:
+        launches.append(launch)
+        return SimpleNamespace(is_tls=False, server=SimpleNamespace(begin=lambda: None, ready=ready, port=port))
+
+    monkeypatch.setattr(agent, "find", lambda _: Path("/agent.jar"))
+    monkeypatch.setattr(process, "VariantProcess", started)
+    done = call("init", jar, "--out", jar.parent / "shop.yaml", "--results", jar.parent / "results")
+    return done, launches[0]
+
+
+def requests(folder: Path) -> list[str]:
+    return [request.line for request in own_file.read(folder / "shop.yaml").requests]
+
+
+def test_the_openapi_document_of_the_service_tells_its_requests(
+    port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Documents.known["/v3/api-docs"] = OPENAPI
+    done, _ = initialised(jars.service(tmp_path / "shop.jar"), port, monkeypatch)
+    assert done.code == 0, done
+    assert "3 requests by /v3/api-docs" in done.out
+    assert "GET /petclinic/api/vets" in requests(tmp_path)
+    assert Documents.asked == ["/v3/api-docs"]
+
+
+def test_without_one_its_mappings_do_which_are_exposed_for_that(
+    port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Documents.known["/shop/actuator/mappings"] = MAPPINGS
+    settings = {"application.properties": "server.servlet.context-path=/shop\n"}
+    jar = jars.service(tmp_path / "shop.jar", ACTUATOR, files=settings)
+    done, launch = initialised(jar, port, monkeypatch)
+    assert done.code == 0, done
+    assert Documents.asked == ["/shop/v3/api-docs", "/shop/actuator/mappings"]
+    assert all(line.startswith("GET /shop/") for line in requests(tmp_path))
+    environment = launch.environment("platform", 5, 6)
+    assert environment["MANAGEMENT_ENDPOINTS_WEB_EXPOSURE_INCLUDE"] == "health,mappings"
+
+
+def test_a_service_that_tells_nothing_gets_a_file_to_fill_in(
+    port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done, _ = initialised(jars.service(tmp_path / "shop.jar"), port, monkeypatch)
+    assert done.code == 0, done
+    assert Documents.asked == ["/v3/api-docs", "/actuator/mappings"]
+    assert own_file.read(tmp_path / "shop.yaml").service == "shop.jar"
+
+
+def test_a_service_that_does_not_start_is_named_and_leaves_no_file(
+    port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fault = BlockFault("platform: the JVM ended with exit code 1: no database")
+    done, _ = initialised(jars.service(tmp_path / "shop.jar"), port, monkeypatch, fault)
+    assert (done.code, "exit code 1: no database" in done.err, "--openapi FILE" in done.err) == (3, True, True), done
+    assert not (tmp_path / "shop.yaml").exists()
+    assert list((tmp_path / "results" / ".processes").iterdir()) == []
