@@ -36,9 +36,9 @@ from vtlab.targets.kubernetes.objects import RunObjects
 from vtlab.targets.prometheus import NotScraped, Prometheus
 from vtlab.targets.verification import Figures
 
-#: Seconds until a fresh pod must have been scraped: after an installation the operator's configuration reaches
-#: Prometheus through a Secret that the kubelet renews within two minutes.
-_SCRAPED_WITHIN = 150.0
+#: Seconds until a fresh pod must have been scraped: after an installation, and for each call's copies, the operator's
+#: configuration reaches Prometheus through a Secret that the kubelet renews within two minutes, later on a busy node.
+_SCRAPED_WITHIN = 240.0
 #: Seconds between two scrapes that a trial's window needs, at most.
 _SCRAPE_INTERVAL = 1.0
 #: Seconds for which the clean-up waits for an API server that is away.
