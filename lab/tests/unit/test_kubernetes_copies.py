@@ -334,6 +334,9 @@ class Meters(Prometheus):
     def labels(self, variant: str, query: str, at_ms: int) -> dict[str, str]:
         return {"version": "21.0.8"}
 
+    def all(self, variant: str, query: str, at_ms: int) -> list[tuple[dict[str, str], float]]:
+        return []
+
 
 @pytest.mark.usefixtures("namespace")
 def test_limits_and_threads_are_read_back_by_the_agent(tmp_path: Path) -> None:
