@@ -81,9 +81,14 @@ def folder(tmp_path: Path) -> Path:
     return path
 
 
-def ordered(noted: Path) -> int:
-    """How many dumps were ordered so far."""
-    return noted.read_text(encoding="utf-8").count("dump_to_file") if noted.is_file() else 0
+def await_dumps(noted: Path, count: int) -> None:
+    """Waits until so many were begun and ended from now on; on a slow machine some were taken before."""
+
+    def ordered() -> int:
+        return noted.read_text(encoding="utf-8").count("dump_to_file") if noted.is_file() else 0
+
+    before = ordered()
+    until(lambda: ordered() > before + count)
 
 
 def window(begun: float) -> Trial:
@@ -97,9 +102,7 @@ def test_the_dumps_of_a_trial_become_a_diagnosis(jcmd: Callable[[str], Path], fo
 
     def load(name: str) -> Trial:
         begun = time.time()
-        # On a slow machine some were taken before the window.
-        before = ordered(noted)
-        until(lambda: ordered(noted) > before + 4)
+        await_dumps(noted, 3)
         modes.extend(path.stat().st_mode & 0o777 for path in folder.iterdir())
         return window(begun)
 
@@ -125,7 +128,7 @@ def test_where_a_dump_has_no_states_the_other_command_is_asked_each_time(
 def test_dumps_outside_of_the_window_do_not_count(jcmd: Callable[[str], Path], folder: Path) -> None:
     noted = jcmd(WRITES % document())
     with taking(folder) as taken:
-        until(lambda: noted.is_file() and noted.read_text(encoding="utf-8").count("dump_to_file") > 1)
+        await_dumps(noted, 1)
         assert taken.diagnosis(0, int(1000 * time.time()) - 1_000_000) is None
 
 
@@ -135,7 +138,7 @@ def test_of_a_long_ramp_up_half_of_the_dumps_go(
     monkeypatch.setattr(dumps, "MOST", 4)
     noted = jcmd(WRITES % document(state="WAITING"))
     with taking(folder) as taken:
-        until(lambda: noted.is_file() and noted.read_text(encoding="utf-8").count("dump_to_file") > 9)
+        await_dumps(noted, 9)
         # One may be under way.
         diagnosis = taken.diagnosis(0, int(1000 * time.time()) + 60_000)
         assert diagnosis is not None
@@ -173,7 +176,7 @@ def test_a_variant_that_breaks_under_it_costs_only_its_diagnosis(jcmd: Callable[
         begun = time.time()
         if name == "platform":
             raise BlockFault("platform: the JVM ended while k6 loaded it")
-        until(lambda: noted.is_file() and noted.read_text(encoding="utf-8").count("dump_to_file") > 1)
+        await_dumps(noted, 1)
         return window(begun)
 
     diagnoses = dumps.diagnose([variant("platform"), variant("virtual")], folder, load, {})
@@ -235,7 +238,7 @@ def test_the_latency_of_the_trial_is_kept(jcmd: Callable[[str], Path], folder: P
 
     def load(name: str) -> Trial:
         begun = time.time()
-        until(lambda: noted.is_file() and noted.read_text(encoding="utf-8").count("dump_to_file") > 1)
+        await_dumps(noted, 1)
         return window(begun)
 
     diagnoses = dumps.diagnose([variant()], folder, load, {"virtual": Pace(measure=40)})
