@@ -11,7 +11,9 @@ WORKDIR /src/app
 COPY app/pom.xml .
 # A build without sources: its downloads stay in this layer until pom.xml changes.
 RUN mvn -q -B -Dmaven.test.skip -Dspring-boot.repackage.skip -Dmaven.antrun.skip package
+COPY agent/pom.xml ../agent/pom.xml
 COPY agent/src/main ../agent/src/main
+RUN mvn -q -B -Dmaven.test.skip -f ../agent/pom.xml package
 COPY app/src/main src/main
 RUN mvn -q -B -Dmaven.test.skip package
 
@@ -20,6 +22,8 @@ COPY --from=build /src/app/target/extracted/lib /app/lib
 COPY --from=build /src/app/target/extracted/drivers /app/drivers
 COPY --from=build /src/app/target/extracted/app.jar /app/app.jar
 COPY app/jvm.options /app/jvm.options
+# For the JVMs of other services: an init container copies it from here (vtlab run --target kubernetes).
+COPY --from=build /src/agent/target/vtlab-agent.jar /app/vtlab-agent.jar
 
 # The ahead-of-time cache fits only the very JVM, jars and paths that it was trained with, so it is made in the image
 # itself. JDKs older than 25 cannot make one; there the file of options is empty.

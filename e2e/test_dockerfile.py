@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from vtlab.targets.kubernetes import pod_copy
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 DOCKERFILE = (REPOSITORY / "Dockerfile").read_text(encoding="utf-8")
 
@@ -28,6 +30,16 @@ def test_it_names_its_ports_and_a_user_by_number() -> None:
     (ports,) = re.findall(r"^EXPOSE (.*)$", DOCKERFILE, re.M)
     assert set(ports.split()) >= {"8080", "8081"}
     assert re.findall(r"^USER (.*)$", DOCKERFILE, re.M) == ["10001:10001"], "Kubernetes sees that it is not root"
+
+
+def test_it_has_the_agent_where_an_init_container_finds_it() -> None:
+    pom = (REPOSITORY / "agent/pom.xml").read_text(encoding="utf-8")
+    (name,) = re.findall(r"<finalName>(.*)</finalName>", pom)
+    assert re.findall(r"^COPY --from=build /src/agent/target/(\S+) (\S+)$", DOCKERFILE, re.M) == [
+        (f"{name}.jar", pod_copy.IN_IMAGE)
+    ]
+    ignored = (REPOSITORY / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    assert {"!agent/pom.xml", "!agent/src/main"} <= set(ignored)
 
 
 def test_the_image_of_vtlab_has_no_root_and_only_its_wheel() -> None:

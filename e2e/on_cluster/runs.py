@@ -25,6 +25,19 @@ def measure(experiment: str | Path, root: Path, blocks: int = 1, max_rejected: i
     return ["run", experiment, "--target", "kubernetes", *numbers, "--results", root]
 
 
+def limited(folder: Path) -> dict[str, str]:
+    """The environment of a user who has no rights but what is bound to the service account `runner`, made here."""
+    lab.kubectl("create", "serviceaccount", "runner")
+    admin: Any = json.loads(lab.run("kubectl", "config", "view", "--raw", "--minify", "--flatten", "-o", "json"))
+    token = lab.kubectl("create", "token", "runner", "--duration", "2h").strip()
+    user = admin["contexts"][0]["context"]["user"]
+    admin["users"] = [{"name": user, "user": {"token": token}}]
+    kubeconfig = folder / "kubeconfig"
+    kubeconfig.write_text(json.dumps(admin), encoding="utf-8")
+    kubeconfig.chmod(0o600)
+    return {"KUBECONFIG": str(kubeconfig)}
+
+
 def faults(results: Path) -> str:
     """Every fault of every block."""
     return "\n".join(fault for block in lab_call.blocks(results) for fault in block["faults"])

@@ -95,8 +95,8 @@ def test_it_runs_java_as_a_user_without_rights(image: Image) -> None:
 
 
 def test_it_holds_the_app_and_nothing_of_its_build(image: Image) -> None:
-    """The image holds the application with its libraries, and nothing of its build."""
-    assert "app/app.jar" in image.files
+    """The image holds the application with its libraries, the agent for other services, and nothing of its build."""
+    assert {"app/app.jar", "app/vtlab-agent.jar"} <= image.files.keys()
     assert any(re.fullmatch(r"app/lib/spring-boot-\d.*\.jar", path) for path in image.files)
     assert [path for path in image.files if BUILD.search(path)] == []
 

@@ -31,15 +31,7 @@ class Clock:
 @pytest.fixture(scope="module")
 def limited(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The environment of a user who has no rights but what is bound to the service account `runner`."""
-    lab.kubectl("create", "serviceaccount", "runner")
-    kubeconfig = tmp_path_factory.mktemp("rights") / "kubeconfig"
-    admin: Any = json.loads(lab.run("kubectl", "config", "view", "--raw", "--minify", "--flatten", "-o", "json"))
-    token = lab.kubectl("create", "token", "runner", "--duration", "2h").strip()
-    user = admin["contexts"][0]["context"]["user"]
-    admin["users"] = [{"name": user, "user": {"token": token}}]
-    kubeconfig.write_text(json.dumps(admin), encoding="utf-8")
-    kubeconfig.chmod(0o600)
-    return {"KUBECONFIG": str(kubeconfig)}
+    return runs.limited(tmp_path_factory.mktemp("rights"))
 
 
 def test_the_chart_installs_where_restricted_is_enforced() -> None:

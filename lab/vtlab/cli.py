@@ -27,9 +27,9 @@ from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.model.records import DiagnosisMode
 from vtlab.planning import further, plan
 from vtlab.services import own, sample
+from vtlab.targets.kubernetes import copies, verdict_map
 from vtlab.targets.kubernetes import doctor as kubernetes
-from vtlab.targets.kubernetes import verdict_map
-from vtlab.targets.kubernetes.cluster import ReleaseRef
+from vtlab.targets.kubernetes.cluster import Copying, ReleaseRef
 from vtlab.targets.local import benchmark
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -42,8 +42,22 @@ Seed = Annotated[int | None, typer.Option("--seed", help="Draws the order of the
 NoLimit = Annotated[bool, typer.Option("--no-cpu-limit", help="Measure without a CPU limit where none can be set.")]
 To = Annotated[str, typer.Option("--target", help="local (this machine) or kubernetes.")]
 Context = Annotated[str | None, typer.Option("--context", help="Of the kubeconfig; the current one if not given.")]
-Namespace = Annotated[str, typer.Option("--namespace", help="Where the chart is installed.")]
+Namespace = Annotated[str, typer.Option("--namespace", help="Where the chart, or your Deployment, is installed.")]
 Release = Annotated[str, typer.Option("--release", help="The name that helm install was given.")]
+PrometheusUrl = Annotated[
+    str | None,
+    typer.Option("--prometheus", metavar="URL", help=f"Of copies in a cluster, if not {copies.PROMETHEUS}."),
+]
+AgentImage = Annotated[
+    str | None, typer.Option("--agent-image", help="Of copies in a cluster: has the agent; the chart's image if none.")
+]
+K6Image = Annotated[
+    str | None, typer.Option("--k6-image", help="Of copies in a cluster: has k6; the chart's if not given.")
+]
+MonitorLabels = Annotated[
+    str,
+    typer.Option("--monitor-labels", metavar="NAME=VALUE,...", help="By which Prometheus selects ServiceMonitors."),
+]
 ROOT = Path("results")
 
 
@@ -92,11 +106,14 @@ def run(
     context: Context = None,
     namespace: Namespace = "lab",
     release: Release = "lab",
+    prometheus_url: PrometheusUrl = None,
+    agent_image: AgentImage = None,
+    k6_image: K6Image = None,
+    monitor_labels: MonitorLabels = "",
 ) -> None:
     """Measure experiments, here or in a cluster: both variants, block by block, then the verdict."""
     cluster = _cluster(target, context, namespace, release)
-    if cluster and no_cpu_limit:
-        raise BadInput("--no-cpu-limit is for this machine", "in a cluster the chart sets the limit")
+    _refuse_no_limit(cluster, no_cpu_limit)
     if cluster and prometheus_port is not None:
         raise BadInput("--prometheus-port is for this machine", "a cluster has its own: kubectl port-forward")
     if config_map and not cluster:
@@ -114,6 +131,7 @@ def run(
         precision=_precision(precision, blocks),
         within=_within(within, blocks),
         cluster=cluster,
+        copying=_copying(prometheus_url, agent_image, k6_image, monitor_labels),
         asserts=demand or [],
         prometheus_port=prometheus_port,
         max_rejected=max_rejected,
@@ -135,7 +153,8 @@ def try_(
         Path,
         typer.Argument(
             metavar="SERVICE",
-            help="An executable Spring Boot jar: 3.2 or newer, on Tomcat or Jetty; or a YAML file (vtlab init).",
+            help="An executable Spring Boot jar: 3.2 or newer, on Tomcat or Jetty; or a YAML file (vtlab init);"
+            " or the JSON file of a service.",
         ),
     ],
     requests: Annotated[
@@ -184,6 +203,13 @@ def try_(
     seed: Seed = None,
     root: Results = ROOT,
     no_cpu_limit: NoLimit = False,
+    target: To = "local",
+    context: Context = None,
+    namespace: Namespace = "lab",
+    prometheus_url: PrometheusUrl = None,
+    agent_image: AgentImage = None,
+    k6_image: K6Image = None,
+    monitor_labels: MonitorLabels = "",
 ) -> None:
     """Measure your own service: search a load, measure blocks, and say in a line what virtual threads change."""
     given = {
@@ -203,7 +229,13 @@ def try_(
     asked = own_experiment.of_call(
         service, requests or [], script, data, **{name: value for name, value in given.items() if value is not None}
     )
-    options = _options(blocks, seed, root, no_cpu_limit)
+    cluster = _cluster(target, context, namespace, "")
+    _refuse_no_limit(cluster, no_cpu_limit)
+    options = replace(
+        _options(blocks, seed, root, no_cpu_limit),
+        cluster=cluster,
+        copying=_copying(prometheus_url, agent_image, k6_image, monitor_labels),
+    )
     if blocks is None:
         options = replace(options, precision=_precision(precision, None), within=_within(within, None))
     own_service.measure(asked, options, console)
@@ -412,6 +444,10 @@ def doctor_(
     context: Context = None,
     namespace: Namespace = "lab",
     release: Release = "lab",
+    deployment: Annotated[
+        str | None, typer.Option("--deployment", help="In a cluster: copies of this Deployment are to be measured.")
+    ] = None,
+    prometheus_url: PrometheusUrl = None,
 ) -> None:
     """Show each prerequisite, found or missing, with the command that fixes it; or look into a service's JAR."""
     if jar is not None:
@@ -420,7 +456,12 @@ def doctor_(
     if as_json or java or flags:
         raise BadInput("--json, --java and --jvm are for the look into a jar", "vtlab doctor app.jar --json")
     cluster = _cluster(target, context, namespace, release)
-    if cluster:
+    if deployment and not cluster:
+        raise BadInput("--deployment is for a cluster", "add --target kubernetes")
+    if cluster and deployment:
+        copied = replace(cluster, name=deployment, copying=_copying(prometheus_url, None, None, ""))
+        prerequisites = kubernetes.of_copies(copied, deployment)
+    elif cluster:
         prerequisites = kubernetes.prerequisites(cluster, sample.service(session.REPOSITORY), _shipped())
     else:
         prerequisites = doctor.prerequisites(root, session.REPOSITORY)
@@ -448,6 +489,21 @@ def _cluster(target: str, context: str | None, namespace: str, release: str) -> 
     if target not in ("local", "kubernetes"):
         raise BadInput(f"--target {target}: no such target", "write local or kubernetes")
     return ReleaseRef(context, namespace, release) if target == "kubernetes" else None
+
+
+def _refuse_no_limit(cluster: ReleaseRef | None, no_cpu_limit: bool) -> None:
+    if cluster and no_cpu_limit:
+        raise BadInput(
+            "--no-cpu-limit is for this machine", "leave it out: in a cluster the limit of the experiment holds"
+        )
+
+
+def _copying(prometheus: str | None, agent_image: str | None, k6_image: str | None, monitor_labels: str) -> Copying:
+    """What copies of a service need in a cluster: what fits the chart, but for what is given."""
+    usual = copies.default(session.REPOSITORY)
+    return Copying(
+        prometheus or usual.prometheus, agent_image or usual.agent_image, k6_image or usual.k6_image, monitor_labels
+    )
 
 
 def _cpus(text: str) -> list[float]:

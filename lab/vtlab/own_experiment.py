@@ -81,7 +81,7 @@ def of_call(service: Path, requests: Sequence[str], script: Path | None, data: P
 def _describes_a_service(path: Path) -> bool:
     """Whether a file is that of a service (``vtlab.model.service``), rather than one of ``vtlab try``."""
     document = documents.read(path)
-    return isinstance(document, dict) and "readiness" in document
+    return isinstance(document, dict) and not document.keys().isdisjoint(services.STARTS)
 
 
 def _of_file(path: Path) -> Asked:

@@ -30,12 +30,15 @@ TRIALS = "search.jsonl"
 
 def measure(asked: Asked, options: session.Options, console: Console) -> None:
     """Looks at the jar, searches a load where none is asked for, measures blocks, reports. Errors as of ``session``."""
-    session.refuse_other_systems()
+    if not options.cluster:
+        session.refuse_other_systems()
+    if options.cluster and asked.is_searched:
+        raise BadInput("in a cluster vtlab searches no load", "name one: --users 200, or --rate 300")
     began = time.monotonic()
     options = replace(options, diagnosis="always")
     own_experiment.choose_java(asked.java)
     experiment = own_experiment.experiment_of(asked)
-    if services.of(experiment, session.REPOSITORY).agent:
+    if services.of(experiment, session.REPOSITORY).agent and not options.cluster:
         agent.find(session.REPOSITORY)
     for remark in own_experiment.remarks(experiment):
         console.print(f"note: {remark}", highlight=False, style="yellow", soft_wrap=True)

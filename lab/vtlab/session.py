@@ -33,8 +33,8 @@ from vtlab.report import terminal, words
 from vtlab.report import write as write_report
 from vtlab.services import companions, process, sample
 from vtlab.targets import k6, publish, script
-from vtlab.targets.kubernetes import forward, release
-from vtlab.targets.kubernetes.cluster import ReleaseRef
+from vtlab.targets.kubernetes import copies, forward, release
+from vtlab.targets.kubernetes.cluster import Copying, ReleaseRef
 from vtlab.targets.kubernetes.target import kubernetes_target
 from vtlab.targets.local.prometheus_server import PrometheusServer, serving
 from vtlab.targets.local.target import KEPT, local_target
@@ -57,6 +57,8 @@ class Options:
     no_cpu_limit: bool
     #: The cluster to measure in; None is this machine.
     cluster: ReleaseRef | None = None
+    #: What copies of a service need there; None: what fits the chart.
+    copying: Copying | None = None
     #: Assertions on the verdicts, as written.
     asserts: Sequence[str] = ()
     #: Where the Prometheus of a local run listens, which then keeps its data; None is anywhere.
@@ -94,15 +96,20 @@ def create_runs(
     if not cluster and any(run.experiment.service in (None, sample.NAME) for run in planned):
         sample.train(REPOSITORY, tools.find_java(), lambda text: print(f"vtlab: {text}", file=sys.stderr))
     publications = publication.load()
-    facts_of_runs = [
-        _facts_in(cluster, run.experiment) if cluster else facts(run.experiment, not options.no_cpu_limit)
+    copying = options.copying or copies.default(REPOSITORY)
+    clusters = [
+        copies.measured_in(cluster, copying, services.of(run.experiment, REPOSITORY)) if cluster else None
         for run in planned
+    ]
+    facts_of_runs = [
+        _facts_in(there, run.experiment) if there else facts(run.experiment, not options.no_cpu_limit)
+        for run, there in zip(planned, clusters, strict=True)
     ]
     now = datetime.now(UTC)
     seed = options.seed if options.seed is not None else secrets.randbelow(SEEDS)
     folder = folder or options.root / f"{now:%Y%m%dT%H%M%SZ}-{label}"
     rule = _rule(planned, options)
-    for run, facts_of_run in zip(planned, facts_of_runs, strict=True):
+    for run, facts_of_run, there in zip(planned, facts_of_runs, clusters, strict=True):
         fixed = run.blocks or options.blocks
         blocks = fixed or rule.looks[-1]
         run_folder = folder if len(planned) == 1 else folder / run.name
@@ -122,8 +129,8 @@ def create_runs(
             commit=_commit(),
             cpu_limited=not options.no_cpu_limit,
             prometheus_port=options.prometheus_port,
-            target="kubernetes" if cluster else "local",
-            cluster=cluster.document() if cluster else {},
+            target="kubernetes" if there else "local",
+            cluster=there.document() if there else {},
             curve=curve,
         )
         results.create(run_folder, manifest)
@@ -147,10 +154,11 @@ def refuse_other_systems() -> None:
 
 
 def _refuse_other_services(experiment: Experiment) -> None:
-    if experiment.service not in (None, sample.NAME):
+    service = services.of(experiment, REPOSITORY)
+    if experiment.service not in (None, sample.NAME) and not service.is_copied:
         raise BadInput(
-            f"{experiment.name}: in a cluster only the service of the release is measured, not another one",
-            "leave out the key service, or measure it with --target local",
+            f"{experiment.name}: a cluster starts neither a jar nor a command, as the service {service.name} is",
+            "name its deployment or image in the key service, or measure it with --target local",
         )
     if builds := [name for name, properties in experiment.properties.items() if properties.jar]:
         raise BadInput(
@@ -183,7 +191,10 @@ def _refuse_other_workloads(experiment: Experiment) -> None:
 
 
 def _facts_in(cluster: ReleaseRef, experiment: Experiment) -> Facts:
-    return release.facts(cluster, services.of(experiment, REPOSITORY), experiment)
+    service = services.of(experiment, REPOSITORY)
+    if cluster.copying:
+        return copies.facts(cluster, service, experiment)
+    return release.facts(cluster, service, experiment)
 
 
 def facts(experiment: Experiment, cpu_limited: bool) -> Facts:
@@ -344,7 +355,8 @@ def _target(
     folder: Path, root: Path, manifest: Manifest, say: Callable[[str], None]
 ) -> AbstractContextManager[runner.Target]:
     if manifest.target == "kubernetes":
-        return kubernetes_target(folder, root, REPOSITORY, ReleaseRef.from_manifest(manifest.cluster), manifest.run_id)
+        ref = ReleaseRef.from_manifest(manifest.cluster)
+        return kubernetes_target(folder, root, REPOSITORY, ref, manifest.run_id, say)
     return local_target(
         folder,
         root,

@@ -18,7 +18,7 @@ from urllib3.exceptions import MaxRetryError
 
 from vtlab.errors import BadInput, LabError, PrerequisiteMissing
 from vtlab.targets.kubernetes import cluster as api
-from vtlab.targets.kubernetes.cluster import Cluster, ReleaseRef
+from vtlab.targets.kubernetes.cluster import Cluster, Copying, ReleaseRef
 
 RELEASE = ReleaseRef(None, "ns", "lab")
 
@@ -92,6 +92,50 @@ def test_a_refusal_names_the_right(
     monkeypatch.setattr(client.CoreV1Api, "list_namespaced_pod", refuse)
     with pytest.raises(kind, match=message):
         real().pods("a=b")
+
+
+@pytest.mark.parametrize(
+    ("version", "kind", "api_class", "method"),
+    [
+        ("apps/v1", "Deployment", client.AppsV1Api, "create_namespaced_deployment"),
+        ("v1", "Service", client.CoreV1Api, "create_namespaced_service"),
+        ("networking.k8s.io/v1", "NetworkPolicy", client.NetworkingV1Api, "create_namespaced_network_policy"),
+        ("monitoring.coreos.com/v1", "ServiceMonitor", client.CustomObjectsApi, "create_namespaced_custom_object"),
+    ],
+)
+def test_an_object_is_created_in_the_namespace_unless_it_is_there(
+    real: Callable[[], Cluster],
+    monkeypatch: pytest.MonkeyPatch,
+    version: str,
+    kind: str,
+    api_class: type[Any],
+    method: str,
+) -> None:
+    calls: list[tuple[Any, ...]] = []
+
+    def create(_: Any, *arguments: Any, **__: Any) -> Any:
+        calls.append(arguments)
+        if len(calls) > 1:
+            raise ApiException(status=409)
+        return {}
+
+    monkeypatch.setattr(api_class, method, create)
+    body = {"apiVersion": version, "kind": kind, "metadata": {"name": "a"}}
+    real().create(body)
+    real().create(body)
+    custom = ("monitoring.coreos.com", "v1", "ns", "servicemonitors", body)
+    assert calls == [custom if kind == "ServiceMonitor" else ("ns", body)] * 2
+
+
+def test_a_cluster_without_service_monitors_is_said(
+    real: Callable[[], Cluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = played([ApiException(status=404)])
+    monkeypatch.setattr(client.CustomObjectsApi, "create_namespaced_custom_object", answer)
+    body = {"apiVersion": "monitoring.coreos.com/v1", "kind": "ServiceMonitor"}
+    with pytest.raises(PrerequisiteMissing, match="the cluster takes no ServiceMonitor in namespace ns") as missing:
+        real().create(body)
+    assert "Prometheus operator" in missing.value.fix
 
 
 @pytest.fixture
@@ -203,6 +247,16 @@ def test_a_refused_websocket_names_the_right(real: Callable[[], Cluster], tmp_pa
     with upgrading("403 Forbidden") as (port, _), pytest.raises(PrerequisiteMissing, match=message) as caught:
         at(port, real, tmp_path).open_port("p-0", "m", 9090)
     assert "vtlab doctor --target kubernetes" in caught.value.fix
+
+
+@pytest.mark.usefixtures("real")
+def test_a_refusal_of_copies_names_their_doctor_and_their_roles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client.CoreV1Api, "list_namespaced_service", played([ApiException(status=403)]))
+    of_copies = Cluster(ReleaseRef(None, "ns", "shop", Copying("http://p.m:9090", "agent:1", "k6:1")))
+    with pytest.raises(PrerequisiteMissing, match="does not let you list services in namespace ns") as caught:
+        of_copies.services()
+    assert "--deployment NAME" in caught.value.fix
+    assert "own-service-on-kubernetes.md" in caught.value.fix
 
 
 def test_a_websocket_that_fails_for_now_may_be_tried_again(real: Callable[[], Cluster], tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ def container(state: Json | None = None, last: Json | None = None, restarts: int
     }
 
 
+NO_IMAGE = {"waiting": {"reason": "ImagePullBackOff"}}
 OOM = {"terminated": {"reason": "OOMKilled", "exitCode": 137}}
 
 
@@ -41,6 +42,9 @@ OOM = {"terminated": {"reason": "OOMKilled", "exitCode": 137}}
         (pod(container(OOM)), "OOMKilled", False),
         (pod(container({"waiting": {"reason": "CrashLoopBackOff"}}, OOM, 2)), "OOMKilled", False),
         (pod(container(None, {"terminated": {"exitCode": 3}}, 1)), "restarted after exit code 3", False),
+        (pod(initContainerStatuses=[container(NO_IMAGE)]), "ImagePullBackOff", True),
+        (pod(initContainerStatuses=[container(None, {"terminated": {"exitCode": 1}}, 2)]), None, False),
+        (pod(initContainerStatuses=[container(None, None, 1) | {"name": "vtlab-agent"}]), "the agent from", True),
         (pod(reason="Evicted", message="low on memory"), "was evicted: low on memory", False),
         (
             pod(conditions=[{"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}]),

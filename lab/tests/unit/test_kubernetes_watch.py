@@ -11,6 +11,7 @@ from tests.unit.test_kubernetes_pods import container, pod
 from tests.unit.test_kubernetes_target import FakeCluster
 from vtlab.errors import BlockFault, PrerequisiteMissing, VariantFailed
 from vtlab.targets.kubernetes import job, watch
+from vtlab.targets.kubernetes.cluster import Copying, ReleaseRef
 
 Json = dict[str, Any]
 VARIANTS = ("platform", "virtual")
@@ -196,4 +197,23 @@ def test_a_k6_that_goes_on_is_not_waited_for_for_ever(monkeypatch: pytest.Monkey
     monkeypatch.setattr(watch, "IDLE_WITHIN", 0.0)
     cluster.found_pods = [k6_pod("blocking-1", "Running")]
     with pytest.raises(BlockFault, match="another k6 loads the same variants: blocking-1-x"):
+        watch.wait_until_idle(cluster)  # type: ignore[arg-type]
+
+
+def test_pods_of_earlier_copies_are_waited_for_and_not_those_of_this_call(cluster: FakeCluster) -> None:
+    cluster.release = ReleaseRef(None, "shops", "vtlab-shop-a1b2", Copying("http://p.m:9090", "agent:1", "k6:1"))
+
+    def of_copies(name: str, component: str) -> Json:
+        labels = {"app.kubernetes.io/instance": name, "app.kubernetes.io/component": component}
+        return pod(container(), phase="Running") | {"metadata": {"name": f"{name}-{component}", "labels": labels}}
+
+    ready = of_copies("vtlab-shop-a1b2", "variant")
+    cluster.found_pods = [ready]
+    watch.wait_until_idle(cluster)  # type: ignore[arg-type]
+    for disturbing in (of_copies("vtlab-cart-c3d4", "variant"), of_copies("vtlab-shop-a1b2", "k6")):
+        cluster.found_pods = [ready, disturbing]
+        with pytest.raises(BlockFault, match=f"earlier vtlab's pods still run: {disturbing['metadata']['name']}$"):
+            watch.wait_until_idle(cluster)  # type: ignore[arg-type]
+        # It has ended, and its pod is still listed.
+        disturbing["status"]["phase"] = "Succeeded"
         watch.wait_until_idle(cluster)  # type: ignore[arg-type]

@@ -303,6 +303,9 @@ def test_a_file_that_describes_a_service_may_be_tried_as_well(tmp_path: Path, in
     assert (experiment.name, service.name, service.agent) == ("stub", "stub", False)
     with pytest.raises(BadInput, match="jvm cannot be given beside it"):
         experiment_of(STUB_SERVICE, "GET /thread", jvm_flags=["-Xmx1g"])
+    little = tmp_path / "little.json"
+    little.write_text('{"name": "shop", "jar": "shop.jar"}', encoding="utf-8")
+    assert experiment_of(little, "GET /thread", users=5).name == "shop"
 
 
 @pytest.mark.parametrize(

@@ -64,8 +64,9 @@ def test_the_file_of_a_service_is_relative_to_that_of_its_experiment(tmp_path: P
 @pytest.mark.parametrize(
     ("changes", "wrong"),
     [
-        ({"command": None}, "one of jar, image and command is needed"),
+        ({"command": None}, "one of jar, command, image, deployment is needed"),
         ({"jar": "a.jar"}, "jar and command exclude each other"),
+        ({"image": "a:1", "deployment": "a"}, "image and deployment exclude each other"),
         ({"readiness": "ready"}, "readiness: String should match"),
         ({"prot": 8080}, "prot: Extra inputs are not permitted"),
         ({"meters": ["all"]}, "meters.0: Input should be"),

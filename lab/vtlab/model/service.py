@@ -35,6 +35,10 @@ class Beside(BaseModel):
     ] = None
 
 
+#: The keys of a service that say what is started.
+STARTS = ("jar", "command", "image", "deployment")
+
+
 class Service(BaseModel):
     """One service. It listens on the port that ``SERVER_PORT`` names. Unknown keys are errors."""
 
@@ -44,12 +48,24 @@ class Service(BaseModel):
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
     jar: Annotated[str | None, Field(description="an executable jar; a relative path starts at directory")] = None
     image: Annotated[str | None, Field(description="a container image, for a cluster")] = None
+    deployment: Annotated[
+        str | None,
+        Field(
+            pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$",
+            description="a Deployment in a cluster, of whose pod template every variant is a copy",
+        ),
+    ] = None
     command: Annotated[
         list[str] | None, Field(min_length=1, description="a program and its arguments, started in directory")
     ] = None
     directory: Annotated[str, Field(description="relative to this file")] = "."
     jvm_flags: Annotated[list[str], Field(description="of a jar, beside the heap of the experiment")] = []
-    port: Annotated[int, Field(gt=0, le=65535, description="in a cluster; elsewhere vtlab chooses one")] = 8080
+    port: Annotated[
+        int,
+        Field(
+            gt=0, le=65535, description="in a cluster, where a Deployment does not name it; elsewhere vtlab chooses one"
+        ),
+    ] = 8080
     management_port: Annotated[
         int | None, Field(gt=0, le=65535, description="of readiness and metrics, where these have another port")
     ] = None
@@ -60,8 +76,12 @@ class Service(BaseModel):
         ),
     ] = False
     readiness: Annotated[
-        _Path, Field(description="answers 200 once the service is ready; with the agent anything but a server's error")
-    ]
+        _Path,
+        Field(
+            description="answers 200 once the service is ready; with the agent anything but a server's error. In a"
+            " cluster / stands for a port that is open, and a Deployment's probe goes before"
+        ),
+    ] = "/"
     metrics: Annotated[_Path, Field(description="the page that Prometheus scrapes")] = "/metrics"
     environment: Annotated[dict[str, str], Field(description="for every variant")] = {}
     environment_from: Annotated[
@@ -92,13 +112,20 @@ class Service(BaseModel):
 
     @model_validator(mode="after")
     def _starts(self) -> Service:
-        if not (self.jar or self.image or self.command):
-            raise ValueError("one of jar, image and command is needed")
+        if not any(getattr(self, key) for key in STARTS):
+            raise ValueError(f"one of {', '.join(STARTS)} is needed")
         if self.jar and self.command:
             raise ValueError("jar and command exclude each other")
+        if self.image and self.deployment:
+            raise ValueError("image and deployment exclude each other")
         if self.agent and self.management_port is not None:
             raise ValueError("agent and management_port exclude each other: the agent serves the metrics")
         return self
+
+    @property
+    def is_copied(self) -> bool:
+        """Whether vtlab makes the variants in a cluster itself, and measures no release of the chart."""
+        return bool(self.image or self.deployment)
 
     @property
     def jar_path(self) -> Path | None:

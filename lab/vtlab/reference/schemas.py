@@ -18,8 +18,9 @@ also takes the path of a file. Unknown keys are errors. For completion in an edi
 A duration is a number with its unit: `50ms`, `5s`, `1m`. `expected` changes the report only, never the measurement."""
 _SERVICE = """A service is one JSON file, which the key `service` of an [experiment](experiment.md) names. The
 service listens on the port that `SERVER_PORT` names, and with `management_port` also on the port that
-`MANAGEMENT_SERVER_PORT` names. This works on one machine, not in a cluster. Without that key the service is the
-sample application of the lab.
+`MANAGEMENT_SERVER_PORT` names. A `jar` or a `command` runs on one machine; a `deployment` or an `image`
+[in a cluster](../how-to/own-service-on-kubernetes.md). Without that key the service is the sample application of the
+lab.
 
 `lab/tests/support/stub.json` is an example."""
 #: The pattern of a duration, where no description says what the text is.

@@ -31,6 +31,19 @@ def of(experiment: Experiment, repository: Path) -> Service:
     return service.load(Path(experiment.service))
 
 
+def environment(of: Service, experiment: Experiment, variant: str) -> dict[str, str]:
+    """What makes a service a variant, on every target: where it listens and what is beside it come on top. It may hold
+    secrets."""
+    threads = experiment.properties_of(variant).threads
+    return {
+        **of.environment,
+        **of.given_environment(),
+        **of.variants.get(threads, {}),
+        **experiment.settings,
+        **experiment.environment_of(variant),
+    }
+
+
 def version(of: Service, repository: Path) -> str:
     """Which build of a service this machine would start. PrerequisiteMissing where it is not there."""
     if of.jar_path is not None:
@@ -41,7 +54,7 @@ def version(of: Service, repository: Path) -> str:
         files = [path for path in files if path.is_file()]
     else:
         raise BadInput(
-            f"the service {of.name} is an image, which runs in a cluster only",
+            f"the service {of.name} is {'a Deployment' if of.deployment else 'an image'}, which runs in a cluster only",
             "name its jar or command, or measure it with --target kubernetes",
         )
     return f"{name} ({_digest(of, files)})"

@@ -33,12 +33,11 @@ def of_jar(
     ends, unless a flag says what it is to do: else its requests would fail one by one, and nothing would say why.
     """
     seen = inspection.inspect(jar, java)
-    ends = [] if any("OnOutOfMemoryError" in flag for flag in jvm_flags) else [_ON_OUT_OF_MEMORY]
     return Service(
         name=name_of(jar),
         jar=jar.name,
         directory=str(jar.parent.absolute()),
-        jvm_flags=[*jvm_flags, *ends],
+        jvm_flags=[*jvm_flags, *ending(jvm_flags)],
         agent=True,
         readiness=_readiness(seen),
         metrics=agent.PAGE,
@@ -46,6 +45,11 @@ def of_jar(
         environment_file=str(environment_file.absolute()) if environment_file else None,
         meters=meters(seen),
     )
+
+
+def ending(jvm_flags: Sequence[str]) -> list[str]:
+    """What ends a JVM that is out of memory, unless its flags say what it is to do then."""
+    return [] if any("OnOutOfMemoryError" in flag for flag in jvm_flags) else [_ON_OUT_OF_MEMORY]
 
 
 def _readiness(seen: Inspection) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
 
+from vtlab import services
 from vtlab.errors import BlockFault
 from vtlab.host import agent, archives, ports, server, usage
 from vtlab.host.cgroup import Cgroup, Limit
@@ -127,14 +128,8 @@ class Launch:
     def environment(self, variant: str, port: int, management: int) -> dict[str, str]:
         """The whole environment of a variant: nothing of the caller's that the service would read. No setting of the
         experiment overrides where companions and ports are."""
-        service, experiment = self.service, self.experiment
-        threads = experiment.properties_of(variant).threads
         environment = {
-            **service.environment,
-            **service.given_environment(),
-            **service.variants.get(threads, {}),
-            **experiment.settings,
-            **experiment.environment_of(variant),
+            **services.environment(self.service, self.experiment, variant),
             **self.companions,
             **self.databases.get(variant, {}),
         }
@@ -142,7 +137,7 @@ class Launch:
             return clean_environment(**environment | where(port, management))
         # Its management stays on the port of its requests: two copies would fight for one of its own choice.
         environment |= where(port, port) | {"MANAGEMENT_SERVER_PORT": str(port)}
-        jar = None if service.jar else self.agent
+        jar = None if self.service.jar else self.agent
         return clean_environment(**{**environment, **agent.environment(management, jar, environment)})
 
     def folder(self, variant: str) -> Path | None:

@@ -8,7 +8,7 @@ import os
 import ssl
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,24 +35,53 @@ _FORBIDDEN = (401, 403)
 
 
 @dataclass(frozen=True)
+class Copying:
+    """What copies of a service need beside what is in its namespace."""
+
+    #: URL of the cluster's Prometheus, as a pod of the cluster reaches it.
+    prometheus: str
+    #: Has the agent's jar, for an init container.
+    agent_image: str
+    k6_image: str
+    #: Labels of the ServiceMonitor, by which some Prometheus select them: ``release=stack,team=a``.
+    monitor_labels: str = ""
+
+    @property
+    def remote_write(self) -> str:
+        """Where k6 sends its samples to."""
+        return self.prometheus.rstrip("/") + "/api/v1/write"
+
+
+@dataclass(frozen=True)
 class ReleaseRef:
-    """The release of the chart that a run measures."""
+    """The release of the chart that a run measures, or what stands for one: copies of a service."""
 
     #: Of the kubeconfig; None is its current one.
     context: str | None
     namespace: str
-    #: Of the release.
+    #: Of the release; of copies what their names begin with.
     name: str
+    #: None for a release of the chart.
+    copying: Copying | None = None
 
     def document(self) -> dict[str, str]:
         """For the manifest."""
         document = {"namespace": self.namespace, "release": self.name}
-        return {**document, "context": self.context} if self.context else document
+        if self.context:
+            document["context"] = self.context
+        return document | (asdict(self.copying) if self.copying else {})
 
     @staticmethod
     def from_manifest(document: dict[str, str]) -> ReleaseRef:
         """The release that a manifest names."""
-        return ReleaseRef(document.get("context"), document["namespace"], document["release"])
+        names = {field.name for field in fields(Copying)}
+        copying = {name: text for name, text in document.items() if name in names}
+        return ReleaseRef(
+            document.get("context"),
+            document["namespace"],
+            document["release"],
+            Copying(**copying) if copying else None,
+        )
 
     def with_context(self) -> ReleaseRef:
         """With the name of the current context where no context is named: a run that is resumed later must not find
@@ -64,6 +93,11 @@ class ReleaseRef:
         except ConfigException:
             return self
         return replace(self, context=current["name"])
+
+    @property
+    def title(self) -> str:
+        """What is measured, for messages."""
+        return "copies of a service" if self.copying else f"release {self.name}"
 
     def deployment(self, variant: str) -> str:
         """The name of a variant's Deployment, and of its Service."""
@@ -97,28 +131,35 @@ class Right:
         return f"{self.verb} {self.resource.removeprefix('/')}"
 
 
+def _rights(verbs_of: Mapping[str, str]) -> tuple[Right, ...]:
+    return tuple(Right(verb, resource) for resource, verbs in verbs_of.items() for verb in verbs.split())
+
+
+_OF_EVERY_RUN = {
+    "batch/jobs": "create list delete",
+    "/configmaps": "create list delete",
+    "/events": "list",
+    "/pods": "list",
+    "/pods/log": "get",
+}
 #: In the lab's namespace: the same as in the chart's Role (a test of the chart compares them).
-RIGHTS = tuple(
-    Right(verb, resource)
-    for resource, verbs in {
-        "apps/deployments": "get patch",
-        "batch/cronjobs": "list",
-        "batch/jobs": "create list delete",
-        "/configmaps": "create list delete",
-        "/events": "list",
-        "/pods": "list",
-        "/pods/log": "get",
-    }.items()
-    for verb in verbs.split()
+RIGHTS = _rights({"apps/deployments": "get patch", "batch/cronjobs": "list", **_OF_EVERY_RUN})
+#: In the namespace of a service of which vtlab makes copies; and those without which vtlab copies no NetworkPolicy.
+COPY_RIGHTS = _rights(
+    {
+        "apps/deployments": "get create patch",
+        "apps/replicasets": "list",
+        "/services": "list create",
+        "policy/poddisruptionbudgets": "list",
+        "monitoring.coreos.com/servicemonitors": "create",
+        **_OF_EVERY_RUN,
+    }
 )
+POLICY_RIGHTS = _rights({"networking.k8s.io/networkpolicies": "list create"})
 #: For more CPU in the warm-up, which a run can do without. The chart's Role has it, too.
 RESIZE = Right("patch", "/pods/resize")
 #: In the namespace of Prometheus, for the way to it. From Kubernetes 1.35 on a websocket needs both verbs.
-MONITORING_RIGHTS = tuple(
-    Right(verb, resource)
-    for resource, verbs in {"/services": "get", "/pods": "list", "/pods/portforward": "get create"}.items()
-    for verb in verbs.split()
-)
+MONITORING_RIGHTS = _rights({"/services": "get", "/pods": "list", "/pods/portforward": "get create"})
 
 
 def inside(ref: ReleaseRef) -> bool:
@@ -157,10 +198,11 @@ class Cluster:
             ) from None
         self.server = str(settings.host)
         self._api = client.ApiClient(settings)
-        self._core, self._apps, self._batch = (
+        self._core, self._apps, self._batch, self._networking = (
             client.CoreV1Api(self._api),
             client.AppsV1Api(self._api),
             client.BatchV1Api(self._api),
+            client.NetworkingV1Api(self._api),
         )
 
     def deployment(self, name: str) -> Json:
@@ -225,6 +267,49 @@ class Cluster:
     def jobs(self, selector: str) -> list[Json]:
         """The Jobs with those labels."""
         return self._list("jobs", self._batch.list_namespaced_job, self._namespace, label_selector=selector)
+
+    def services(self) -> list[Json]:
+        """Every Service."""
+        return self._list("services", self._core.list_namespaced_service, self._namespace)
+
+    def replica_sets(self) -> list[Json]:
+        """Every ReplicaSet."""
+        return self._list("replicasets", self._apps.list_namespaced_replica_set, self._namespace)
+
+    def disruption_budgets(self) -> list[Json]:
+        """Every PodDisruptionBudget."""
+        listing = client.PolicyV1Api(self._api).list_namespaced_pod_disruption_budget
+        return self._list("poddisruptionbudgets", listing, self._namespace)
+
+    def network_policies(self) -> list[Json]:
+        """Every NetworkPolicy."""
+        return self._list("networkpolicies", self._networking.list_namespaced_network_policy, self._namespace)
+
+    def create(self, body: Any) -> None:
+        """Creates a Deployment, a Service, a NetworkPolicy or a ServiceMonitor, unless one of that name is there.
+        PrerequisiteMissing where the cluster has no ServiceMonitors."""
+        calls: dict[str, tuple[str, Callable[..., Any]]] = {
+            "Deployment": ("deployments", self._apps.create_namespaced_deployment),
+            "Service": ("services", self._core.create_namespaced_service),
+            "NetworkPolicy": ("networkpolicies", self._networking.create_namespaced_network_policy),
+            "ServiceMonitor": ("servicemonitors", self._create_service_monitor),
+        }
+        kind: str = body["kind"]
+        resource, call = calls[kind]
+        try:
+            self._call(f"create {resource}", call, self._namespace, body)
+        except _AlreadyThere:
+            pass
+        except NotFound:
+            raise PrerequisiteMissing(
+                f"the cluster takes no {kind} in namespace {self._namespace}",
+                "install the Prometheus operator (docs/how-to/prometheus-operator.md); see that the namespace is there",
+            ) from None
+
+    def _create_service_monitor(self, namespace: str, body: Any, **options: Any) -> Any:
+        group, _, version = body["apiVersion"].partition("/")
+        custom = client.CustomObjectsApi(self._api)
+        return custom.create_namespaced_custom_object(group, version, namespace, "servicemonitors", body, **options)
 
     def create_job(self, body: Any) -> None:
         """Creates it; one of that name may be there already (from a try whose answer was lost)."""
@@ -348,9 +433,14 @@ class Cluster:
         if error.status == 409:
             return _AlreadyThere(right)
         if error.status in _FORBIDDEN:
+            option, roles = (
+                (" --deployment NAME", "docs/how-to/own-service-on-kubernetes.md has Roles with them all")
+                if self.release.copying
+                else ("", "the chart's Role has them all")
+            )
             return PrerequisiteMissing(
                 f"the cluster does not let you {right} in namespace {namespace}",
-                "vtlab doctor --target kubernetes lists every right that is missing; the chart's Role has them all",
+                f"vtlab doctor --target kubernetes{option} lists every right that is missing; {roles}",
             )
         return PrerequisiteMissing(f"the cluster refused to {right}: {error.status} {error.reason}: {error.body}")
 

@@ -3,63 +3,97 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from vtlab.doctor import Prerequisite, asked
 from vtlab.errors import BadInput, LabError, PrerequisiteMissing
 from vtlab.model.experiment import Experiment
 from vtlab.model.service import Service
-from vtlab.targets.kubernetes import forward, release
-from vtlab.targets.kubernetes.cluster import MONITORING_RIGHTS, RIGHTS, Cluster, NotFound, ReleaseRef, Right
+from vtlab.targets.kubernetes import copies, forward, release
+from vtlab.targets.kubernetes.cluster import (
+    COPY_RIGHTS,
+    MONITORING_RIGHTS,
+    POLICY_RIGHTS,
+    RIGHTS,
+    Cluster,
+    NotFound,
+    ReleaseRef,
+    Right,
+)
 
 _ROLE = "bind the Role {role} of the chart: helm upgrade --set-json 'rbac.subjects=…' (docs/how-to/kubernetes.md)"
+_COPY_ROLE = "bind the Role vtlab of docs/how-to/own-service-on-kubernetes.md to your user"
 
 
 def prerequisites(ref: ReleaseRef, service: Service, experiments: Sequence[Experiment]) -> list[Prerequisite]:
     """Every prerequisite, in the order in which a run needs them; without a cluster nothing but that."""
+    return _of(ref, lambda cluster: _of_release(cluster, service, experiments))
+
+
+def of_copies(ref: ReleaseRef, deployment: str) -> list[Prerequisite]:
+    """Every prerequisite of a run that measures copies of a Deployment; without a cluster nothing but that."""
+    return _of(ref, lambda cluster: _of_copies(cluster, deployment))
+
+
+def _of(ref: ReleaseRef, checks_of: Callable[[Cluster], list[Prerequisite]]) -> list[Prerequisite]:
     try:
         cluster = Cluster(ref)
-        checks = [Prerequisite("cluster", f"{cluster.version()} at {cluster.server}")]
+        reached = Prerequisite("cluster", f"{cluster.version()} at {cluster.server}")
     except LabError as error:
         return [Prerequisite("cluster", error.message, error.fix)]
     with contextlib.closing(cluster):
-        missing = _missing(cluster, RIGHTS, ref.namespace)
-        checks.append(_rights("rights", ref.namespace, missing, f"{ref.name}-runner"))
-        # What cannot be asked for lack of a right would only repeat that.
-        if "get apps/deployments" not in missing:
-            checks.append(asked("the lab", lambda: _deployments(cluster)))
-        if "list batch/cronjobs" in missing:
-            unknown = "cannot be told without the right to list batch/cronjobs, which name where k6 pushes to"
-            checks.append(Prerequisite("Prometheus", unknown, _ROLE.format(role=f"{ref.name}-runner")))
-            return checks
-        if "get apps/deployments" not in missing:
-            checks.append(_experiments(cluster, service, experiments))
-        remote_write = release.remote_write(cluster)
-        if not remote_write:
-            checks.append(
-                Prerequisite("Prometheus", "no CronJob names where k6 pushes to", "helm upgrade, monitoring.enabled")
-            )
-            return checks
-        try:
-            name, namespace, port = forward.service(remote_write)
-        except LabError as error:
-            return [*checks, Prerequisite("Prometheus", error.message, error.fix)]
-        if cluster.inside:
-            return [*checks, Prerequisite("Prometheus", f"the Service {name} in namespace {namespace}, port {port}")]
-        missing = _missing(cluster, MONITORING_RIGHTS, namespace)
-        role = f"{ref.name}-runner-{ref.namespace}"
-        checks.append(_rights(f"Prometheus ({name}:{port})", namespace, missing, role))
-    return checks
+        return [reached, *checks_of(cluster)]
+
+
+def _of_release(cluster: Cluster, service: Service, experiments: Sequence[Experiment]) -> list[Prerequisite]:
+    ref = cluster.release
+    runner = _ROLE.format(role=f"{ref.name}-runner")
+    missing = _missing(cluster, RIGHTS, ref.namespace)
+    checks = [_rights("rights", ref.namespace, missing, runner)]
+    # What cannot be asked for lack of a right would only repeat that.
+    if "get apps/deployments" not in missing:
+        checks.append(asked("the lab", lambda: _deployments(cluster)))
+    if "list batch/cronjobs" in missing:
+        unknown = "cannot be told without the right to list batch/cronjobs, which name where k6 pushes to"
+        return [*checks, Prerequisite("Prometheus", unknown, runner)]
+    if "get apps/deployments" not in missing:
+        checks.append(_experiments(cluster, service, experiments))
+    remote_write = release.remote_write(cluster)
+    if not remote_write:
+        pushes_nowhere = "no CronJob names where k6 pushes to"
+        return [*checks, Prerequisite("Prometheus", pushes_nowhere, "helm upgrade, monitoring.enabled")]
+    return [*checks, _prometheus(cluster, remote_write, _ROLE.format(role=f"{ref.name}-runner-{ref.namespace}"))]
+
+
+def _of_copies(cluster: Cluster, deployment: str) -> list[Prerequisite]:
+    namespace = cluster.release.namespace
+    missing = _missing(cluster, (*COPY_RIGHTS, *POLICY_RIGHTS), namespace)
+    checks = [_rights("rights", namespace, missing, _COPY_ROLE)]
+    if "get apps/deployments" not in missing:
+        checks.append(asked(f"Deployment {deployment}", lambda: copies.what_is_copied(cluster, deployment)))
+    return [*checks, _prometheus(cluster, release.remote_write(cluster), _COPY_ROLE)]
+
+
+def _prometheus(cluster: Cluster, remote_write: str, fix: str) -> Prerequisite:
+    """Whether vtlab may go to the Prometheus to which k6 pushes."""
+    try:
+        name, namespace, port = forward.service(remote_write)
+    except LabError as error:
+        return Prerequisite("Prometheus", error.message, error.fix)
+    if cluster.inside:
+        return Prerequisite("Prometheus", f"the Service {name} in namespace {namespace}, port {port}")
+    missing = _missing(cluster, MONITORING_RIGHTS, namespace)
+    return _rights(f"Prometheus ({name}:{port})", namespace, missing, fix)
 
 
 def _missing(cluster: Cluster, rights: tuple[Right, ...], namespace: str) -> list[str]:
     return [str(right) for right in rights if not cluster.allowed(right, namespace)]
 
 
-def _rights(name: str, namespace: str, missing: list[str], role: str) -> Prerequisite:
+def _rights(name: str, namespace: str, missing: list[str], fix: str) -> Prerequisite:
     if not missing:
         return Prerequisite(name, f"every right that a run needs in namespace {namespace}")
-    return Prerequisite(name, f"missing in namespace {namespace}: {', '.join(missing)}", _ROLE.format(role=role))
+    return Prerequisite(name, f"missing in namespace {namespace}: {', '.join(missing)}", fix)
 
 
 def _deployments(cluster: Cluster) -> str:

@@ -15,6 +15,7 @@ from vtlab.errors import BlockFault
 from vtlab.host import processes
 from vtlab.host.machine import Delays, Sample, Usage
 from vtlab.model.records import K6Document
+from vtlab.targets.kubernetes.cluster import ReleaseRef
 
 Json = dict[str, Any]
 
@@ -25,6 +26,8 @@ PLAN = "plan.json"
 EXPERIMENT = f"/experiment/{PLAN}"
 #: Marks vtlab's own objects.
 MANAGED_BY = "app.kubernetes.io/managed-by"
+#: Tells the objects of a release, or of the copies of one call, from others.
+INSTANCE = "app.kubernetes.io/instance"
 #: Names the vtlab that made it: machine, process and its start.
 _OWNER = "vtlab/owner"
 
@@ -49,6 +52,9 @@ while read -r _ _ state _ </proc/$$/stat && [ "$state" != Z ]; do
 done 2>/dev/null &
 exec "$@"
 """
+
+#: Marks what belongs to copies of a service.
+COPIES = "vtlab/copies"
 
 _LINE = re.compile(r"(\S+) (@@(?:vtlab|node) .*)")
 
@@ -81,15 +87,21 @@ def manifest(cron_job: Json, name: str, labels: Mapping[str, str], env: Mapping[
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": body["spec"]}
 
 
-def labels(release: str) -> dict[str, str]:
-    """Of the objects that vtlab makes for a release. By them another vtlab sees who made them, and whether that process
-    still lives."""
+def labels(ref: ReleaseRef) -> dict[str, str]:
+    """Of the objects that vtlab makes for a release, or as copies. By them another vtlab sees who made them, and
+    whether that process still lives."""
     identity = processes.Identity.of(os.getpid())
     return {
         MANAGED_BY: "vtlab",
-        "app.kubernetes.io/instance": release,
+        INSTANCE: ref.name,
         _OWNER: f"{_host()}_{identity.pid}-{identity.start}" if identity else _host(),
+        **({COPIES: "true"} if ref.copying else {}),
     }
+
+
+def of_vtlab(ref: ReleaseRef) -> str:
+    """Selects what any vtlab made for this release, or as copies of any service in the namespace."""
+    return f"{MANAGED_BY}=vtlab,{COPIES if ref.copying else ref.selector()}"
 
 
 def orphaned(made: Json) -> bool:
@@ -106,10 +118,11 @@ def _host() -> str:
     return re.sub(r"[^A-Za-z0-9.-]+", "-", os.uname().nodename).strip("-.")[:30] or "unknown"
 
 
-def owner(cron_job: Json) -> Json:
-    """As by `kubectl create job --from`: who uninstalls the chart removes what was made from it."""
-    metadata = cron_job["metadata"]
-    return {"apiVersion": "batch/v1", "kind": "CronJob", "name": metadata["name"], "uid": metadata["uid"]}
+def owner(made: Json) -> Json:
+    """A reference by which an object goes when another one goes: a CronJob, where nothing else is said, as by
+    `kubectl create job --from`. Who uninstalls the chart removes what was made from it."""
+    version, kind = made.get("apiVersion", "batch/v1"), made.get("kind", "CronJob")
+    return {"apiVersion": version, "kind": kind, "name": made["metadata"]["name"], "uid": made["metadata"]["uid"]}
 
 
 def k6(cron_job: Json) -> Json:

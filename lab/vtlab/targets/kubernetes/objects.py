@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from vtlab.errors import PrerequisiteMissing
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from vtlab.errors import BlockFault, PrerequisiteMissing
 from vtlab.model import normalised
 from vtlab.model.experiment import Experiment
 from vtlab.targets.kubernetes import job
@@ -18,19 +22,26 @@ class RunObjects:
         self._config_map = False
         self._job: str | None = None
 
-    def put_experiment(self, experiment: Experiment, template: Json) -> None:
-        """Creates the ConfigMap, unless it is there."""
+    def put_experiment(
+        self, experiment: Experiment, template: Json | None, files: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        """Creates the ConfigMap, with more ``files``, unless it is there. It goes with a ``template`` that it has."""
         if self._config_map:
             return
-        metadata = {
-            "name": self.name,
-            "labels": job.labels(self._cluster.release.name),
-            "ownerReferences": [job.owner(template)],
-        }
+        metadata: dict[str, Any] = {"name": self.name, "labels": job.labels(self._cluster.release)}
+        if template is not None:
+            metadata["ownerReferences"] = [job.owner(template)]
         # Before the call: an interruption in it must not leave one behind.
         self._config_map = True
-        data = {job.PLAN: normalised.text(experiment)}
+        data = {job.PLAN: normalised.text(experiment), **files}
         self._cluster.create_config_map({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
+
+    def config_map(self) -> Json:
+        """The ConfigMap: what is to go with the run names it as its owner. BlockFault where it is gone."""
+        for present in self._cluster.config_maps(job.of_vtlab(self._cluster.release)):
+            if present["metadata"]["name"] == self.name:
+                return {"apiVersion": "v1", "kind": "ConfigMap", **present}
+        raise BlockFault(f"the ConfigMap {self.name} of this run is gone")
 
     def create_job(self, body: Json) -> None:
         """Creates the Job, the only one at a time."""
@@ -55,13 +66,13 @@ def refuse_others(cluster: Cluster) -> tuple[list[Json], list[Json]]:
     """The Jobs and ConfigMaps of this vtlab, and those that a killed vtlab of this machine left. PrerequisiteMissing
     where one belongs to another vtlab."""
     ref = cluster.release
-    of_vtlab = f"{job.MANAGED_BY}=vtlab,{ref.selector()}"
+    of_vtlab = job.of_vtlab(ref)
     jobs, config_maps = cluster.jobs(of_vtlab), cluster.config_maps(of_vtlab)
     for kind, objects in (("Job", jobs), ("ConfigMap", config_maps)):
         for present in objects:
             if not job.orphaned(present):
                 raise PrerequisiteMissing(
-                    f"another vtlab is measuring release {ref.name} in namespace {ref.namespace} "
+                    f"another vtlab is measuring {ref.title} in namespace {ref.namespace} "
                     f"({kind} {present['metadata']['name']}); two disturb each other",
                     "wait for it to end; if it is gone: " + ref.kubectl("delete", "jobs,configmaps", "-l", of_vtlab),
                 )

@@ -9,6 +9,8 @@ from typing import Any
 
 Json = dict[str, Any]
 
+#: The init container that brings vtlab's agent.
+AGENT = "vtlab-agent"
 #: Reasons for which a container waits and that do not pass by themselves.
 _NO_IMAGE = ("ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName")
 #: A JVM's exit code under -XX:+ExitOnOutOfMemoryError.
@@ -105,11 +107,15 @@ def trouble(pod: Json) -> Trouble | None:
         return Trouble(f"was evicted: {reason}")
     if status.get("reason") == "DeadlineExceeded":
         return Trouble(f"ran longer than its deadline: {status.get('message', '')}")
-    for container in _containers(pod):
+    # Of init containers only what cannot be had: they may well fail until what they wait for is there.
+    for container in [*(status.get("initContainerStatuses") or []), *_containers(pod)]:
         waiting = (container.get("state") or {}).get("waiting") or {}
         if waiting.get("reason") in _HOPELESS:
             text = f"cannot start, {waiting['reason']}: {waiting.get('message', '')} (image {container.get('image')})"
             return Trouble(text, True, waiting["reason"] in _NO_IMAGE)
+        if container.get("name") == AGENT and int(container.get("restartCount", 0)) > 0:
+            return Trouble(f"cannot get the agent from the image {container.get('image')} (--agent-image)", True)
+    for container in _containers(pod):
         for end in _ends(container):
             if end.get("reason") == "OOMKilled":
                 killed = "the kernel killed it at its memory limit"

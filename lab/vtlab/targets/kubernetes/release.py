@@ -65,7 +65,9 @@ def template(cluster: Cluster, experiment: Experiment) -> Json:
 
 
 def remote_write(cluster: Cluster) -> str:
-    """Where the k6 of the release sends its samples to; empty where no CronJob says so."""
+    """Where k6 sends its samples to; empty where no CronJob of the release says so."""
+    if cluster.release.copying:
+        return cluster.release.copying.remote_write
     return next((job.remote_write(cron_job) for cron_job in cluster.cron_jobs(cluster.release.selector("k6"))), "")
 
 

@@ -2,7 +2,7 @@
 
 vtlab changes nothing that Helm set: it replaces pods by an annotation and refuses where a Deployment is not what the
 experiment says. Each call of k6 (the warm-up, more of it, the measured trials) is a Job made from the experiment's
-CronJob.
+CronJob. Of a service of the user's vtlab makes the Deployments itself (``copies``).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,20 +23,22 @@ from vtlab.model import units
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Diagnosis, Failure, Instance, K6Document, Trial
 from vtlab.model.run import BlockSeries
-from vtlab.model.service import Service
+from vtlab.model.service import Meters, Service
 from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
 from vtlab.targets import verification
 from vtlab.targets.annotation import annotate
 from vtlab.targets.k6 import phase_variables
-from vtlab.targets.kubernetes import job, objects, pods, release, resize, watch
+from vtlab.targets.kubernetes import copies, job, objects, pod_copy, pods, release, resize, watch
 from vtlab.targets.kubernetes.cluster import Cluster, Json, ReleaseRef
+from vtlab.targets.kubernetes.copies import Copies
 from vtlab.targets.kubernetes.forward import Forward
 from vtlab.targets.kubernetes.objects import RunObjects
-from vtlab.targets.prometheus import Prometheus
+from vtlab.targets.prometheus import NotScraped, Prometheus
+from vtlab.targets.verification import Figures
 
-#: Seconds until a fresh pod must have been scraped: after an installation the operator's configuration reaches
-#: Prometheus through a Secret that the kubelet renews within two minutes.
-_SCRAPED_WITHIN = 150.0
+#: Seconds until a fresh pod must have been scraped: after an installation, and for each call's copies, the operator's
+#: configuration reaches Prometheus through a Secret that the kubelet renews within two minutes, later on a busy node.
+_SCRAPED_WITHIN = 240.0
 #: Seconds between two scrapes that a trial's window needs, at most.
 _SCRAPE_INTERVAL = 1.0
 #: Seconds for which the clean-up waits for an API server that is away.
@@ -59,6 +61,8 @@ class KubernetesTarget:
     objects: RunObjects
     #: Tells the run's samples of k6 from others'.
     run_id: str
+    #: None where a release of the chart is measured.
+    copies: Copies | None = None
 
     def start(self, experiment: Experiment, block: int, attempt: int) -> KubernetesBlock:
         """Fresh pods of all variants, ready, limits verified, scraped at least once. Those whose service does not start
@@ -71,37 +75,58 @@ class KubernetesTarget:
         service = services.of(experiment, self.repository)
         self.objects.delete_job()
         watch.wait_until_idle(cluster)
-        release.facts_of(cluster, service, experiment)
-        # From here on another vtlab sees that this one measures. One that has begun meanwhile gives up as well.
-        self.objects.put_experiment(experiment, release.template(cluster, experiment))
-        objects.refuse_others(cluster)
         stamp = f"{self.objects.name}-{block}-{attempt}"
-        for name in experiment.variants:
-            cluster.annotate_pods(cluster.release.deployment(name), _BLOCK, stamp)
+        if self.copies:
+            self.copies.renew(service, experiment, _BLOCK, stamp)
+        else:
+            release.facts_of(cluster, service, experiment)
+            # From here on another vtlab sees that this one measures. One that has begun meanwhile gives up as well.
+            self.objects.put_experiment(experiment, release.template(cluster, experiment))
+            objects.refuse_others(cluster)
+            for name in experiment.variants:
+                cluster.annotate_pods(cluster.release.deployment(name), _BLOCK, stamp)
         loaded, failed = watch.wait_for_pods(cluster, experiment.variants, _BLOCK, stamp)
         client.refuse_old()
         # Prometheus's clock: the cluster's may differ from this machine's.
         now = client.now()
+        # Whoever else scrapes a copy's pod scrapes another port of it.
+        endpoint = {"endpoint": pod_copy.AGENT} if self.copies else {}
         client.selectors = {
-            name: {"namespace": cluster.release.namespace, "pod": pods.name(pod)} for name, pod in loaded.items()
+            name: {"namespace": cluster.release.namespace, "pod": pods.name(pod), **endpoint}
+            for name, pod in loaded.items()
         }
-        scraped_at = {}
-        for name in loaded:
-            # Before the wait, which may be too short for it; after it for a target that was not known before.
-            refuse_rare_scrapes(client, cluster.release, name)
-            scraped_at[name] = client.await_scrape(name, now, within=_SCRAPED_WITHIN)
-            refuse_rare_scrapes(client, cluster.release, name)
+        scraped_at = {name: self._scraped(name, now) for name in loaded}
         instances = [self._verified(service, experiment, name, loaded[name], scraped_at[name]) for name in loaded]
         failures = [Failure(variant=name, reason=reason, moment="while it started") for name, reason in failed.items()]
         return KubernetesBlock(self, service, experiment, block, attempt, loaded, instances, failures)
 
+    def _scraped(self, name: str, after_ms: int) -> int:
+        """When a variant was scraped for the first time after that. BlockFault where it was not; PrerequisiteMissing
+        where that is too rare, or where Prometheus does not know of copies."""
+        client, ref = self.client, self.cluster.release
+        # Before the wait, which may be too short for it; after it for a target that was not known before.
+        refuse_rare_scrapes(client, ref, name)
+        try:
+            at = client.await_scrape(name, after_ms, within=_SCRAPED_WITHIN)
+        except NotScraped:
+            if ref.copying and client.scrape_interval(name) is None:
+                raise PrerequisiteMissing(
+                    f"{name}: Prometheus does not take the ServiceMonitor {ref.name} of namespace {ref.namespace}",
+                    "name the labels by which it selects ServiceMonitors (--monitor-labels release=stack), and have it"
+                    " look into that namespace (serviceMonitorNamespaceSelector)",
+                ) from None
+            raise
+        refuse_rare_scrapes(client, ref, name)
+        return at
+
     def _verified(self, service: Service, experiment: Experiment, name: str, pod: Json, scraped_at: int) -> Instance:
         """What the JVM says of itself; PrerequisiteMissing where that is not the limit that it should have."""
         figures = verification.read(self.client, name, scraped_at)
+        meters = _meters_of_agent(figures) if self.copies else service.meters
         verification.refuse_other_limits(
-            name, experiment, service.meters, figures, "let the node's kubelet enforce CPU limits (cpuCFSQuota: true)"
+            name, experiment, meters, figures, "let the node's kubelet enforce CPU limits (cpuCFSQuota: true)"
         )
-        verification.refuse_other_threads(name, experiment, service.meters, figures)
+        verification.refuse_other_threads(name, experiment, meters, figures)
         refuse_other_java(self.cluster.release, experiment, name, figures.java)
         return Instance(
             variant=name,
@@ -117,17 +142,18 @@ class KubernetesTarget:
 
 @contextlib.contextmanager
 def kubernetes_target(
-    folder: Path, root: Path, repository: Path, ref: ReleaseRef, run_id: str
+    folder: Path, root: Path, repository: Path, ref: ReleaseRef, run_id: str, say: Callable[[str], None] = print
 ) -> Iterator[KubernetesTarget]:
-    """The release, for the run in ``folder``. At its end no Job or ConfigMap of vtlab's is left.
+    """The release, or copies of a service, for the run in ``folder``. At its end no Job or ConfigMap of vtlab's is
+    left, and the cluster deletes the copies with the ConfigMap.
 
     PrerequisiteMissing where another vtlab measures the release.
     """
     folder, root = folder.absolute(), root.absolute()
-    run = re.sub(r"[^a-z0-9-]+", "-", run_id.lower()).strip("-")
-    # The name of this run's ConfigMap, and how its Jobs' names begin. Another one in each call of vtlab: a resumed run
-    # must not find the pods and Jobs of the call before it under its own names.
-    name = f"{ref.name}-vtlab-{run}"[:40].rstrip("-") + f"-{os.urandom(2).hex()}"
+    if ref.copying:
+        ref = copies.named(ref)
+    # The name of this run's ConfigMap, and how its Jobs' names begin.
+    name = ref.name if ref.copying else _name(ref, run_id)
     end = contextlib.ExitStack()
     try:
         processes.end_orphans(root)
@@ -139,10 +165,18 @@ def kubernetes_target(
         client.run = {"testid": run_id}
         made = RunObjects(cluster, name)
         end.callback(_delete, cluster, made)
-        yield KubernetesTarget(folder, repository, cluster, client, made, run_id)
+        of_service = Copies(cluster, made, repository, say) if ref.copying else None
+        yield KubernetesTarget(folder, repository, cluster, client, made, run_id, of_service)
     finally:
         with processes.uninterrupted():
             end.close()
+
+
+def _name(ref: ReleaseRef, run_id: str) -> str:
+    """Another one in each call of vtlab: a resumed run must not find the pods and Jobs of the call before it under its
+    own names."""
+    run = re.sub(r"[^a-z0-9-]+", "-", run_id.lower()).strip("-")
+    return f"{ref.name}-vtlab-{run}"[:40].rstrip("-") + f"-{os.urandom(2).hex()}"
 
 
 def _delete(cluster: Cluster, made: RunObjects) -> None:
@@ -281,9 +315,10 @@ class KubernetesBlock:
     def _run(self, name: str, env: Mapping[str, str]) -> tuple[Json, str]:
         """The pod and the log of a Job that ended well. Whatever happens, the Job is deleted."""
         cluster, run = self._target.cluster, self._target.objects
-        template = release.template(cluster, self._experiment)
+        copied = self._target.copies
+        template = copied.template() if copied else release.template(cluster, self._experiment)
         try:
-            run.create_job(job.manifest(template, name, job.labels(cluster.release.name), env, run.name))
+            run.create_job(job.manifest(template, name, job.labels(cluster.release), env, run.name))
             began = self._target.client.now()
             pod = self._ended(name, began)
             log = cluster.log(pods.name(pod), job.CONTAINER)
@@ -316,13 +351,21 @@ class KubernetesBlock:
         path.write_text(job.shown(log), encoding="utf-8")
 
 
+def _meters_of_agent(figures: Figures) -> list[Meters]:
+    """What the agent has told of a service that vtlab knows nothing else of."""
+    of_server: dict[Meters, float | None] = {"tomcat": figures.tomcat_threads, "jetty": figures.jetty_virtual}
+    return ["jvm", "process", "cgroup", *(meter for meter, figure in of_server.items() if figure is not None)]
+
+
 def refuse_other_java(ref: ReleaseRef, experiment: Experiment, name: str, version: str) -> None:
     """BadInput when a variant that is made by its JDK runs on another."""
     wanted = experiment.properties_of(name).java
     if wanted is not None and re.split(r"\D", version)[0] != str(wanted):
         raise BadInput(
             f"{name}: it runs on Java {version}, the experiment says {wanted}",
-            "name an image with that JDK: " + ref.helm_upgrade(f"--set variants.{name}.image.tag=…"),
+            "leave java out of properties: copies have one image"
+            if ref.copying
+            else "name an image with that JDK: " + ref.helm_upgrade(f"--set variants.{name}.image.tag=…"),
         )
 
 
@@ -332,7 +375,9 @@ def refuse_rare_scrapes(client: Prometheus, ref: ReleaseRef, name: str) -> None:
     if interval and _seconds(interval) > _SCRAPE_INTERVAL:
         raise PrerequisiteMissing(
             f"{name}: Prometheus scrapes it every {interval}, vtlab needs {_SCRAPE_INTERVAL:g}s",
-            ref.helm_upgrade(f"--set monitoring.interval={_SCRAPE_INTERVAL:g}s")
+            "let Prometheus heed the interval of its ServiceMonitors"
+            if ref.copying
+            else ref.helm_upgrade(f"--set monitoring.interval={_SCRAPE_INTERVAL:g}s")
             + "; the operator takes up to two minutes to tell Prometheus",
         )
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from vtlab.errors import BlockFault, PrerequisiteMissing, VariantFailed
 from vtlab.targets.kubernetes import job, pods
-from vtlab.targets.kubernetes.cluster import Cluster, Json
+from vtlab.targets.kubernetes.cluster import Cluster, Json, ReleaseRef
 
 #: Seconds until a Deployment's new pod must be ready, and a Job's pod must run.
 READY_WITHIN = 180.0
@@ -23,15 +23,23 @@ _COMPONENT = "app.kubernetes.io/component"
 
 
 def wait_until_idle(cluster: Cluster) -> None:
-    """Returns when no k6 loads the release any more: the k6 of an attempt before may still be ending."""
+    """Returns when no k6 loads the release any more: the k6 of an attempt before may still be ending. Where copies are
+    measured, those of an earlier call must have ended, too."""
+    ref = cluster.release
     end = time.monotonic() + IDLE_WITHIN
     while True:
-        running = [pods.name(pod) for pod in cluster.pods(cluster.release.selector("k6")) if _running(pod)]
+        present = cluster.pods(job.of_vtlab(ref) if ref.copying else ref.selector("k6"))
+        running = [pods.name(pod) for pod in present if _running(pod) and not _is_own_copy(pod, ref)]
         if not running:
             return
         if time.monotonic() > end:
-            raise BlockFault(f"another k6 loads the same variants: {', '.join(running)}")
+            what = "an earlier vtlab's pods still run" if ref.copying else "another k6 loads the same variants"
+            raise BlockFault(f"{what}: {', '.join(running)}")
         time.sleep(0.5)
+
+
+def _is_own_copy(pod: Json, ref: ReleaseRef) -> bool:
+    return pods.label(pod, job.INSTANCE) == ref.name and pods.label(pod, _COMPONENT) == "variant"
 
 
 def wait_for_pods(
@@ -120,7 +128,7 @@ def _refuse_unschedulable(name: str, pod: Json, waited: float) -> None:
     if reason and waited > UNSCHEDULABLE:
         raise PrerequisiteMissing(
             f"{name}: no node takes its pod {pods.name(pod)}: {reason}",
-            "make room in the cluster, or lower the chart's requests",
+            "make room in the cluster, or lower the requests: those of the chart, or of copies limits.memory",
         )
 
 

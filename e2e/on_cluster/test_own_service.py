@@ -1,0 +1,180 @@
+"""Copies of a Deployment, or of an image, that vtlab knows nothing of. Its service is the sample application, without
+the chart: under other labels and ports, behind a Service, a PodDisruptionBudget and NetworkPolicies."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from e2e.on_cluster import lab, pods, runs
+from tests.support import lab_call
+from tests.support.lab_call import TINY, measuring
+
+#: What vtlab may make for a run, by kubectl's names.
+KINDS = "deployments,services,configmaps,jobs,servicemonitors,networkpolicies,pods"
+OF_VTLAB = "app.kubernetes.io/managed-by=vtlab"
+SHOP = {"app": "shop"}
+
+
+def shop() -> list[dict[str, Any]]:
+    """The objects of a team that has a service."""
+
+    def of(version: str, kind: str, **rest: Any) -> dict[str, Any]:
+        return {"apiVersion": version, "kind": kind, "metadata": {"name": "shop"}, **rest}
+
+    container = {
+        "name": "web",
+        "image": pods.image(25),
+        "ports": [{"name": "http", "containerPort": 8080}, {"name": "management", "containerPort": 8081}],
+        "env": [
+            {"name": "JAVA_TOOL_OPTIONS", "value": "-XX:MaxRAMPercentage=50"},
+            {"name": "GREETING", "valueFrom": {"secretKeyRef": {"name": "shop", "key": "greeting"}}},
+        ],
+        "readinessProbe": {"httpGet": {"path": "/actuator/health/readiness", "port": "management"}},
+        "resources": {"requests": {"cpu": "100m"}, "limits": {"cpu": "1", "memory": "512Mi"}},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
+    }
+    spec = {
+        "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
+        "containers": [container],
+        "volumes": [{"name": "tmp", "emptyDir": {}}],
+    }
+    selector = {"matchLabels": SHOP}
+    template = {"metadata": {"labels": SHOP}, "spec": spec}
+    # The namespace denies all by default; what is allowed holds for the original alone, until it is copied.
+    allowed = {"podSelector": selector, "policyTypes": ["Ingress", "Egress"], "ingress": [{}], "egress": [{}]}
+    denied = of("networking.k8s.io/v1", "NetworkPolicy", spec={"podSelector": {}, "policyTypes": ["Ingress", "Egress"]})
+    return [
+        of("v1", "Secret", stringData={"greeting": "hello"}),
+        of("apps/v1", "Deployment", spec={"replicas": 1, "selector": selector, "template": template}),
+        of("v1", "Service", spec={"selector": SHOP, "ports": [{"port": 80, "targetPort": "http"}]}),
+        of("policy/v1", "PodDisruptionBudget", spec={"minAvailable": 1, "selector": selector}),
+        of("networking.k8s.io/v1", "NetworkPolicy", spec=allowed),
+        {**denied, "metadata": {"name": "deny"}},
+    ]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _shop() -> Iterator[None]:
+    lab.fresh_namespace()
+    for document in shop():
+        lab.kubectl("create", "-f", "-", given=json.dumps(document))
+    lab.kubectl("rollout", "status", "deployment/shop", "--timeout=5m", timeout=400)
+    yield
+    lab.run("kubectl", "delete", "namespace", lab.NAMESPACE, timeout=200)
+
+
+@pytest.fixture(scope="module")
+def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """The environment of a user who has the Roles that the docs name, and nothing else."""
+    environment = runs.limited(tmp_path_factory.mktemp("rights"))
+    page = (lab.REPOSITORY / "docs" / "how-to" / "own-service-on-kubernetes.md").read_text(encoding="utf-8")
+    (roles,) = re.findall(r"```yaml\n(.*?)```", page, re.S)
+    lab.run("kubectl", "apply", "-f", "-", given=roles.replace("namespace: shops", f"namespace: {lab.NAMESPACE}"))
+    binding = ("create", "rolebinding", "vtlab", "--role=vtlab", f"--serviceaccount={lab.NAMESPACE}:runner")
+    for namespace in (lab.NAMESPACE, "monitoring"):
+        lab.run("kubectl", "-n", namespace, *binding)
+    yield environment
+    lab.run("kubectl", "-n", "monitoring", "delete", "rolebinding/vtlab", "role/vtlab")
+
+
+def experiment(folder: Path, service: dict[str, Any]) -> Path:
+    """The tiny experiment of that service."""
+    document = json.loads(TINY.read_text(encoding="utf-8"))
+    document |= {"service": service, "limits": {"cpu": 1, "memory": "640Mi", "heap": None}}
+    path = folder / "tiny.json"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return path
+
+
+def measure(path: Path, root: Path, blocks: int = 1) -> list[str | Path]:
+    """The words after ``vtlab`` that measure copies here."""
+    return [*runs.measure(path, root, blocks), "--namespace", lab.NAMESPACE, "--agent-image", os.environ["LAB_IMAGE"]]
+
+
+def left() -> list[str]:
+    """What vtlab made and has not been deleted."""
+    return lab.kubectl("get", KINDS, "-l", OF_VTLAB, "-o", "name", "--ignore-not-found").split()
+
+
+def endpoints() -> set[str]:
+    """The pods behind the Service of the shop."""
+    slices = lab.get("endpointslices", "-l", "kubernetes.io/service-name=shop")["items"]
+    return {endpoint["targetRef"]["name"] for each in slices for endpoint in each.get("endpoints") or []}
+
+
+def test_copies_of_a_deployment_are_measured_and_the_original_is_left_alone(
+    limited: dict[str, str], tmp_path: Path
+) -> None:
+    """A Deployment is measured by copies of its pod template on their kinds of threads and under the experiment's
+    limits, with the rights that the docs name. Its Service, its PodDisruptionBudget and its pods stay as they were, and
+    nothing of vtlab's is left."""
+    doctor = runs.vtlab("doctor", "--target", "kubernetes", "--deployment", "shop", env=limited)
+    assert doctor.returncode == 0, doctor.stdout + doctor.stderr
+    lab.until("the budget counts the pod", lambda: lab.get("pdb", "shop").get("status", {}).get("expectedPods") == 1)
+    lab.until("the Service has the pod", lambda: len(endpoints()) == 1)
+    before, (original,) = lab.get("deployment", "shop"), endpoints()
+    root = tmp_path / "results"
+    path = experiment(tmp_path, {"name": "shop", "deployment": "shop"})
+    with runs.Running(tmp_path, *measure(path, root), env=limited) as run:
+        run.until(measuring(1))
+        copies = lab.get("pods", "-l", f"{OF_VTLAB},app.kubernetes.io/component=variant")["items"]
+        assert {pod["metadata"]["labels"]["variant"] for pod in copies} == {"platform", "virtual"}
+        assert all("app" not in pod["metadata"]["labels"] for pod in copies)
+        assert endpoints() == {original}
+        assert lab.get("pdb", "shop")["status"]["expectedPods"] == 1
+        assert run.exit_code() == 0, run.text()
+    assert "Secret shop" in run.text(), "what is shared is said"
+    assert "NetworkPolicies for the copies: of-shop" in run.text()
+    document = runs.verdict(lab_call.only(root))
+    assert document["valid"] is True, document
+    # Also of attempts that a busy machine cost.
+    instances = [instance for block in lab_call.blocks(lab_call.only(root)) for instance in block["instances"]]
+    assert {instance["variant"] for instance in instances} == {"platform", "virtual"}
+    assert {(instance["processors"], instance["cpu_limit"]) for instance in instances} == {(1, 1)}
+    after = lab.get("deployment", "shop")
+    assert after["metadata"]["generation"] == before["metadata"]["generation"]
+    assert endpoints() == {original}
+    lab.until("the cluster has deleted what vtlab made", lambda: left() == [], within=120)
+
+
+@pytest.mark.cluster_all
+def test_copies_of_a_killed_vtlab_go_with_the_next_call(tmp_path: Path) -> None:
+    """Ctrl-C deletes the copies; those of a killed vtlab go with the next call, which measures its own."""
+    path = experiment(tmp_path, {"name": "shop", "deployment": "shop"})
+    with runs.Running(tmp_path, *measure(path, tmp_path / "stopped")) as run:
+        run.until(measuring(1))
+        assert run.end(signal.SIGINT) == 130, run.text()
+    lab.until("the cluster has deleted the copies", lambda: left() == [], within=120)
+
+    with runs.Running(tmp_path, *measure(path, tmp_path / "killed")) as run:
+        run.until(measuring(1))
+        run.process.kill()
+        run.process.wait()
+    assert left() != []
+    done = runs.vtlab(*measure(path, tmp_path / "next"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert runs.verdict(lab_call.only(tmp_path / "next"))["valid"] is True
+    lab.until("the cluster has deleted all copies", lambda: left() == [], within=120)
+
+
+@pytest.mark.cluster_all
+def test_an_image_alone_is_measured(tmp_path: Path) -> None:
+    """An image without a Deployment is measured in a namespace that enforces Pod Security `restricted`."""
+    service = {"name": "cart", "image": os.environ["LAB_IMAGE"], "jvm_flags": ["-XX:MaxRAMPercentage=50"]}
+    done = runs.vtlab(*measure(experiment(tmp_path, service), tmp_path / "results"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert runs.verdict(lab_call.only(tmp_path / "results"))["valid"] is True
+    lab.until("the cluster has deleted the copies", lambda: left() == [], within=120)

@@ -1,0 +1,457 @@
+"""Copies of a service in a namespace: what is made, in which order, what is refused, and what is left at the end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from rich.console import Console
+
+from tests.unit.test_kubernetes_pod_copy import DEPLOYMENT, EXPERIMENT, SHOP, changed, environment, web
+from tests.unit.test_kubernetes_selection import named, policies
+from tests.unit.test_kubernetes_target import FakeCluster, owned
+from vtlab import own_experiment, own_service, services, session
+from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
+from vtlab.model.service import Service
+from vtlab.planning.plan import PlannedRun
+from vtlab.targets.kubernetes import copies, doctor, generator, job, pod_copy, release, target, watch
+from vtlab.targets.kubernetes.cluster import COPY_RIGHTS, MONITORING_RIGHTS, POLICY_RIGHTS, Copying, ReleaseRef, Right
+from vtlab.targets.prometheus import NotScraped, Prometheus
+
+Json = dict[str, Any]
+
+COPYING = Copying("http://prometheus-operated.m:9090", "agent:1", "k6:1", "release=stack")
+SHOPS = ReleaseRef(None, "shops", "shop", COPYING)
+
+
+class Namespace(FakeCluster):
+    """A namespace with the Deployment shop, from memory."""
+
+    server = "https://test"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.release = SHOPS
+        self.deployments = {"shop": DEPLOYMENT}
+        self.made: list[Json] = []
+        self.refused: set[Right] = set()
+        self.of_kind: dict[str, list[Json]] = {}
+
+    def create_config_map(self, body: Json) -> None:
+        self.done.append(f"create {body['metadata']['name']}")
+        self.found_config_maps.append({**body, "metadata": {**body["metadata"], "uid": "42"}})
+
+    def create(self, body: Json) -> None:
+        assert self.found_config_maps, "the ConfigMap, which owns it, is made first"
+        self.made.append(body)
+
+    def annotate_pods(self, name: str, *_: str) -> None:
+        self.done.append(f"replace {name}")
+
+    def services(self) -> list[Json]:
+        return self.of_kind.get("Service", [])
+
+    def replica_sets(self) -> list[Json]:
+        return self.of_kind.get("ReplicaSet", [])
+
+    def disruption_budgets(self) -> list[Json]:
+        return self.of_kind.get("PodDisruptionBudget", [])
+
+    def network_policies(self) -> list[Json]:
+        return self.of_kind.get("NetworkPolicy", [])
+
+    def allowed(self, right: Right, namespace: str) -> bool:
+        return right not in self.refused
+
+    def names(self, kind: str) -> list[str]:
+        return [body["metadata"]["name"] for body in self.made if body["kind"] == kind]
+
+
+@pytest.fixture
+def namespace(monkeypatch: pytest.MonkeyPatch) -> Namespace:
+    fake = Namespace()
+
+    def opened(ref: ReleaseRef) -> Namespace:
+        fake.release = ref
+        return fake
+
+    for module in (copies, target, doctor):
+        monkeypatch.setattr(module, "Cluster", opened)
+    return fake
+
+
+SAID: list[str] = []
+
+
+def measuring(folder: Path) -> contextlib.AbstractContextManager[target.KubernetesTarget]:
+    SAID.clear()
+    return target.kubernetes_target(folder, folder, session.REPOSITORY, SHOPS, "run", SAID.append)
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a start only what comes before the wait for pods."""
+
+    def wait(*_: Any) -> None:
+        raise BlockFault("no further")
+
+    monkeypatch.setattr(watch, "wait_for_pods", wait)
+
+
+def start(running: target.KubernetesTarget, attempt: int = 1) -> None:
+    with pytest.raises(BlockFault, match="no further"):
+        running.start(EXPERIMENT, 1, attempt)
+
+
+def test_facts_are_the_copies(namespace: Namespace) -> None:
+    facts = copies.facts(SHOPS, SHOP, EXPERIMENT)
+    assert facts.versions["app"] == "registry.example/shop:1.4"
+    assert (facts.versions["agent"], facts.versions["k6"]) == ("agent:1", "k6:1")
+    assert facts.jvm_flags[:2] == ["-XX:MaxRAMPercentage=60", "-Dfile.encoding=..."]
+    assert facts.versions["pod template"] == pod_copy.of_deployment(SHOP, DEPLOYMENT).digest
+    assert facts.machine["deployment"] == "shop"
+    assert release.remote_write(namespace) == "http://prometheus-operated.m:9090/api/v1/write"  # type: ignore[arg-type]
+
+
+def test_a_manifest_brings_the_same_copies_back() -> None:
+    assert ReleaseRef.from_manifest(SHOPS.document()) == SHOPS
+    measured = copies.measured_in(ReleaseRef("c", "shops", "lab"), COPYING, SHOP)
+    assert measured == ReleaseRef("c", "shops", "shop", COPYING)
+    sample = ReleaseRef("c", "lab", "lab")
+    assert copies.measured_in(sample, COPYING, Service(name="s", jar="s.jar")) == sample
+
+
+def test_a_deployment_that_is_not_there_is_said(namespace: Namespace) -> None:
+    namespace.deployments = {}
+    with pytest.raises(PrerequisiteMissing, match="no Deployment shop in namespace shops") as missing:
+        copies.facts(SHOPS, SHOP, EXPERIMENT)
+    assert "kubectl -n shops get deployments" in missing.value.fix
+
+
+@pytest.mark.parametrize(
+    ("service", "experiment", "message"),
+    [
+        (SHOP, EXPERIMENT.model_copy(update={"needs": ["database"]}), "needs database"),
+        (SHOP.model_copy(update={"environment_from": ["PASSWORD"]}), EXPERIMENT, "takes values from"),
+    ],
+)
+def test_what_copies_lack_is_refused(namespace: Namespace, service: Service, experiment: Any, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        copies.facts(SHOPS, service, experiment)
+
+
+@pytest.mark.usefixtures("started")
+def test_each_variant_has_a_deployment_and_a_service_that_go_with_the_run(namespace: Namespace, tmp_path: Path) -> None:
+    with measuring(tmp_path) as running:
+        start(running)
+        start(running, 2)
+        name = running.cluster.release.name
+        assert re.fullmatch(r"vtlab-shop-[0-9a-f]{4}", name)
+        assert namespace.deleted == []
+    variants = [f"{name}-platform", f"{name}-virtual"]
+    assert namespace.names("Deployment") == namespace.names("Service") == variants, "once, not in every block"
+    assert namespace.names("ServiceMonitor") == [name]
+    replaced = [f"replace {variant}" for variant in variants]
+    assert namespace.done == [f"create {name}", *replaced, *replaced]
+    for body in namespace.made:
+        (owner,) = body["metadata"]["ownerReferences"]
+        assert owner == {"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": "42"}
+        assert body["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "vtlab"
+        assert body["metadata"]["labels"]["app.kubernetes.io/instance"] == name
+    assert namespace.deleted == [f"configmap {name}"]
+
+
+@pytest.mark.usefixtures("started")
+def test_pods_of_the_first_block_start_once(namespace: Namespace, tmp_path: Path) -> None:
+    with measuring(tmp_path) as running:
+        start(running)
+    stamps = [
+        body["spec"]["template"]["metadata"]["annotations"]["vtlab/block"]
+        for body in namespace.made
+        if body["kind"] == "Deployment"
+    ]
+    assert stamps == [f"{running.objects.name}-1-1"] * 2, "the annotation that follows changes nothing"
+
+
+@pytest.mark.usefixtures("started")
+def test_what_is_shared_is_said_before_anything_is_made(namespace: Namespace, tmp_path: Path) -> None:
+    with measuring(tmp_path) as running:
+        start(running)
+    text = "\n".join(SAID)
+    assert "copies of Deployment shop: container web, port 8081" in text
+    assert "Secret shop-db" in text
+    assert "the copies lack the labels app, tier" in text
+    assert "(envFrom)" not in text
+
+
+@pytest.mark.usefixtures("started")
+def test_options_that_copies_lose_are_said(namespace: Namespace, tmp_path: Path) -> None:
+    namespace.deployments = {"shop": changed(envFrom=[{"secretRef": {"name": "jvm"}}], env=[])}
+    with measuring(tmp_path) as running:
+        start(running)
+    assert "JAVA_TOOL_OPTIONS of a whole ConfigMap or Secret (envFrom) does not hold" in "\n".join(SAID)
+
+
+@pytest.mark.usefixtures("started")
+@pytest.mark.parametrize("kind", ["Service", "ReplicaSet", "PodDisruptionBudget"])
+def test_what_selects_the_copies_is_refused_and_nothing_made(namespace: Namespace, tmp_path: Path, kind: str) -> None:
+    selector = {"app.kubernetes.io/managed-by": "vtlab"}
+    namespace.of_kind[kind] = [
+        named("theirs", selector=selector if kind == "Service" else {"matchLabels": selector}),
+        named("shop", selector={"app": "shop"} if kind == "Service" else {"matchLabels": {"app": "shop"}}),
+    ]
+    with measuring(tmp_path) as running, pytest.raises(BadInput, match=f"{kind} theirs would select the copies"):
+        running.start(EXPERIMENT, 1, 1)
+    assert namespace.made == []
+    assert namespace.done == []
+
+
+@pytest.mark.usefixtures("started")
+def test_network_policies_are_copied_only_where_there_are_any(namespace: Namespace, tmp_path: Path) -> None:
+    with measuring(tmp_path) as running:
+        start(running)
+    assert namespace.names("NetworkPolicy") == []
+
+    namespace.of_kind["NetworkPolicy"] = policies()
+    with measuring(tmp_path) as running:
+        start(running)
+        name = running.cluster.release.name
+    of_run = [f"{name}-{policy}" for policy in ("of-shop", "to-database", "variants", "k6")]
+    assert namespace.names("NetworkPolicy") == of_run
+    assert "NetworkPolicies for the copies: of-shop, to-database, variants, k6" in "\n".join(SAID)
+    assert [body["kind"] for body in namespace.made[-9:-5]] == ["NetworkPolicy"] * 4, "before the pods"
+
+
+@pytest.mark.usefixtures("started")
+@pytest.mark.parametrize("right", POLICY_RIGHTS)
+def test_network_policies_that_may_not_be_copied_are_said(namespace: Namespace, tmp_path: Path, right: Right) -> None:
+    namespace.of_kind["NetworkPolicy"] = policies()
+    namespace.refused = {right}
+    with measuring(tmp_path) as running:
+        start(running)
+    assert namespace.names("NetworkPolicy") == []
+    assert namespace.names("Deployment") != []
+    assert "NetworkPolicies are not copied: vtlab may not" in "\n".join(SAID)
+
+
+@pytest.mark.usefixtures("started")
+def test_an_image_has_variants_without_an_original(namespace: Namespace, tmp_path: Path) -> None:
+    experiment = EXPERIMENT.model_copy(update={"service": Service(name="cart", image="cart:2")})
+    with measuring(tmp_path) as running, pytest.raises(BlockFault, match="no further"):
+        running.start(experiment, 1, 1)
+    made = [body for body in namespace.made if body["kind"] == "Deployment"]
+    assert [web(body)["image"] for body in made] == ["cart:2", "cart:2"]
+    assert [environment(body)["SPRING_THREADS_VIRTUAL_ENABLED"] for body in made] == ["false", "true"]
+
+
+@pytest.mark.usefixtures("started")
+def test_k6_loads_the_copies_from_a_job_of_the_run(namespace: Namespace, tmp_path: Path) -> None:
+    with measuring(tmp_path) as running:
+        start(running)
+        assert running.copies is not None
+        body = job.manifest(running.copies.template(), "j", {"a": "b"}, {"BLOCK": "1"}, running.objects.name)
+    assert body["metadata"]["ownerReferences"][0]["uid"] == "42"
+    template = body["spec"]["template"]
+    assert template["metadata"]["labels"]["app.kubernetes.io/component"] == "k6"
+    (k6,) = template["spec"]["containers"]
+    assert k6["image"] == "k6:1"
+    assert k6["command"][-1] == "/k6/block.ts"
+    variables = {variable["name"]: variable["value"] for variable in k6["env"]}
+    assert variables["K6_PROMETHEUS_RW_SERVER_URL"] == "http://prometheus-operated.m:9090/api/v1/write"
+    (scripts,) = (volume for volume in template["spec"]["volumes"] if volume["name"] == "scripts")
+    paths = {item["path"] for item in scripts["configMap"]["items"]}
+    assert "block.ts" in paths
+    assert "lib/plan.ts" in paths
+    (config_map,) = namespace.found_config_maps
+    assert {item["key"] for item in scripts["configMap"]["items"]} | {job.PLAN} == config_map["data"].keys()
+
+
+def test_the_run_of_copies_fits_a_config_map() -> None:
+    files = generator.scripts(session.REPOSITORY)
+    assert all(re.fullmatch(r"[-._a-zA-Z0-9]+", key) for key in files)
+    assert sum(map(len, files.values())) < 512 * 1024, "a ConfigMap holds a mebibyte, with the experiment"
+
+
+def test_copies_of_a_killed_vtlab_go_with_the_next_call_of_any_service(namespace: Namespace, tmp_path: Path) -> None:
+    left = owned("vtlab-cart-c3d4", f"{job._host()}_{os.getpid()}-1")
+    namespace.found_config_maps = [left]
+    asked: list[str] = []
+    listed = namespace.config_maps
+
+    def config_maps(selector: str) -> list[Json]:
+        asked.append(selector)
+        return listed(selector)
+
+    namespace.config_maps = config_maps  # type: ignore[method-assign]
+    with measuring(tmp_path):
+        pass
+    assert namespace.deleted == ["configmap vtlab-cart-c3d4"]
+    assert asked == ["app.kubernetes.io/managed-by=vtlab,vtlab/copies"]
+
+
+def test_another_vtlab_that_measures_copies_is_refused(namespace: Namespace, tmp_path: Path) -> None:
+    namespace.found_config_maps = [owned("vtlab-shop-c3d4", "another-machine_1-1")]
+    with (
+        pytest.raises(PrerequisiteMissing, match="another vtlab is measuring copies of a service in namespace shops"),
+        measuring(tmp_path),
+    ):
+        pass
+    assert namespace.deleted == []
+
+
+def test_labels_of_the_monitor_are_checked_before_the_run(namespace: Namespace) -> None:
+    wrong = ReleaseRef(None, "shops", "shop", Copying("http://p.m:9090", "agent:1", "k6:1", "stack"))
+    with pytest.raises(BadInput, match="'stack' are no labels"):
+        copies.facts(wrong, SHOP, EXPERIMENT)
+
+
+def test_the_images_are_the_charts() -> None:
+    usual = copies.default(session.REPOSITORY)
+    values = yaml.safe_load((session.REPOSITORY / "helm" / "values.yaml").read_text(encoding="utf-8"))
+    assert usual.k6_image == f"{values['k6']['image']['repository']}:{values['k6']['image']['tag']}"
+    assert usual.agent_image.startswith(f"{values['image']['repository']}:")
+
+
+class Meters(Prometheus):
+    """A Prometheus that knows what an agent says."""
+
+    def __init__(self, tomcat: float | None, jetty: float | None) -> None:
+        super().__init__("http://test")
+        self.tomcat, self.jetty = tomcat, jetty
+
+    def measured(self, variant: str, query: str, at_ms: int) -> float | None:
+        if "tomcat" in query:
+            return self.tomcat
+        if "jetty" in query:
+            return self.jetty
+        return 0.5 if "cgroup" in query else 1.0
+
+    def labels(self, variant: str, query: str, at_ms: int) -> dict[str, str]:
+        return {"version": "21.0.8"}
+
+    def all(self, variant: str, query: str, at_ms: int) -> list[tuple[dict[str, str], float]]:
+        return []
+
+
+@pytest.mark.usefixtures("namespace")
+def test_limits_and_threads_are_read_back_by_the_agent(tmp_path: Path) -> None:
+    pod = {"metadata": {"name": "p", "uid": "1"}, "status": {}}
+
+    def verified(variant: str, tomcat: float | None = None, jetty: float | None = None) -> int:
+        with measuring(tmp_path) as running:
+            object.__setattr__(running, "client", Meters(tomcat, jetty))
+            return running._verified(SHOP, EXPERIMENT, variant, pod, 1).processors
+
+    assert verified("virtual", tomcat=-1) == 1
+    assert verified("platform", tomcat=200) == 1
+    assert verified("virtual", jetty=1) == 1
+    assert verified("virtual") == 1, "no server that the agent knows"
+    for server in ({"tomcat": 200}, {"jetty": 0}):
+        with pytest.raises(BadInput, match="virtual: it runs on platform threads"):
+            verified("virtual", **server)
+
+
+class Unscraped(Prometheus):
+    """A Prometheus that scrapes nothing, and knows the target or not."""
+
+    def __init__(self, interval: str | None) -> None:
+        super().__init__("http://test")
+        self.interval = interval
+
+    def scrape_interval(self, variant: str) -> str | None:
+        return self.interval
+
+    def await_scrape(self, variant: str, after_ms: int, within: float = 0) -> int:
+        raise NotScraped("not scraped")
+
+
+@pytest.mark.usefixtures("namespace")
+def test_a_prometheus_that_does_not_take_the_monitor_is_said_at_once(tmp_path: Path) -> None:
+    with measuring(tmp_path) as running:
+        object.__setattr__(running, "client", Unscraped(None))
+        with pytest.raises(
+            PrerequisiteMissing, match=r"platform: Prometheus does not take the ServiceMonitor"
+        ) as caught:
+            running._scraped("platform", 1)
+        object.__setattr__(running, "client", Unscraped("1s"))
+        with pytest.raises(NotScraped):
+            running._scraped("platform", 1)
+    assert "--monitor-labels" in caught.value.fix
+
+
+@pytest.mark.usefixtures("namespace")
+def test_only_the_agents_port_of_a_copy_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pod = {"metadata": {"name": "p", "uid": "1"}, "status": {}}
+    monkeypatch.setattr(watch, "wait_for_pods", lambda *_: ({"platform": pod}, {}))
+    with measuring(tmp_path) as running:
+        client = Unscraped("1s")
+        object.__setattr__(running, "client", client)
+        monkeypatch.setattr(client, "refuse_old", lambda: None)
+        monkeypatch.setattr(client, "now", lambda: 1)
+        with pytest.raises(NotScraped):
+            running.start(EXPERIMENT, 1, 1)
+    assert client.selectors == {"platform": {"namespace": "shops", "pod": "p", "endpoint": "vtlab-agent"}}
+
+
+def test_doctor_names_every_right_that_copies_lack(namespace: Namespace) -> None:
+    by_name = {found.name: found for found in doctor.of_copies(SHOPS, "shop")}
+    assert list(by_name) == ["cluster", "rights", "Deployment shop", "Prometheus (prometheus-operated:9090)"]
+    assert [found.name for found in by_name.values() if found.fix] == []
+    assert by_name["Deployment shop"].state == "container web, image registry.example/shop:1.4, port 8081"
+
+    namespace.refused = {*COPY_RIGHTS, *POLICY_RIGHTS, *MONITORING_RIGHTS}
+    by_name = {found.name: found for found in doctor.of_copies(SHOPS, "shop")}
+    for right in (*COPY_RIGHTS, *POLICY_RIGHTS):
+        assert str(right) in by_name["rights"].state
+    for right in MONITORING_RIGHTS:
+        assert str(right) in by_name["Prometheus (prometheus-operated:9090)"].state
+    assert "own-service-on-kubernetes.md" in by_name["rights"].fix
+    assert "Deployment shop" not in by_name, "it would only repeat that"
+
+
+def test_the_roles_in_the_docs_are_what_copies_need() -> None:
+    page = session.REPOSITORY / "docs" / "how-to" / "own-service-on-kubernetes.md"
+    blocks = re.findall(r"```yaml\n(.*?)```", page.read_text(encoding="utf-8"), re.S)
+    roles = [role for block in blocks for role in yaml.safe_load_all(block) if role.get("kind") == "Role"]
+    granted = [
+        {
+            Right(verb, f"{group}/{resource}")
+            for rule in role["rules"]
+            for group in rule["apiGroups"]
+            for resource in rule["resources"]
+            for verb in rule["verbs"]
+        }
+        for role in roles
+    ]
+    assert granted == [{*COPY_RIGHTS, *POLICY_RIGHTS}, set(MONITORING_RIGHTS)]
+
+
+def test_a_service_of_a_cluster_is_tried_by_its_file_with_a_load(tmp_path: Path) -> None:
+    file = tmp_path / "service.json"
+    file.write_text('{"name": "shop", "deployment": "shop", "jvm_flags": ["-Xss512k"]}', encoding="utf-8")
+    asked = own_experiment.of_call(file, ["GET /orders/17"], None, None, users=20)
+    experiment = own_experiment.experiment_of(asked)
+    assert isinstance(experiment.service, Service)
+    assert experiment.service.deployment == "shop"
+    assert experiment.limits.heap is None
+    assert "-Xss512k" in pod_copy.jvm_flags(pod_copy.of_deployment(experiment.service, DEPLOYMENT), experiment)
+
+    options = session.Options(1, None, tmp_path, False, cluster=SHOPS)
+    searched = own_experiment.of_call(file, ["GET /orders/17"], None, None)
+    with pytest.raises(BadInput, match="in a cluster vtlab searches no load") as refused:
+        own_service.measure(searched, options, Console())
+    assert "--users" in refused.value.fix
+
+
+def test_a_jar_is_refused_in_a_cluster_and_a_deployment_on_this_machine(tmp_path: Path) -> None:
+    options = session.Options(1, None, tmp_path, False, cluster=SHOPS)
+    jar = EXPERIMENT.model_copy(update={"service": Service(name="s", jar="s.jar")})
+    with pytest.raises(BadInput, match="a cluster starts neither a jar nor a command"):
+        session.create_runs([PlannedRun("s", jar)], options, "s")
+    with pytest.raises(BadInput, match="the service shop is a Deployment, which runs in a cluster only"):
+        services.version(SHOP, session.REPOSITORY)

@@ -1,0 +1,88 @@
+"""The Job of k6 where no chart has one: for copies of a service."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from vtlab.targets import k6
+from vtlab.targets.kubernetes import job
+
+Json = dict[str, Any]
+
+#: Of the image of k6.
+_USER = 12345
+_FOLDER = "/k6"
+
+
+def images(repository: Path) -> tuple[str, str]:
+    """The images that the chart names: of the sample application, which has the agent, and of k6."""
+    helm = repository / "helm"
+    values = yaml.safe_load((helm / "values.yaml").read_text(encoding="utf-8"))
+    version = yaml.safe_load((helm / "Chart.yaml").read_text(encoding="utf-8"))["appVersion"]
+    of_app, of_k6 = values["image"], values["k6"]["image"]
+    return f"{of_app['repository']}:{of_app['tag'] or version}", f"{of_k6['repository']}:{of_k6['tag']}"
+
+
+def limits(repository: Path) -> Json:
+    """What k6 may use, and reserves, as in the chart."""
+    of_k6 = yaml.safe_load((repository / "helm" / "values.yaml").read_text(encoding="utf-8"))["k6"]
+    return {"requests": of_k6["requests"], "limits": of_k6["limits"]}
+
+
+def scripts(repository: Path) -> dict[str, str]:
+    """k6's script as keys of a ConfigMap, which may hold no slash, and its text."""
+    folder = repository / "k6"
+    files = [folder / "block.ts", *sorted((folder / "lib").glob("*.ts"))]
+    return {_key(file.relative_to(folder)): file.read_text(encoding="utf-8") for file in files}
+
+
+def template(
+    owner: Json, labels: Mapping[str, str], image: str, resources: Json, namespace: str, remote_write: str
+) -> Json:
+    """Has what ``job.manifest`` takes of a CronJob. ``owner``: the ConfigMap of the run, with k6's script."""
+    environment = {
+        **k6.ENVIRONMENT,
+        **k6.PUSH_ENVIRONMENT,
+        "NAMESPACE": namespace,
+        "K6_PROMETHEUS_RW_SERVER_URL": remote_write,
+        "HOME": "/tmp",
+    }
+    container = {
+        "name": job.CONTAINER,
+        "image": image,
+        "imagePullPolicy": "IfNotPresent",
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        "command": ["k6", "run", *k6.OPTIONS, *k6.PUSH_OPTIONS, f"{_FOLDER}/block.ts"],
+        "env": [{"name": name, "value": value} for name, value in environment.items()],
+        "resources": resources,
+        "volumeMounts": [{"name": "scripts", "mountPath": _FOLDER, "readOnly": True}],
+    }
+    items = [{"key": key, "path": key.replace("__", "/")} for key in owner["data"] if key != job.PLAN]
+    pod = {
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": _USER,
+            "runAsGroup": _USER,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "restartPolicy": "Never",
+        "activeDeadlineSeconds": 3600,
+        "containers": [container],
+        "volumes": [{"name": "scripts", "configMap": {"name": owner["metadata"]["name"], "items": items}}],
+    }
+    spec = {"backoffLimit": 0, "template": {"metadata": {"labels": dict(labels)}, "spec": pod}}
+    return {**owner, "spec": {"jobTemplate": {"spec": spec}}}
+
+
+def _key(path: Path) -> str:
+    return path.as_posix().replace("/", "__")
