@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -34,11 +35,13 @@ real = [
 ]
 
 
-def started(folder: Path, ledger: Ledger, tool: Tool | None = None) -> Database:
+def started(
+    folder: Path, ledger: Ledger, tool: Tool | None = None, names: Sequence[str] = (), version: str | None = None
+) -> Database:
     made = Database(
         tool or tools.find_mariadb(session.REPOSITORY), folder / "database", ledger, folder / "logs" / "database.log"
     )
-    made.start()
+    made.start(names, version)
     return made
 
 
@@ -114,10 +117,7 @@ class TestOneThatVtlabStarts:
     def test_to_the_driver_of_mysql_it_is_old_enough(self, tmp_path: Path) -> None:
         """The database says of itself the version that a service's driver needs, and has a database for each name."""
         with Ledger(tmp_path) as ledger:
-            made = database.Database(
-                tools.find_mariadb(session.REPOSITORY), tmp_path / "database", ledger, tmp_path / "logs" / "database.log"
-            )
-            made.start(["lab_platform", "lab_virtual"], database.FOR_MYSQL)
+            made = started(tmp_path, ledger, names=["lab_platform", "lab_virtual"], version=database.FOR_MYSQL)
             assert database.version(*made.access.address) == "8.0.10-MariaDB"
             assert answer(tmp_path, made.access, "SHOW DATABASES LIKE 'lab\\_%'") == ["lab_platform", "lab_virtual"]
 
