@@ -13,7 +13,7 @@ PYTHON_CODE := . ../e2e
 STALLED := $(if $(STALLS),$(PYTHON) lab/tests/support/stalling.py)
 
 # Tests that measure what a neighbour would change, from lab/.
-ALONE := tests/contract/test_machine.py tests/contract/test_real_block.py
+ALONE := $(addprefix tests/contract/test_,cpu_bottleneck.py foreign_block.py machine.py real_block.py)
 
 .PHONY: help compare jmh up down unit unit-python unit-java unit-k6 unit-chart unit-types test contract contract-agent \
   contract-app contract-k6 contract-python truth truth-all e2e e2e-all generate check-generated measured vtlab wheel \

@@ -18,6 +18,8 @@ OWN_CPU, PROCESS_CPU = "vtlab_agent_cpu_seconds_total", "process_cpu_time_ns_tot
 #: Tells the agent its port.
 PORT = "VTLAB_AGENT_PORT"
 _OPTIONS = "JAVA_TOOL_OPTIONS"
+#: Seconds for a page: the first one waits for Flight Recorder to start, in a JVM that others may starve.
+_PATIENCE = 60
 #: Tomcat and HikariCP have MBeans on request only.
 _MBEANS = {"SERVER_TOMCAT_MBEANREGISTRY_ENABLED": "true", "SPRING_DATASOURCE_HIKARI_REGISTERMBEANS": "true"}
 
@@ -56,7 +58,7 @@ def attach(pid: int, jar: Path, port: int) -> None:
 
 def page(port: int) -> str:
     """What the agent on a port of the loopback interface serves; LabError where there is none."""
-    connection = http.client.HTTPConnection(ports.HOST, port, timeout=5)
+    connection = http.client.HTTPConnection(ports.HOST, port, timeout=_PATIENCE)
     try:
         connection.request("GET", PAGE)
         return connection.getresponse().read().decode()
