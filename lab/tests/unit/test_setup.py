@@ -116,9 +116,8 @@ def test_a_step_that_is_done_does_nothing(checkout: Path, step: str) -> None:
 
 def test_a_cache_that_cannot_be_made_ends_the_set_up(checkout: Path) -> None:
     finish(checkout)
-    program(
-        checkout / ".venv/bin/python", '[ "$*" = "-m vtlab.services.sample" ] || exit 0; echo "setup: why" >&2; exit 3'
-    )
+    script = '[ "$*" = "-m vtlab.services.aot_cache" ] || exit 0; echo "setup: why" >&2; exit 3'
+    program(checkout / ".venv/bin/python", script)
     result = setup(checkout, "run")
     assert (result.returncode, result.stderr) == (3, "setup: why\n")
 
@@ -163,7 +162,7 @@ def program(path: Path, script: str) -> None:
 
 def finish(checkout: Path, tools: str = "0") -> None:
     """Marks every step as done. ``tools``: the exit code of vtlab where it is asked for k6 and Prometheus."""
-    program(checkout / ".venv/bin/python", f'case "$*" in *vtlab.services.sample) exit 0 ;; esac; exit {tools}')
+    program(checkout / ".venv/bin/python", f'case "$*" in *vtlab.services.aot_cache) exit 0 ;; esac; exit {tools}')
     (checkout / ".tools/mariadb").mkdir(parents=True)
     (checkout / ".tools/mariadb/version").write_text(VERSIONS["MARIADB_VERSION"], encoding="utf-8")
     later = time.time() + 60

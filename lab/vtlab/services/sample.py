@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from vtlab import data
-from vtlab.errors import LabError, PrerequisiteMissing
+from vtlab.errors import PrerequisiteMissing
 from vtlab.host import archives
-from vtlab.host.tools import SETUP, Java, Tool, clean_environment, find_java, in_checkout
+from vtlab.host.tools import SETUP, Java, Tool, clean_environment, in_checkout
 from vtlab.model.service import Service
 
 NAME = "sample"
@@ -104,17 +102,3 @@ def find_benchmark(repository: Path) -> str:
         message = f"the JMH benchmark is not built: {libraries} or {classes} lacks it"
         raise PrerequisiteMissing(message, in_checkout(SETUP) or _ELSEWHERE)
     return os.pathsep.join([str(classes), str(target / "classes"), libraries.read_text(encoding="utf-8").strip()])
-
-
-def main() -> int:
-    """Makes the cache for ``lab/setup``."""
-    try:
-        train(data.ROOT, find_java(), lambda text: print(f"setup: {text}", flush=True))
-    except LabError as error:
-        print(f"setup: {error.message}\nsetup:   fix: {error.fix}", file=sys.stderr)
-        return error.exit_code
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
