@@ -28,6 +28,9 @@ from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
 from vtlab.progress import Progress
 from vtlab.report import class_archives, words
 
+#: Calls of k6 with more CPU than the limit, at most: until the JIT compilers rest.
+RAISED_CALLS = 3
+
 
 class StartedBlock(Protocol):
     """One attempt at one block, whose variants run. A BlockFault from any call rejects the block, but for a
@@ -283,8 +286,14 @@ class Attempt:
         if not (is_counted and windows.warmup_cycles and self._variants) or started.raise_cpu() is None:
             return False
         try:
-            while self._variants:
-                if self._warm_up_cycles(started, 0, windows.warmup_cycles, 0, "those with more CPU"):
+            calls = 0
+            while self._variants and calls < RAISED_CALLS:
+                before = calls * windows.warmup_cycles
+                if not self._warm_up_cycles(started, before, windows.warmup_cycles, 0, "those with more CPU"):
+                    continue
+                calls += 1
+                last = [[t for t in self._block.warmup if t.variant == variant][-1] for variant in self._variants]
+                if all(warmth.is_compiled(trial, self._experiment) for trial in last):
                     break
         finally:
             started.restore_cpu()

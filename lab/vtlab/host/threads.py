@@ -217,6 +217,12 @@ class Threads:
             self._ended_compiled += ran
 
 
+def compilers(pid: int) -> list[int]:
+    """The threads of a process's JIT compilers. OSError where the process has ended."""
+    tasks = f"/proc/{pid}/task"
+    return [int(name) for name in os.listdir(tasks) if _read(f"{tasks}/{name}/comm").strip() in _COMPILERS]  # noqa: PTH208
+
+
 def _read(path: str) -> bytes:
     """The first bytes of a file of the kernel; empty where it is gone. (Far cheaper than a file object, and there are
     thousands a second.)"""

@@ -317,6 +317,7 @@ class LocalBlock:
             raised.allow(running, limit)
             return None
         self._raised = cpu
+        raised.prefer_compilers([variant.process.pid for variant in running], True)
         return cpu
 
     def restore_cpu(self) -> None:
@@ -325,7 +326,9 @@ class LocalBlock:
         running = [variant for variant in self._running() if variant.end() is None]
         if running:
             raised.read_meters([f"http://{v.metrics_address}{v.launch.service.metrics}" for v in running])
-        raised.await_compilers([variant.process.pid for variant in running])
+        pids = [variant.process.pid for variant in running]
+        raised.await_compilers(pids)
+        raised.prefer_compilers(pids, False)
         raised.allow(running, self.experiment.limits.cpu)
         self._raised = None
 
