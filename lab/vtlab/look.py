@@ -23,7 +23,7 @@ def examine(jar: Path, wanted: str | None, flags: str, console: Console, *, as_j
     """
     java = _java(wanted)
     seen = inspection.inspect(jar, java)
-    found = [
+    published = [
         finding.model_copy(update={"command": trying.by_jar(finding.command, jar)})
         for finding in static_findings.find(seen, java.version if java else None, _split(flags))
     ]
@@ -31,11 +31,11 @@ def examine(jar: Path, wanted: str | None, flags: str, console: Console, *, as_j
         document = {
             "jdk": java.version if java else None,
             "inspection": seen.model_dump(mode="json"),
-            "findings": [finding.model_dump(mode="json") for finding in found],
+            "findings": [finding.model_dump(mode="json") for finding in published],
         }
         print(json.dumps(document, indent=2))
         return
-    for line in findings.of_jar(seen, java.version if java else None, found):
+    for line in findings.of_jar(seen, java.version if java else None, published):
         console.print(line, highlight=False, markup=False)
 
 

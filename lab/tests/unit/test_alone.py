@@ -72,8 +72,8 @@ def test_waits_that_are_drawn_are_known_by_light_load_too(
     variant: str, number: int, named: str, rates: tuple[float, ...], seconds: float
 ) -> None:
     results = [explain(drawn(variant, users(number), seed, rates, seconds)) for seed in range(100)]
-    found = [e.bottleneck.resource for e in results]
-    assert found.count(named) >= 95
+    bottlenecks = [e.bottleneck.resource for e in results]
+    assert bottlenecks.count(named) >= 95
     assert np.mean([b.bound for e in results for b in e.bounds if b.resource == named]) == pytest.approx(200, rel=0.1)
 
 

@@ -128,7 +128,7 @@ def test_a_database_of_the_users_own_is_not_divided(
     tmp_path: Path, ledger: Ledger, invented_tools: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     document: dict[str, Any] = {"name": "shop", "jar": "a.jar", "readiness": "/"}
-    own = Service.model_validate({**document, "companions": {"database": {"URL": "jdbc:mysql:{address}"}}})
+    apart = Service.model_validate({**document, "companions": {"database": {"URL": "jdbc:mysql:{address}"}}})
     for name, value in (
         (DATABASE_URL, "jdbc:mysql://h/x"),
         ("VTLAB_DATABASE_USER", ""),
@@ -136,8 +136,8 @@ def test_a_database_of_the_users_own_is_not_divided(
     ):
         monkeypatch.setenv(name, value)
     with pytest.raises(BadInput, match="each variant of shop has its own"):
-        companion(tmp_path, ledger).databases(["database"], own, ["platform", "virtual"])
-    shared = own.model_copy(update={"companions": {"database": {"URL": "{url}"}}})
+        companion(tmp_path, ledger).databases(["database"], apart, ["platform", "virtual"])
+    shared = apart.model_copy(update={"companions": {"database": {"URL": "{url}"}}})
     assert companion(tmp_path, ledger).databases(["database"], shared, ["platform"]) == {}
 
 

@@ -292,8 +292,10 @@ def test_a_database_of_its_own_is_told_by_the_driver_that_the_jar_has(tmp_path: 
     assert isinstance(service, Service)
     assert experiment.needs == ["database"]
     assert service.has_own_databases
-    told = service.companion_environment("database", url="", address="//h:1/lab_virtual", user="lab", password="p")
-    assert told["SPRING_DATASOURCE_URL"] == "jdbc:mysql://h:1/lab_virtual"
+    environment = service.companion_environment(
+        "database", url="", address="//h:1/lab_virtual", user="lab", password="p"
+    )
+    assert environment["SPRING_DATASOURCE_URL"] == "jdbc:mysql://h:1/lab_virtual"
 
 
 def test_a_file_that_describes_a_service_may_be_tried_as_well(tmp_path: Path, invented_tools: Path) -> None:

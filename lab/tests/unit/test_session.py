@@ -245,7 +245,7 @@ def test_an_inconclusive_run_ends_with_the_command_that_settles_it(
     results.create(tmp_path, run.manifest.model_copy(update={"target": target}))
     for block in run.blocks:
         results.append_block(tmp_path, block)
-    said = io.StringIO()
-    session.report(tmp_path, Console(file=said, width=400))
+    printed = io.StringIO()
+    session.report(tmp_path, Console(file=printed, width=400))
     line = f"to settle {run.name}: vtlab run {tmp_path / 'experiment.json'} --blocks 9"
-    assert (line in said.getvalue()) == is_said
+    assert (line in printed.getvalue()) == is_said

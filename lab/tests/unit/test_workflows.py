@@ -23,7 +23,7 @@ RIGHTS = {
 }
 PINNED = re.compile(r"^[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$")
 
-each = pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+for_each_workflow = pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
 
 
 def read(path: Path) -> Any:
@@ -40,7 +40,7 @@ def lint(path: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-@each
+@for_each_workflow
 def test_actionlint_accepts_it(path: Path) -> None:
     done = lint(path)
     assert (done.returncode, done.stdout) == (0, "")
@@ -64,7 +64,7 @@ def test_a_wrong_workflow_is_named(tmp_path: Path, right: str, wrong: str, messa
     assert message in done.stdout
 
 
-@each
+@for_each_workflow
 def test_actions_are_pinned_and_keep_no_token(path: Path) -> None:
     uses = re.findall(r"uses: (.+)", path.read_text(encoding="utf-8"))
     assert uses
@@ -79,7 +79,7 @@ def test_an_action_has_one_version() -> None:
     assert len({use.partition("@")[0] for use in uses}) == len(uses)
 
 
-@each
+@for_each_workflow
 def test_a_job_has_the_rights_that_it_needs_and_a_limit_of_time(path: Path) -> None:
     workflow = read(path)
     assert workflow["permissions"] == {"contents": "read"}
@@ -88,7 +88,7 @@ def test_a_job_has_the_rights_that_it_needs_and_a_limit_of_time(path: Path) -> N
         assert int(job["timeout-minutes"]) <= 180
 
 
-@each
+@for_each_workflow
 def test_what_it_calls_is_there(path: Path) -> None:
     """Every target of make, and every script of the repository."""
     targets = set(re.findall(r"(?m)^([a-z0-9-]+):", (REPOSITORY / "Makefile").read_text(encoding="utf-8")))

@@ -150,9 +150,11 @@ def _library(file_name: str, data: bytes) -> Library:
     except zipfile.BadZipFile:
         poms, manifest = [], {}
     pom = next((pom for pom in poms if pom.artifact == artifact), None)
-    told = manifest.get("Implementation-Version") or manifest.get("Bundle-Version") or ""
+    by_manifest = manifest.get("Implementation-Version") or manifest.get("Bundle-Version") or ""
     return Library(
-        group=pom.group if pom else "", artifact=artifact, version=version or (pom.version if pom else "") or told
+        group=pom.group if pom else "",
+        artifact=artifact,
+        version=version or (pom.version if pom else "") or by_manifest,
     )
 
 
@@ -171,11 +173,11 @@ def _java(
     """The Java release that the service's classes need. Of a shaded jar that of its main class: the others are mostly
     libraries, some of which have classes for newer releases that nobody loads."""
     if packaging == "shaded":
-        own = [manifest["Main-Class"].replace(".", "/") + ".class"]
+        class_files = [manifest["Main-Class"].replace(".", "/") + ".class"]
     else:
-        own = [n for n in names if n.startswith(classes) and n.endswith(".class") and "META-INF/" not in n]
+        class_files = [n for n in names if n.startswith(classes) and n.endswith(".class") and "META-INF/" not in n]
     majors = []
-    for name in own:
+    for name in class_files:
         if name in names:
             with archive.open(name) as file:
                 head = file.read(8)

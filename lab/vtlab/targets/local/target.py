@@ -127,11 +127,11 @@ class LocalTarget:
         """Waits until every variant is ready or has failed to start; how those failed. BlockFault for one that found no
         free port."""
         waiting, failures = list(self._running), []
-        began, said = time.monotonic(), _SAID_EVERY
+        began, due = time.monotonic(), _SAID_EVERY
         while waiting:
-            if time.monotonic() - began > said:
-                self.say(f"{' and '.join(v.variant for v in waiting)}: not ready after {said:.0f} s, waiting")
-                said += _SAID_EVERY
+            if time.monotonic() - began > due:
+                self.say(f"{' and '.join(v.variant for v in waiting)}: not ready after {due:.0f} s, waiting")
+                due += _SAID_EVERY
             self.bound_logs()
             for variant in list(waiting):
                 try:

@@ -55,14 +55,14 @@ class MetersTests {
 	@MethodSource("vtlab.agent.TestJvm#javas")
 	void archivesOfClasses(Path java) throws IOException {
 		// Of a JDK; a runtime that was linked may have none.
-		String own = java.resolve("lib/server/classes.jsa").toString();
-		for (String archive : Files.exists(Path.of(own)) ? List.of(own, "absent.jsa") : List.of("absent.jsa")) {
+		String ofTheJdk = java.resolve("lib/server/classes.jsa").toString();
+		for (String archive : Files.exists(Path.of(ofTheJdk)) ? List.of(ofTheJdk, "absent.jsa") : List.of("absent.jsa")) {
 			List<String> command = List.of("-XX:SharedArchiveFile=" + archive, "-javaagent:" + TestJvm.AGENT + "=port=0", "-cp",
 					TestJvm.CLASS_PATH, "vtlab.agent.programs.Collections");
 			try (TestJvm jvm = TestJvm.run(java, command)) {
 				jvm.awaitOutput("ready");
 				String name = Path.of(archive).getFileName().toString();
-				assertThat(jvm.metric("jvm_class_archive_used", "name=\"" + name)).isEqualTo(archive.equals(own) ? 1 : 0);
+				assertThat(jvm.metric("jvm_class_archive_used", "name=\"" + name)).isEqualTo(archive.equals(ofTheJdk) ? 1 : 0);
 			}
 		}
 	}
