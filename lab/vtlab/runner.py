@@ -21,7 +21,7 @@ from vtlab.errors import BlockFault, InvalidRun, VariantFailed
 from vtlab.host import processes
 from vtlab.model import units
 from vtlab.model.experiment import ClosedLoad, Experiment, OpenLoad
-from vtlab.model.records import Block, Diagnosis, DiagnosisMode, Facts, Failure, Instance, K6Document, Manifest
+from vtlab.model.records import Block, Diagnosis, DiagnosisMode, Facts, Failure, Instance, K6Document, Manifest, Trial
 from vtlab.model.run import BlockSeries, Run
 from vtlab.planning import dumping, load, plan
 from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
@@ -182,6 +182,33 @@ def seconds_longer(run: Run) -> float | None:
     return max(0.0, sum(t.window - units.seconds(run.experiment.window_of(t.variant)) for t in measured[-1]))
 
 
+@contextmanager
+def more_cpu(started: StartedBlock, experiment: Experiment) -> Iterator[bool]:
+    """Within it the variants have more CPU than their limit, where the machine has it: whether that is so.
+
+    The JIT compiler is ready sooner, and does not have to share the limit with the requests. More CPU serves variants
+    unequally, so cycles must have as many requests for each (``windows.warmup_requests``).
+    """
+    windows = experiment.windows
+    is_counted = windows.warmup_requests is not None and isinstance(experiment.load, ClosedLoad)
+    is_raised = bool(is_counted and windows.warmup_cycles and started.instances) and started.raise_cpu() is not None
+    try:
+        yield is_raised
+    finally:
+        if is_raised:
+            started.restore_cpu()
+
+
+def last_cycles(warmup: Sequence[Trial], variants: Sequence[str]) -> list[Trial]:
+    """The last warm-up cycle of each of these variants."""
+    return [[trial for trial in warmup if trial.variant == variant][-1] for variant in variants]
+
+
+def is_compiled(warmup: Sequence[Trial], variants: Sequence[str], experiment: Experiment) -> bool:
+    """Whether the JIT compilers of these variants took nothing from the requests in their last warm-up cycle."""
+    return all(warmth.is_compiled(trial, experiment) for trial in last_cycles(warmup, variants))
+
+
 class Attempt:
     """One attempt at one block. A variant that breaks leaves it, and the others are measured further: its failure is a
     result, and so are their figures. A variant without a steady state gets no trials."""
@@ -255,11 +282,12 @@ class Attempt:
         """Equal warm-up cycles for all variants, until all have reached their steady state and their JIT compilers
         rest. Those without a steady state leave; of those that still compile the checks judge the trials."""
         windows, block = self._experiment.windows, self._block
-        is_raised = self._warm_up_raised(started)
-        own = steady_state.LEAST_AFTER_RAISED if is_raised else steady_state.LEAST_CYCLES
-        least = windows.warmup_cycles + own
+        cycles = self._warm_up_raised(started)
+        cheap, own = (
+            (0, steady_state.LEAST_AFTER_RAISED) if cycles else (windows.warmup_cycles, steady_state.LEAST_CYCLES)
+        )
+        least = cycles + cheap + own
         most = least + windows.max_cycles
-        cycles, cheap = (windows.warmup_cycles, 0) if is_raised else (0, windows.warmup_cycles)
         while self._variants:
             if not self._warm_up_cycles(started, cycles, cheap, own, f"{least} to {most}"):
                 continue
@@ -267,37 +295,25 @@ class Attempt:
             unsteady = {variant for variant in self._variants if not self._is_steady(variant)}
             for variant in [name for name in self._variants if name in unsteady and cycles >= most]:
                 self._leave(started, variant)
-            warmed = [[t for t in block.warmup if t.variant == variant][-1] for variant in self._variants]
-            compiling = {trial.variant for trial in warmed if not warmth.is_compiled(trial, self._experiment)}
-            if unsteady.isdisjoint(self._variants) and (cycles >= most or not compiling):
-                self._pace = load.pace(self._experiment, self._seed, warmed)
+            compiled = is_compiled(block.warmup, self._variants, self._experiment)
+            if unsteady.isdisjoint(self._variants) and (cycles >= most or compiled):
+                self._pace = load.pace(self._experiment, self._seed, last_cycles(block.warmup, self._variants))
                 self._say_pace()
                 return
             cheap, own = 0, 1
 
-    def _warm_up_raised(self, started: StartedBlock) -> bool:
-        """The cheap cycles with more CPU than the limit, where the machine has it: whether that was so.
-
-        The JIT compiler is ready sooner, and does not have to share the limit with the requests. More CPU serves
-        variants unequally, so the cycles must have as many requests for each (``windows.warmup_requests``).
-        """
-        windows = self._experiment.windows
-        is_counted = windows.warmup_requests is not None and isinstance(self._experiment.load, ClosedLoad)
-        if not (is_counted and windows.warmup_cycles and self._variants) or started.raise_cpu() is None:
-            return False
-        try:
-            calls = 0
-            while self._variants and calls < RAISED_CALLS:
-                before = calls * windows.warmup_cycles
-                if not self._warm_up_cycles(started, before, windows.warmup_cycles, 0, "those with more CPU"):
+    def _warm_up_raised(self, started: StartedBlock) -> int:
+        """The cheap cycles with more CPU than the limit, where the machine has it, until the JIT compilers rest: how
+        many there were."""
+        cycles, count = 0, self._experiment.windows.warmup_cycles
+        with more_cpu(started, self._experiment) as is_raised:
+            while is_raised and self._variants and cycles < RAISED_CALLS * count:
+                if not self._warm_up_cycles(started, cycles, count, 0, "those with more CPU"):
                     continue
-                calls += 1
-                last = [[t for t in self._block.warmup if t.variant == variant][-1] for variant in self._variants]
-                if all(warmth.is_compiled(trial, self._experiment) for trial in last):
+                cycles += count
+                if is_compiled(self._block.warmup, self._variants, self._experiment):
                     break
-        finally:
-            started.restore_cpu()
-        return True
+        return cycles
 
     def _warm_up_cycles(self, started: StartedBlock, before: int, cheap: int, own: int, planned: str) -> bool:
         """One call of k6 for so many further cycles, of which there are to be ``planned``. False where a variant broke,

@@ -15,7 +15,7 @@ from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Trial
 from vtlab.planning.load import Pace
 from vtlab.report import figures
-from vtlab.runner import StartedBlock
+from vtlab.runner import RAISED_CALLS, StartedBlock, is_compiled, more_cpu
 
 #: Seconds that a search takes at most, once the pair is ready.
 WITHIN = 90.0
@@ -34,6 +34,8 @@ _GENTLY = 0.005
 #: Users that warm the pair up at first, and rounds of warm-up cycles. More might break a variant before any level is
 #: measured: higher levels have a cycle before them.
 WARM_UP_USERS, WARM_UP_CYCLES = 64, 2
+#: Of the search's time, after which no further cycles with more CPU begin.
+WARM_UP_SHARE = 0.3
 #: Seconds in which the users of a warm-up cycle begin, at most (``k6/lib/plan.ts``).
 _WARM_UP_RAMP = 1.0
 
@@ -94,10 +96,21 @@ class Search:
 
     def _warm_up(self) -> None:
         self._say(f"warm-up with {WARM_UP_USERS} users")
+        self._warm_up_raised()
         pace = Pace(users=(WARM_UP_USERS,))
         document = self._started.load(order=[], warmup_cycles=0, own_cycles=WARM_UP_CYCLES, single=None, pace=pace)
         for trial in document.warmup:
             self._warm[trial.variant] = trial.latency.mean or LONGEST
+
+    def _warm_up_raised(self) -> None:
+        """Cycles with more CPU, as before the blocks: until the JIT compilers rest."""
+        experiment, cycles = self._experiment, self._experiment.windows.warmup_cycles
+        end = self._began + WARM_UP_SHARE * self._within
+        with more_cpu(self._started, experiment) as is_raised:
+            for _ in range(RAISED_CALLS if is_raised else 0):
+                warmup = self._started.load(order=[], warmup_cycles=cycles, single=None).warmup
+                if self._clock() > end or is_compiled(warmup, experiment.variants, experiment):
+                    return
 
     def _measure_rare_answers(self) -> tuple[Ended, str] | None:
         """Measures a single user again where too few answers came to tell its throughput: for whole rounds."""
