@@ -24,7 +24,7 @@ from vtlab.services import own
 
 _Made = TypeVar("_Made")
 #: Requests to each variant in each cycle of the first part of the warm-up, which has more CPU.
-WARM_UP_REQUESTS = 5_000
+WARM_UP_REQUESTS = 3_000
 #: The variants of every call; ``--with`` adds to them.
 VARIANTS = ["platform", "virtual"]
 

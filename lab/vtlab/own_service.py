@@ -112,7 +112,7 @@ def _curve(experiment: Experiment, folder: Path, options: session.Options, say: 
         started = target.start(experiment, 0, 1)
         if started.failures:
             raise BlockFault("; ".join(f"{f.variant} failed, {f.moment}: {f.reason}" for f in started.failures))
-        searched = search.Search(started, experiment, say, time.monotonic())
+        searched = search.Search(started, experiment, say)
         try:
             return searched.run()
         finally:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from vtlab import results
 from vtlab.analysis import standing, variant_results
 from vtlab.analysis.laws.alone import shortest_response
-from vtlab.analysis.laws.demands import cpu_capacity, cpu_share
+from vtlab.analysis.laws.demands import cpu_share
 from vtlab.analysis.laws.phases import of_variant
 from vtlab.analysis.validity import checks, failing, steady_state, warmth
 from vtlab.errors import BlockFault, InvalidRun, VariantFailed
@@ -284,7 +284,7 @@ class Attempt:
         windows, block = self._experiment.windows, self._block
         cycles = self._warm_up_raised(started)
         cheap, own = (
-            (0, steady_state.LEAST_AFTER_RAISED) if cycles else (windows.warmup_cycles, steady_state.LEAST_CYCLES)
+            (0, self._own_cycles_after_raised()) if cycles else (windows.warmup_cycles, steady_state.LEAST_CYCLES)
         )
         least = cycles + cheap + own
         most = least + windows.max_cycles
@@ -315,6 +315,12 @@ class Attempt:
                     break
         return cycles
 
+    def _own_cycles_after_raised(self) -> int:
+        """With one call of k6: where the experiment says what its load allows one may do."""
+        load_ = self._experiment.load
+        is_bound_known = isinstance(load_, ClosedLoad) and all(name in load_.round for name in self._variants)
+        return steady_state.LEAST_AT_MOST if is_bound_known else steady_state.LEAST_AFTER_RAISED
+
     def _warm_up_cycles(self, started: StartedBlock, before: int, cheap: int, own: int, planned: str) -> bool:
         """One call of k6 for so many further cycles, of which there are to be ``planned``. False where a variant broke,
         which left. So does one without an OK answer: more of the same does not help, and the checks say why."""
@@ -344,13 +350,8 @@ class Attempt:
         self._progress.say(f"{self._title}: windows{length} show an overload from {units.percent(shown)} on")
 
     def _is_steady(self, variant: str) -> bool:
-        cycles = [trial for trial in self._block.warmup if trial.variant == variant]
-        instance = next(i for i in self._block.instances if i.variant == variant)
-        judged = steady_state.judging_cycles(cycles, self._experiment)
-        if len(judged) < steady_state.least_cycles(cycles):
-            return False
-        most = steady_state.most_throughput(judged[-1], self._experiment)
-        return steady_state.steady_state(judged, cpu_capacity(instance), most).reached
+        warm_up = steady_state.warm_up_of(self._block, self._experiment, variant)
+        return len(warm_up.judged) >= warm_up.least and warm_up.state.reached
 
     def _measure_trials(self, started: StartedBlock, order: Sequence[str], single: str | None, is_all: bool) -> None:
         """The trials, and the single-user phases after them: a JVM that serves one user compiles anew, and would do so

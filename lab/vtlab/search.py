@@ -17,7 +17,7 @@ from vtlab.planning.load import Pace
 from vtlab.report import figures
 from vtlab.runner import RAISED_CALLS, StartedBlock, is_compiled, more_cpu
 
-#: Seconds that a search takes at most, once the pair is ready.
+#: Seconds that the levels of a search take at most, once the pair is warm.
 WITHIN = 90.0
 #: Seconds of a level's window, at least and in general at most, and the answers for which it is longer.
 SHORTEST, WINDOW, ANSWERS = 1.0, 2.0, 20
@@ -34,30 +34,30 @@ _GENTLY = 0.005
 #: Users that warm the pair up at first, and rounds of warm-up cycles. More might break a variant before any level is
 #: measured: higher levels have a cycle before them.
 WARM_UP_USERS, WARM_UP_CYCLES = 64, 2
-#: Of the search's time, after which no further cycles with more CPU begin.
-WARM_UP_SHARE = 0.3
+#: Seconds of the warm-up after which no further cycles with more CPU begin.
+WARM_UP_WITHIN = 45.0
 #: Seconds in which the users of a warm-up cycle begin, at most (``k6/lib/plan.ts``).
 _WARM_UP_RAMP = 1.0
 
 
 class Search:
-    """One search. ``began``: when the pair was ready, by ``clock``."""
+    """One search. ``within``: seconds for its levels, by ``clock``."""
 
     def __init__(
         self,
         started: StartedBlock,
         experiment: Experiment,
         say: Callable[[str], None],
-        began: float,
         within: float = WITHIN,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._started = started
         self._experiment = experiment
         self._say = say
-        self._began = began
         self._within = within
         self._clock = clock
+        #: When the pair was ready, and when it was warm.
+        self._ready = self._began = clock()
         self._points: list[Point] = []
         #: The most users that the pair was warmed up with.
         self._warmed = WARM_UP_USERS
@@ -74,7 +74,7 @@ class Search:
             points=self._points,
             ended=ended,
             why=why,
-            seconds=round(self._clock() - self._began, 1),
+            seconds=round(self._clock() - self._ready, 1),
             chosen=curve.chosen_users(self._points, variants, is_generator_at_its_end=ended == "load generator"),
         )
 
@@ -101,11 +101,12 @@ class Search:
         document = self._started.load(order=[], warmup_cycles=0, own_cycles=WARM_UP_CYCLES, single=None, pace=pace)
         for trial in document.warmup:
             self._warm[trial.variant] = trial.latency.mean or LONGEST
+        self._began = self._clock()
 
     def _warm_up_raised(self) -> None:
         """Cycles with more CPU, as before the blocks: until the JIT compilers rest."""
         experiment, cycles = self._experiment, self._experiment.windows.warmup_cycles
-        end = self._began + WARM_UP_SHARE * self._within
+        end = self._ready + WARM_UP_WITHIN
         with more_cpu(self._started, experiment) as is_raised:
             for _ in range(RAISED_CALLS if is_raised else 0):
                 warmup = self._started.load(order=[], warmup_cycles=cycles, single=None).warmup

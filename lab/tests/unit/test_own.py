@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -153,6 +154,8 @@ def test_a_call_makes_an_experiment(tmp_path: Path, invented_tools: Path) -> Non
     assert isinstance(closed.load, ClosedLoad)
     assert (closed.name, closed.load.users, closed.load.think_time) == ("shop", 40, "1s")
     assert (closed.limits.cpu, closed.limits.memory, closed.limits.heap) == (1, "1Gi", None)
+    stored = experiment.parse(json.dumps(closed.document()), "there")
+    assert stored.limits.heap is None, "the blocks have the heap that the JVM chooses, too"
     assert [request.line for request in closed.workload.requests] == ["GET /a", "POST /b"]
     assert own_experiment.remarks(closed)[0].startswith("POST /b may change what the service stores")
     reset = experiment_of(jar, "POST /b", between="POST /reset")

@@ -107,10 +107,57 @@ class Pair:
         return {}
 
 
+#: Of a pair's warm-up, whose cycles have the limit.
+WARM_UP_SECONDS = 2.5 + WARM_UP_CYCLES * 4
+
+
 def searched(pair: Pair, planned: Experiment = PLANNED, within: float = WITHIN) -> tuple[Curve, Search, list[str]]:
     lines: list[str] = []
-    search = Search(pair, planned, lines.append, 0.0, within, lambda: pair.now)
+    search = Search(pair, planned, lines.append, within, lambda: pair.now)
     return search.run(), search, lines
+
+
+class WithMore(Pair):
+    """One whose JIT compilers rest after so many calls with more CPU."""
+
+    def __init__(self, calls: int) -> None:
+        super().__init__()
+        self.more: list[str] = []
+        self._calls = calls
+
+    @property
+    def instances(self) -> list[Instance]:
+        return builders.block().instances
+
+    def raise_cpu(self) -> float | None:
+        self.more.append("raise")
+        return 1.5
+
+    def restore_cpu(self) -> None:
+        self.more.append("restore")
+
+    def load(self, *, warmup_cycles: int, **rest: Any) -> K6Document:  # type: ignore[override]
+        document = super().load(warmup_cycles=0, **rest)
+        if not warmup_cycles:
+            return document
+        self.now += 20.0
+        self.more.append(f"{warmup_cycles} cycles")
+        server = {
+            "cpu_cores": 1.4,
+            "cpu_limit": 1.5,
+            "jit_cpu": 0.5 if self.more.count("2 cycles") < self._calls else 0.0,
+        }
+        warmup = [builders.trial(variant, exp=PLANNED, server=server, phase="warmup") for variant in PLANNED.variants]
+        return document.model_copy(update={"warmup": warmup})
+
+
+@pytest.mark.parametrize(("calls", "made"), [(1, 1), (2, 2), (9, 3)])
+def test_it_warms_up_with_more_cpu_until_the_compilers_rest_or_for_so_long(calls: int, made: int) -> None:
+    counted = PLANNED.windows.model_copy(update={"warmup_requests": 3000})
+    pair = WithMore(calls)
+    curve, _, _ = searched(pair, PLANNED.model_copy(update={"windows": counted}))
+    assert pair.more == ["raise", *["2 cycles"] * made, "restore"]
+    assert curve.ended == "levelled off", "the levels have their whole time"
 
 
 def test_it_warms_up_and_measures_levels_until_no_variant_serves_more() -> None:
@@ -145,7 +192,7 @@ def test_the_warm_up_of_higher_levels_is_in_the_time_of_the_search() -> None:
     for within in (70.0, 80.0, 90.0, 100.0):
         pair = Pair(dict.fromkeys(PLANNED.variants, endless))
         curve, _, _ = searched(pair, within=within)
-        assert pair.now <= within
+        assert curve.seconds - WARM_UP_SECONDS <= within
         reached.append(curve.users[-1])
     assert reached == sorted(reached)
     assert reached[0] < reached[-1]
@@ -191,7 +238,7 @@ def test_a_slow_service_gets_fewer_levels_and_the_search_ends_in_time() -> None:
     pair = Pair(dict.fromkeys(PLANNED.variants, slow))
     curve, _, _ = searched(pair)
     assert (curve.ended, curve.why) == ("time", "")
-    assert pair.now <= WITHIN
+    assert pair.now - WARM_UP_SECONDS <= WITHIN
     assert [users for users, _ in pair.calls[1:3]] == [(1,), (1,)], "no answer in the first window: for whole rounds"
     alone = [point.throughput for point in curve.points if point.users == 1]
     assert alone == pytest.approx([0.25, 0.25], rel=0.02)
@@ -209,7 +256,7 @@ def test_the_first_level_is_measured_even_if_the_time_is_over() -> None:
 def test_it_takes_no_longer_than_it_may(within: float) -> None:
     pair = Pair()
     curve, _, _ = searched(pair, within=within)
-    assert pair.now <= within
+    assert pair.now - WARM_UP_SECONDS <= within
     assert curve.users[0] == 1
 
 

@@ -67,11 +67,13 @@ def test_only_cycles_under_the_limit_judge_and_two_are_enough_after_those_with_m
     raised = first.model_copy(update={"raised_cpu": 1.5})
     assert steady_state.judging_cycles([raised, *last], exp) == last
     assert steady_state.judging_cycles([raised, raised, *last], exp) == last, "wherever they come"
-    assert (steady_state.least_cycles([raised, *last]), steady_state.least_cycles([first, *last])) == (2, 3)
+    good = builders.block(exp=exp)
+    for cycle, least in ((raised, 2), (first, 3)):
+        warm_up = good.model_copy(update={"warmup": [cycle, *last]})
+        assert steady_state.warm_up_of(warm_up, exp, "platform").least == least
 
     virtual = [t for t in builders.block(exp=exp, cycles=4).warmup if t.variant == "virtual"]
     warmed = [virtual[0].model_copy(update={"raised_cpu": 1.5}), *virtual[1:3]]
-    good = builders.block(exp=exp)
     enough = good.model_copy(update={"warmup": [raised, *last, *warmed]})
     assert (checks.reasons(enough, exp), failing.failures(enough, exp)) == ([], [])
     few = checks.reasons(good.model_copy(update={"warmup": [first, *last, *virtual[:3]]}), exp)

@@ -308,7 +308,10 @@ class Experiment(_Strict):
 
     def document(self) -> dict[str, Any]:
         """This experiment as JSON, complete: what has a default is written out."""
-        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+        document = self.model_dump(mode="json", by_alias=True, exclude_none=True)
+        # Of all that may be null only this has another default.
+        document["limits"]["heap"] = self.limits.heap
+        return document
 
     @property
     def workload(self) -> Workload:

@@ -14,7 +14,7 @@ from typing import Any
 
 from vtlab.analysis.validity.check import Check, Value, all_trials, block_check, moment_of, under_load
 from vtlab.analysis.validity.overload import overloaded
-from vtlab.analysis.validity.steady_state import MOST_GAIN, WarmUp, least_cycles, warm_up_of
+from vtlab.analysis.validity.steady_state import MOST_GAIN, WarmUp, warm_up_of
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Counts, Failure, Instance, Trial
 from vtlab.model.units import percent
@@ -36,7 +36,7 @@ def failed(block: Block, experiment: Experiment) -> set[str]:
 
 def _enough_cycles(block: Block, experiment: Experiment) -> list[WarmUp]:
     warm_ups = [warm_up_of(block, experiment, variant) for variant in experiment.variants]
-    return [w for w in warm_ups if len(w.judged) >= least_cycles(w.cycles)]
+    return [w for w in warm_ups if len(w.judged) >= w.least]
 
 
 def _steady_state(warm_up: WarmUp, _: Experiment) -> Value | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from vtlab.analysis.validity.check import NOT_MEASURED, Check, Value, block_check, moment_of
 from vtlab.analysis.validity.failing import answered_late, sound_trials, sound_variants
-from vtlab.analysis.validity.steady_state import SCARCE, is_at_most, least_cycles, most_throughput, warm_up_of
+from vtlab.analysis.validity.steady_state import SCARCE, is_at_most, most_throughput, warm_up_of
 from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.model.records import Block, Trial
 from vtlab.model.units import percent
@@ -30,7 +30,7 @@ def _cycles(block: Block, experiment: Experiment) -> Iterator[Value]:
         yield Value(1, "unequal", f"the variants had unequal numbers of warm-up cycles: {unequal}")
     for warm_up in warm_ups:
         count = len(warm_up.cycles)
-        least = experiment.windows.warmup_cycles + least_cycles(warm_up.cycles)
+        least = experiment.windows.warmup_cycles + warm_up.least
         text = f"{count} warm-up cycles, at least {least} needed"
         yield Value(least - count, f"{count}" if count >= least else text, text, warm_up.variant)
 
