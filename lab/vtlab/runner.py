@@ -283,9 +283,9 @@ class Attempt:
         rest. Those without a steady state leave; of those that still compile the checks judge the trials."""
         windows, block = self._experiment.windows, self._block
         cycles = self._warm_up_raised(started)
-        cheap, own = (
-            (0, self._own_cycles_after_raised()) if cycles else (windows.warmup_cycles, steady_state.LEAST_CYCLES)
-        )
+        cheap, own = windows.warmup_cycles, steady_state.LEAST_CYCLES
+        if cycles:
+            cheap, own = 0, self._own_cycles_after_raised()
         least = cycles + cheap + own
         most = least + windows.max_cycles
         while self._variants:

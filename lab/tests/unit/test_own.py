@@ -16,7 +16,7 @@ from tests.unit.conftest import JDK
 from vtlab import cli, own_experiment, results, session
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host.processes import Ledger
-from vtlab.model.experiment import ClosedLoad, Experiment, OpenLoad, load
+from vtlab.model.experiment import ClosedLoad, Experiment, OpenLoad, load, parse
 from vtlab.model.service import Service
 from vtlab.planning import plan
 from vtlab.services import own, process
@@ -154,7 +154,7 @@ def test_a_call_makes_an_experiment(tmp_path: Path, invented_tools: Path) -> Non
     assert isinstance(closed.load, ClosedLoad)
     assert (closed.name, closed.load.users, closed.load.think_time) == ("shop", 40, "1s")
     assert (closed.limits.cpu, closed.limits.memory, closed.limits.heap) == (1, "1Gi", None)
-    stored = experiment.parse(json.dumps(closed.document()), "there")
+    stored = parse(json.dumps(closed.document()), "there")
     assert stored.limits.heap is None, "the blocks have the heap that the JVM chooses, too"
     assert [request.line for request in closed.workload.requests] == ["GET /a", "POST /b"]
     assert own_experiment.remarks(closed)[0].startswith("POST /b may change what the service stores")

@@ -142,18 +142,15 @@ class WithMore(Pair):
             return document
         self.now += 20.0
         self.more.append(f"{warmup_cycles} cycles")
-        server = {
-            "cpu_cores": 1.4,
-            "cpu_limit": 1.5,
-            "jit_cpu": 0.5 if self.more.count("2 cycles") < self._calls else 0.0,
-        }
+        is_compiling = self.more.count("2 cycles") < self._calls
+        server = {"cpu_cores": 1.4, "cpu_limit": 1.5, "jit_cpu": 0.5 if is_compiling else 0.0}
         warmup = [builders.trial(variant, exp=PLANNED, server=server, phase="warmup") for variant in PLANNED.variants]
         return document.model_copy(update={"warmup": warmup})
 
 
 @pytest.mark.parametrize(("calls", "made"), [(1, 1), (2, 2), (9, 3)])
 def test_it_warms_up_with_more_cpu_until_the_compilers_rest_or_for_so_long(calls: int, made: int) -> None:
-    counted = PLANNED.windows.model_copy(update={"warmup_requests": 3000})
+    counted = PLANNED.windows.model_copy(update={"warmup_cycles": 2, "warmup_requests": 3000})
     pair = WithMore(calls)
     curve, _, _ = searched(pair, PLANNED.model_copy(update={"windows": counted}))
     assert pair.more == ["raise", *["2 cycles"] * made, "restore"]
