@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -121,9 +122,37 @@ def test_variants_that_agree_at_the_last_level_or_at_none_do_not_part() -> None:
     for measured in (same, apart, []):
         assert curves.parting(measured, VARIANTS) is None
         assert curves.between(measured, VARIANTS) == []
-    assert curves.range_of(curve(same), VARIANTS) == (4, None)
-    assert curves.range_of(curve(apart), VARIANTS) == (None, 1)
-    assert curves.range_of(curve(points([1, 2, 4, 8], PARTING)), VARIANTS) == (4, 8)
+    assert curves.stretches(curve(same), VARIANTS) == [curves.Stretch(1, 4, None)]
+    assert curves.stretches(curve(apart), VARIANTS) == [curves.Stretch(1, 4, "virtual")]
+    parted = [curves.Stretch(1, 4, None), curves.Stretch(8, 8, "virtual")]
+    assert curves.stretches(curve(points([1, 2, 4, 8], PARTING)), VARIANTS) == parted
+
+
+def test_no_level_that_differs_is_called_alike() -> None:
+    # Of spring-petclinic: the one carrier wakes up for each answer of the database.
+    rates_of: Mapping[str, Serves] = {
+        "platform": {1: 310.0, 2: 378.0, 4: 439.0, 8: 433.0}.__getitem__,
+        "virtual": {1: 210.0, 2: 329.0, 4: 389.0, 8: 397.0}.__getitem__,
+    }
+    measured = curve(points([1, 2, 4, 8], rates_of))
+    assert words.parts(measured, VARIANTS) == "With 1 to 4 users platform serves more, with 8 users both serve alike."
+    turned = points([1, 4], {"platform": bounded(30, 40), "virtual": bounded(20, 60)})
+    assert words.parts(curve(turned), VARIANTS) == (
+        "With a single user platform serves more, with 4 users virtual serves more."
+    )
+
+
+@given(rates, growth, growth)
+def test_every_level_has_its_outcome(alone: float, a: float, b: float) -> None:
+    measured = doubled({"platform": bounded(alone, alone * a), "virtual": bounded(alone, alone * b)})
+    outcomes = curves.stretches(curve(measured), VARIANTS)
+    at = {(point.variant, point.users): point.throughput for point in measured}
+    for outcome in outcomes:
+        for users in (outcome.low, outcome.high):
+            slower, faster = sorted(at[variant, users] for variant in VARIANTS)
+            assert (outcome.better is not None) is (faster > (1 + curves.AGREE) * slower)
+            assert outcome.better is None or at[outcome.better, users] == faster
+    assert all(before.high < after.low and before.better != after.better for before, after in pairwise(outcomes))
 
 
 @given(rates, growth, growth)

@@ -679,6 +679,60 @@ def test_the_cheap_cycles_have_more_cpu_and_those_that_judge_have_the_limit(tmp_
     assert [t.position for t in block.warmup] == list(range(1, 9))
 
 
+class Compiling(WithMore):
+    """A target whose JIT compilers lack CPU until so many calls have given them more."""
+
+    def __init__(self, blocks: Sequence[Block], calls: int) -> None:
+        super().__init__(blocks)
+        self.calls = calls
+
+    def load(self, **rest: Any) -> K6Document:  # type: ignore[override]
+        document = super().load(**rest)
+        self.calls -= self.is_raised
+        if self.calls <= 0:
+            return document
+        busy = {"cpu_cores": 1.5, "cpu_limit": 1.5, "jit_cpu": 0.5}
+        warmup = [t.model_copy(update={"server": {**t.server, **busy}}) for t in document.warmup]
+        return document.model_copy(update={"warmup": warmup})
+
+
+@pytest.mark.parametrize(("calls", "made"), [(1, 1), (2, 2), (3, 3)])
+def test_the_cycles_with_more_cpu_go_on_until_the_compilers_rest(tmp_path: Path, calls: int, made: int) -> None:
+    exp = builders.experiment(windows=COUNTED)
+    warmup = builders.block(cycles=2 * made + 2).warmup
+    block, said = one_block(
+        target := Compiling([builders.run(exp, blocks=1).blocks[0].model_copy(update={"warmup": warmup})], calls),
+        tmp_path,
+        exp,
+    )
+    assert target.said.count("2 cheap and 0 own cycles of platform virtual") == made
+    assert [t.raised_cpu for t in block.warmup] == [1.5] * 4 * made + [None] * 4
+    assert f"warm-up, cycle {2 * made + 1} of {2 * made + 2} to" in said
+
+
+def test_the_cycles_with_more_cpu_end_though_the_compilers_do_not_rest(tmp_path: Path) -> None:
+    exp = builders.experiment(windows=COUNTED)
+    warmup = builders.block(cycles=2 * runner.RAISED_CALLS + 12).warmup
+    one_block(
+        target := Compiling([builders.run(exp, blocks=1).blocks[0].model_copy(update={"warmup": warmup})], 9),
+        tmp_path,
+        exp,
+    )
+    assert target.said.count("2 cheap and 0 own cycles of platform virtual") == runner.RAISED_CALLS
+
+
+def test_one_cycle_of_their_own_is_enough_where_it_reaches_what_the_load_allows(tmp_path: Path) -> None:
+    load: dict[str, Any] = {"model": "closed", "users": 1000, "round": {"platform": "5s", "virtual": "1s"}}
+    load["service_time"] = {"platform": "1s", "virtual": "1s"}
+    exp = builders.experiment(windows=COUNTED, load=load)
+    target = WithMore(
+        [builders.run(exp, blocks=1).blocks[0].model_copy(update={"warmup": builders.block(exp=exp, cycles=3).warmup})]
+    )
+    block, _ = one_block(target, tmp_path, exp)
+    assert target.said[3] == "1 own cycles of platform virtual"
+    assert (block.faults, failing.failures(block, exp), checks.reasons(block, exp)) == ([], [], [])
+
+
 @pytest.mark.parametrize(
     ("cores", "windows"),
     [

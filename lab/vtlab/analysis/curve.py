@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from vtlab.model.curve import Curve, Point
 
@@ -108,13 +109,27 @@ def _two_digits(value: float) -> int:
     return math.ceil(round(value / unit, 6)) * unit
 
 
-def range_of(curve: Curve, variants: Sequence[str]) -> tuple[int | None, int | None]:
-    """Up to how many users the first two variants agree, and from how many on they part; None for what the curve does
-    not show."""
-    edges = parting(curve.points, variants)
-    if edges:
-        return edges
-    levels = curve.users
-    if levels and _agree(curve.points, variants, levels[-1]):
-        return levels[-1], None
-    return None, levels[0] if levels else None
+@dataclass(frozen=True)
+class Stretch:
+    """Levels next to each other with one outcome, from ``low`` to ``high`` users."""
+
+    low: int
+    high: int
+    #: Which of the first two variants serves more; None where they serve alike.
+    better: str | None
+
+
+def stretches(curve: Curve, variants: Sequence[str]) -> list[Stretch]:
+    """The levels of a curve at which both of the first two variants were measured, and which serves more there."""
+    outcomes: list[Stretch] = []
+    for users in curve.users:
+        if any(_throughput(curve.points, variant, users) is None for variant in variants[:2]):
+            continue
+        better = None
+        if not _agree(curve.points, variants, users):
+            better = max(variants[:2], key=lambda variant: _throughput(curve.points, variant, users) or 0.0)
+        if outcomes and outcomes[-1].better == better:
+            outcomes[-1] = replace(outcomes[-1], high=users)
+        else:
+            outcomes.append(Stretch(users, users, better))
+    return outcomes

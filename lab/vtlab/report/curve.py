@@ -49,17 +49,33 @@ def sentences(curve: Curve, variants: Sequence[str]) -> list[str]:
 
 
 def parts(curve: Curve, variants: Sequence[str]) -> str:
-    """Up to which users the first two variants serve alike, and from which on one serves more."""
-    same, differs = curves.range_of(curve, variants)
-    if differs is None:
-        both = " and ".join(variants[:2])
-        return f"Up to {_users(same)} {both} serve alike." if same else "No level was measured."
-    at = {p.variant: p.throughput for p in curve.points if p.users == differs}
-    more = max(variants[:2], key=lambda variant: at.get(variant, 0.0))
-    if same is None:
-        return f"From {_users(differs)} on {more} serves more."
-    up_to = "With a single user" if same == 1 else f"Up to about {same:,} users"
-    return f"{up_to} no difference, from about {differs:,} on {more} serves more."
+    """Up to which users the first two variants serve alike, and from which on one serves more; where that changes more
+    than once, every stretch of levels."""
+    both = " and ".join(variants[:2])
+    match curves.stretches(curve, variants):
+        case []:
+            return "No level was measured."
+        case [curves.Stretch(_, last, None)]:
+            return f"Up to {_users(last)} {both} serve alike."
+        case [curves.Stretch(first, _, str(better))]:
+            return f"From {_users(first)} on {better} serves more."
+        case [curves.Stretch(_, last, None), curves.Stretch(first, _, str(better))]:
+            up_to = "With a single user" if last == 1 else f"Up to about {last:,} users"
+            return f"{up_to} no difference, from about {first:,} on {better} serves more."
+        case outcomes:
+            return _sentence(", ".join(f"with {_span(outcome)} {_outcome(outcome)}" for outcome in outcomes))
+
+
+def _span(stretch: curves.Stretch) -> str:
+    return _users(stretch.low) if stretch.low == stretch.high else f"{stretch.low:,} to {stretch.high:,} users"
+
+
+def _outcome(stretch: curves.Stretch) -> str:
+    return f"{stretch.better} serves more" if stretch.better else "both serve alike"
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _users(count: int) -> str:
