@@ -17,6 +17,7 @@ from vtlab.analysis.laws.alone import shortest_response
 from vtlab.analysis.laws.demands import cpu_share
 from vtlab.analysis.laws.phases import of_variant
 from vtlab.analysis.validity import checks, failing, steady_state, warmth
+from vtlab.analysis.validity.steady_state import LEAST_AFTER_RAISED, LEAST_AT_MOST, LEAST_CYCLES
 from vtlab.errors import BlockFault, InvalidRun, VariantFailed
 from vtlab.host import processes
 from vtlab.model import units
@@ -28,7 +29,7 @@ from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
 from vtlab.progress import Progress
 from vtlab.report import class_archives, words
 
-#: Calls of k6 with more CPU than the limit, at most: until the JIT compilers rest.
+#: Calls of k6 with more CPU than the limit, at most.
 RAISED_CALLS = 3
 
 
@@ -283,9 +284,10 @@ class Attempt:
         rest. Those without a steady state leave; of those that still compile the checks judge the trials."""
         windows, block = self._experiment.windows, self._block
         cycles = self._warm_up_raised(started)
-        cheap, own = windows.warmup_cycles, steady_state.LEAST_CYCLES
+        cheap, own = windows.warmup_cycles, LEAST_CYCLES
         if cycles:
-            cheap, own = 0, self._own_cycles_after_raised()
+            # Where the load is the bound one of them may do.
+            cheap, own = 0, LEAST_AT_MOST if self._is_bound_known() else LEAST_AFTER_RAISED
         least = cycles + cheap + own
         most = least + windows.max_cycles
         while self._variants:
@@ -303,11 +305,12 @@ class Attempt:
             cheap, own = 0, 1
 
     def _warm_up_raised(self, started: StartedBlock) -> int:
-        """The cheap cycles with more CPU than the limit, where the machine has it, until the JIT compilers rest: how
-        many there were."""
+        """The cheap cycles with more CPU than the limit, where the machine has it: how many there were. Until the JIT
+        compilers rest, unless they will take nothing from the trials, whose bound is the load."""
         cycles, count = 0, self._experiment.windows.warmup_cycles
+        most = count if self._is_bound_known() else RAISED_CALLS * count
         with more_cpu(started, self._experiment) as is_raised:
-            while is_raised and self._variants and cycles < RAISED_CALLS * count:
+            while is_raised and self._variants and cycles < most:
                 if not self._warm_up_cycles(started, cycles, count, 0, "those with more CPU"):
                     continue
                 cycles += count
@@ -315,11 +318,10 @@ class Attempt:
                     break
         return cycles
 
-    def _own_cycles_after_raised(self) -> int:
-        """With one call of k6: where the experiment says what its load allows one may do."""
-        load_ = self._experiment.load
-        is_bound_known = isinstance(load_, ClosedLoad) and all(name in load_.round for name in self._variants)
-        return steady_state.LEAST_AT_MOST if is_bound_known else steady_state.LEAST_AFTER_RAISED
+    def _is_bound_known(self) -> bool:
+        """Whether the experiment says what its load allows every variant."""
+        closed = self._experiment.load
+        return isinstance(closed, ClosedLoad) and all(name in closed.round for name in self._variants)
 
     def _warm_up_cycles(self, started: StartedBlock, before: int, cheap: int, own: int, planned: str) -> bool:
         """One call of k6 for so many further cycles, of which there are to be ``planned``. False where a variant broke,

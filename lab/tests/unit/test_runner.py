@@ -721,6 +721,15 @@ def test_the_cycles_with_more_cpu_end_though_the_compilers_do_not_rest(tmp_path:
     assert target.said.count("2 cheap and 0 own cycles of platform virtual") == runner.RAISED_CALLS
 
 
+def test_compilers_are_not_waited_for_where_the_load_is_the_bound(tmp_path: Path) -> None:
+    rounds = {"platform": "5s", "virtual": "1s"}
+    exp = builders.experiment(windows=COUNTED, load={"model": "closed", "users": 1000, "round": rounds})
+    (good,) = builders.run(exp, blocks=1).blocks
+    target = Compiling([good.model_copy(update={"warmup": builders.block(exp=exp, cycles=4).warmup})], 9)
+    one_block(target, tmp_path, exp)
+    assert target.said.count("2 cheap and 0 own cycles of platform virtual") == 1
+
+
 def test_one_cycle_of_their_own_is_enough_where_it_reaches_what_the_load_allows(tmp_path: Path) -> None:
     load: dict[str, Any] = {"model": "closed", "users": 1000, "round": {"platform": "5s", "virtual": "1s"}}
     load["service_time"] = {"platform": "1s", "virtual": "1s"}
