@@ -17,7 +17,7 @@ from vtlab.analysis.laws.alone import shortest_response
 from vtlab.analysis.laws.demands import cpu_share
 from vtlab.analysis.laws.phases import of_variant
 from vtlab.analysis.validity import checks, failing, steady_state, warmth
-from vtlab.analysis.validity.steady_state import LEAST_AFTER_RAISED, LEAST_AT_MOST, LEAST_CYCLES
+from vtlab.analysis.validity.steady_state import LEAST_AFTER_RAISED, LEAST_CYCLES
 from vtlab.errors import BlockFault, InvalidRun, VariantFailed
 from vtlab.host import processes
 from vtlab.model import units
@@ -286,8 +286,7 @@ class Attempt:
         cycles = self._warm_up_raised(started)
         cheap, own = windows.warmup_cycles, LEAST_CYCLES
         if cycles:
-            # Where the load is the bound one of them may do.
-            cheap, own = 0, LEAST_AT_MOST if self._is_bound_known() else LEAST_AFTER_RAISED
+            cheap, own = 0, LEAST_AFTER_RAISED
         least = cycles + cheap + own
         most = least + windows.max_cycles
         while self._variants:

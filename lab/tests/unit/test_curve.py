@@ -106,6 +106,13 @@ def test_nine_per_cent_more_is_levelled_off_and_twelve_is_not() -> None:
         assert (curves.next_users(points([1, 2, 4, 8], services), VARIANTS) == []) is ends
 
 
+def test_a_rise_from_a_low_level_is_none() -> None:
+    # Of spring-petclinic, whose windows of 2 s scatter by a tenth.
+    rates_of: Serves = {1: 242.0, 2: 272.0, 4: 419.0, 8: 412.0, 16: 469.0, 32: 385.0, 64: 449.0}.__getitem__
+    measured = points([1, 2, 4, 8, 16, 32, 64], dict.fromkeys(VARIANTS, rates_of))
+    assert curves.next_users(measured, VARIANTS) == []
+
+
 def test_the_variants_part_where_they_never_agree_again() -> None:
     assert curves.parting(points([1, 2, 4, 8, 16], PARTING), VARIANTS) == (4, 8)
     # A level that differs by chance, and one that agrees after it.
@@ -135,10 +142,13 @@ def test_no_level_that_differs_is_called_alike() -> None:
         "virtual": {1: 210.0, 2: 329.0, 4: 389.0, 8: 397.0}.__getitem__,
     }
     measured = curve(points([1, 2, 4, 8], rates_of))
-    assert words.parts(measured, VARIANTS) == "With 1 to 4 users platform serves more, with 8 users both serve alike."
+    assert words.parts(measured, VARIANTS) == (
+        "Which variant serves more changes with the users: platform with 1, 2 and 4 users;"
+        " with the others both serve alike."
+    )
     turned = points([1, 4], {"platform": bounded(30, 40), "virtual": bounded(20, 60)})
     assert words.parts(curve(turned), VARIANTS) == (
-        "With a single user platform serves more, with 4 users virtual serves more."
+        "Which variant serves more changes with the users: platform with 1 user, virtual with 4 users."
     )
 
 

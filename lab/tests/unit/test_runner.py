@@ -730,18 +730,6 @@ def test_compilers_are_not_waited_for_where_the_load_is_the_bound(tmp_path: Path
     assert target.said.count("2 cheap and 0 own cycles of platform virtual") == 1
 
 
-def test_one_cycle_of_their_own_is_enough_where_it_reaches_what_the_load_allows(tmp_path: Path) -> None:
-    load: dict[str, Any] = {"model": "closed", "users": 1000, "round": {"platform": "5s", "virtual": "1s"}}
-    load["service_time"] = {"platform": "1s", "virtual": "1s"}
-    exp = builders.experiment(windows=COUNTED, load=load)
-    target = WithMore(
-        [builders.run(exp, blocks=1).blocks[0].model_copy(update={"warmup": builders.block(exp=exp, cycles=3).warmup})]
-    )
-    block, _ = one_block(target, tmp_path, exp)
-    assert target.said[3] == "1 own cycles of platform virtual"
-    assert (block.faults, failing.failures(block, exp), checks.reasons(block, exp)) == ([], [], [])
-
-
 @pytest.mark.parametrize(
     ("cores", "windows"),
     [

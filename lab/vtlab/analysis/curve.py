@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from vtlab.model.curve import Curve, Point
 
-#: Twice the users that raise throughput by less than that share: the variant has levelled off.
+#: Twice the users that raise throughput by less than that share over the best before: the variant has levelled off.
 LEVELLED = 0.1
 #: Variants whose throughputs differ by less than that at a level agree there: one window of two seconds tells no more.
 AGREE = 0.1
@@ -26,8 +26,8 @@ KNEES = 2.0
 
 
 def next_users(points: Sequence[Point], variants: Sequence[str]) -> list[int]:
-    """Users of the next levels while they are doubled: from one on until no variant serves 10 % more than with half of
-    the users. Several at once while they take little: each call of k6 takes some seconds. Empty where the end is
+    """Users of the next levels while they are doubled: from one on until no variant serves 10 % more than with fewer
+    users. Several at once while they take little: each call of k6 takes some seconds. Empty where the end is
     reached, or ``MOST_USERS``."""
     levels = sorted({point.users for point in points})
     if not levels:
@@ -40,8 +40,10 @@ def next_users(points: Sequence[Point], variants: Sequence[str]) -> list[int]:
 
 
 def _has_levelled_off(points: Sequence[Point], variant: str, levels: Sequence[int]) -> bool:
-    before, last = (_throughput(points, variant, users) for users in levels[-2:])
-    return before is not None and last is not None and last < (1 + LEVELLED) * before
+    """Over the best before: a rise from a level that was low by chance is none."""
+    *before, last = (_throughput(points, variant, users) for users in levels)
+    best = max((rate for rate in before if rate is not None), default=None)
+    return best is not None and last is not None and last < (1 + LEVELLED) * best
 
 
 def _throughput(points: Sequence[Point], variant: str, users: int) -> float | None:

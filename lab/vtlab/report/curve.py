@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from vtlab.analysis import curve as curves
+from vtlab.model import units
 from vtlab.model.curve import Curve
 from vtlab.model.run import Analysis
 from vtlab.report import bottlenecks, figures, svg, words
@@ -63,19 +64,16 @@ def parts(curve: Curve, variants: Sequence[str]) -> str:
             up_to = "With a single user" if last == 1 else f"Up to about {last:,} users"
             return f"{up_to} no difference, from about {first:,} on {better} serves more."
         case outcomes:
-            return _sentence(", ".join(f"with {_span(outcome)} {_outcome(outcome)}" for outcome in outcomes))
+            levels = [_levels(curve, outcomes, variant) for variant in variants[:2]]
+            others = "; with the others both serve alike" if any(outcome.better is None for outcome in outcomes) else ""
+            return f"Which variant serves more changes with the users: {', '.join(filter(None, levels))}{others}."
 
 
-def _span(stretch: curves.Stretch) -> str:
-    return _users(stretch.low) if stretch.low == stretch.high else f"{stretch.low:,} to {stretch.high:,} users"
-
-
-def _outcome(stretch: curves.Stretch) -> str:
-    return f"{stretch.better} serves more" if stretch.better else "both serve alike"
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
+def _levels(curve: Curve, outcomes: Sequence[curves.Stretch], variant: str) -> str:
+    """At which levels a variant serves more; empty where at none."""
+    better = [outcome for outcome in outcomes if outcome.better == variant]
+    levels = [f"{users:,}" for users in curve.users if any(o.low <= users <= o.high for o in better)]
+    return f"{variant} with {figures.listed(levels)} user{'' if levels == ['1'] else 's'}" if levels else ""
 
 
 def _users(count: int) -> str:
@@ -154,7 +152,8 @@ def decision(analysis: Analysis) -> str | None:
     blocks = f"{verdict.n} block" + ("" if verdict.n == 1 else "s")
     if c.verdict not in ("faster", "slower"):
         interval = figures.interval(c.low, c.high)
-        difference = words.no_difference(c.metric, c.low, c.high) if c.low <= 1 <= c.high else "no clear difference"
+        beyond = f"a difference, but not clearly beyond {units.percent(verdict.margin)}"
+        difference = words.no_difference(c.metric, c.low, c.high) if c.low <= 1 <= c.high else beyond
         return f"{parted} At {curve.chosen:,} users the blocks show {difference} ({interval}, {blocks})."
     better, ratio, low, high = (
         (c.of, c.ratio, c.low, c.high) if c.verdict == "faster" else (c.over, 1 / c.ratio, 1 / c.high, 1 / c.low)

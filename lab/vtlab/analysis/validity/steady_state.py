@@ -16,8 +16,8 @@ SCARCE = 0.8
 #: Gain of each of the last two warm-up cycles over the best before, in OK throughput and in the CPU budget.
 MOST_GAIN = 0.03
 #: Warm-up cycles that must have run with the trials' own load under their CPU limit: two are judged by one before, or,
-#: where a first part with more CPU has warmed the code, one by the other, or one by what the load allows.
-LEAST_CYCLES, LEAST_AFTER_RAISED, LEAST_AT_MOST = 3, 2, 1
+#: where a first part with more CPU has warmed the code, one by the other.
+LEAST_CYCLES, LEAST_AFTER_RAISED = 3, 2
 
 
 @dataclass(frozen=True)
@@ -58,10 +58,8 @@ def steady_state(cycles: Sequence[Trial], cpu_limit: float, most: float | None =
     two cycles the second is judged by the first; one tells nothing.
 
     ``most``: what the load allows (``most_throughput``). A last cycle within 3 % of it has nothing left to gain,
-    however slow the cycles before it were, and whatever the JIT compiler still does; it may be the only one.
+    however slow the cycles before it were, and whatever the JIT compiler still does.
     """
-    if len(cycles) == 1 and most is not None and is_at_most(cycles[0], most):
-        return SteadyState(True, [], max(0.0, 1 - cycles[0].throughput / most))
     judged = 1 if len(cycles) == 2 else 2
     before, last = list(cycles)[:-judged], list(cycles)[-judged:]
     if not before:
@@ -133,9 +131,7 @@ class WarmUp:
     @property
     def least(self) -> int:
         """How many cycles must judge it."""
-        if all(trial.raised_cpu is None for trial in self.cycles):
-            return LEAST_CYCLES
-        return LEAST_AT_MOST if self.judged and is_at_most(self.judged[0], self.most) else LEAST_AFTER_RAISED
+        return LEAST_CYCLES if all(trial.raised_cpu is None for trial in self.cycles) else LEAST_AFTER_RAISED
 
     @property
     def state(self) -> SteadyState:
