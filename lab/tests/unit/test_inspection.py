@@ -167,6 +167,8 @@ server.tomcat.threads.max: 10
     beside = {"application.properties": properties, "config/application.yml": "server.tomcat.threads.max: 80"}
     assert jar_settings.read(beside)["server.tomcat.threads.max"] == "80", "config/ overrides"
     assert jar_settings.read({"application.yml": "a: @filtered@"}) == {}
+    chosen = "spring.profiles.active=h2\nserver.servlet.context-path=/petclinic\n"
+    assert jar_settings.read({"application.properties": chosen}) == {"server.servlet.context-path": "/petclinic"}
     assert jar_settings.read({"application.yml": "spring.threads.virtual.enabled: on\n"}) == {
         "spring.threads.virtual.enabled": "true"
     }

@@ -75,4 +75,5 @@ def _flat(node: object, prefix: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _is_of_a_profile(key: str) -> bool:
-    return uniform(key).startswith(("spring.config.activate.", "spring.profiles"))
+    """Whether a document with this setting counts under a profile only; ``spring.profiles.active`` chooses profiles."""
+    return uniform(key).startswith("spring.config.activate.") or uniform(key) == "spring.profiles"
