@@ -253,10 +253,11 @@ def init(
         list[str] | None, typer.Option("--env", metavar="NAME[=VALUE]", help="A variable for the service.")
     ] = None,
     env_file: Annotated[Path | None, typer.Option("--env-file", help="Lines NAME=VALUE for the service.")] = None,
+    database: Annotated[bool, typer.Option("--database", help="vtlab starts a MariaDB for it.")] = False,
     root: Results = ROOT,
 ) -> None:
     """Write the file of vtlab try: the GET requests that a service has, by OpenAPI or its actuator."""
-    environment = {"environment_from": _exported(env or []), "environment_file": env_file}
+    environment = {"environment_from": _exported(env or []), "environment_file": env_file, "database": database}
     own_init.write(jar, out or Path(f"{own.name_of(jar)}.yaml"), openapi, environment, root.resolve(), console)
 
 

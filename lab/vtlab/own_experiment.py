@@ -25,6 +25,8 @@ from vtlab.services import own
 _Made = TypeVar("_Made")
 #: Requests to each variant in each cycle of the first part of the warm-up, which has more CPU.
 WARM_UP_REQUESTS = 3_000
+#: Fields of ``Asked`` that a call adds to those of a file.
+_LISTS = ("environment_from", "jvm_flags", "more")
 #: The variants of every call; ``--with`` adds to them.
 VARIANTS = ["platform", "virtual"]
 
@@ -63,13 +65,15 @@ class Asked:
 
 def of_call(service: Path, requests: Sequence[str], script: Path | None, data: Path | None, **given: Any) -> Asked:
     """What a call asks for. ``service``: a jar, a service's JSON file, or the file that has all of it; ``given``: the
-    fields of ``Asked`` that options name, which go before those of a file."""
+    fields of ``Asked`` that options name, which go before those of a file, and of lists after its entries."""
     if service.suffix in documents.SUFFIXES and not _describes_a_service(service):
         if requests or script or data:
             raise BadInput(
                 f"{service} says what is asked of the service", "write requests, data and k6 into that file only"
             )
-        return replace(_of_file(service), **given)
+        asked = _of_file(service)
+        lists = {name: [*getattr(asked, name), *given[name]] for name in _LISTS if name in given}
+        return replace(asked, **{**given, **lists})
     workload: dict[str, Any] = {
         "requests": list(requests),
         "data": str(data) if data else None,
@@ -124,7 +128,7 @@ def experiment_of(asked: Asked) -> Experiment:
             workload_=resolved,
             load=_load(asked),
             limits=Limits(cpu=asked.cpu, memory=asked.memory, heap=None),
-            windows=Windows(warmup_requests=WARM_UP_REQUESTS),
+            windows=Windows(warmup_cycles=1, warmup_requests=WARM_UP_REQUESTS),
             variants=VARIANTS,
             properties=_properties(asked.java),
             max_errors=asked.max_errors,

@@ -20,6 +20,7 @@ from vtlab.host import server as http
 from vtlab.model import documents
 from vtlab.model.endpoints import Endpoint, file_text, of_mappings, of_openapi
 from vtlab.services import inspection, process
+from vtlab.services.companions import CompanionServices
 
 OPENAPI = "/v3/api-docs"
 #: Exposed for the moment in which vtlab asks for it.
@@ -44,7 +45,8 @@ def write(
     else:
         endpoints, source = _asked(jar, environment, root, console)
     relative = os.path.relpath(jar, out.parent)
-    out.write_text(file_text(relative, endpoints, source), encoding="utf-8")
+    variables, with_database = environment.get("environment_from", ()), environment.get("database", False)
+    out.write_text(file_text(relative, endpoints, source, variables, with_database), encoding="utf-8")
     count = sum(not endpoint.unknown for endpoint in endpoints)
     console.print(f"{out}: {count} requests by {source}; edit it, then: vtlab try {out}", highlight=False)
 
@@ -66,17 +68,19 @@ def _asked(jar: Path, environment: Mapping[str, Any], root: Path, console: Conso
     asked = own_experiment.of_call(jar, ["GET /"], None, None, users=1, **environment)
     experiment = own_experiment.experiment_of(asked).model_copy(update={"settings": _EXPOSED})
     service = services.of(experiment, session.REPOSITORY)
-    variant = experiment.variants[0]
+    variant, java = experiment.variants[0], tools.find_java()
     console.print(f"starting {jar.name} to ask for its requests", highlight=False)
     with tempfile.TemporaryDirectory() as folder, processes.open_exclusive_ledger(root) as ledger:
+        companions = CompanionServices(session.REPOSITORY, Path(folder), java, ledger)
         launch = process.Launch(
             service,
             experiment,
-            {variant: tools.find_java()},
+            {variant: java},
             ledger,
             Path(folder, "logs"),
             "init",
             False,
+            databases=companions.databases(experiment.needs, service, [variant]),
             agent=agent_jar,
         )
         started = process.VariantProcess(variant, launch, None)
@@ -86,7 +90,7 @@ def _asked(jar: Path, environment: Mapping[str, Any], root: Path, console: Conso
                 time.sleep(0.1)
         except BlockFault as fault:
             raise PrerequisiteMissing(
-                str(fault), "give it what it needs: --env NAME=VALUE; or name its document: --openapi FILE"
+                str(fault), "give it what it needs: --database, --env NAME=VALUE; or name its document: --openapi FILE"
             ) from None
         health = service.readiness.removesuffix("/liveness").removesuffix("/health")
         context = health.removesuffix("/actuator").rstrip("/")

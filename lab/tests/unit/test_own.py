@@ -249,6 +249,18 @@ def test_options_of_the_call_go_before_those_of_the_file(tmp_path: Path, invente
         own_experiment.of_call(file, ["GET /"], None, None)
 
 
+def test_flags_variables_and_variants_of_the_call_join_those_of_the_file(
+    tmp_path: Path, invented_tools: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DB_PASSWORD", SECRET)
+    joined = of_file(shop(tmp_path), environment_from=["DB_PASSWORD"], jvm_flags=["-Xss1m"], more=["pool=50"])
+    service = joined.service
+    assert isinstance(service, Service)
+    assert service.given_environment().keys() == {"SPRING_PROFILES_ACTIVE", "API_KEY", "DB_PASSWORD"}
+    assert service.jvm_flags[:2] == ["-Xmx512m", "-Xss1m"]
+    assert joined.variants == ["platform", "virtual", "platform-1000", "virtual-pool50"]
+
+
 def test_what_is_written_out_is_a_complete_experiment_that_can_be_repeated(
     tmp_path: Path, invented_tools: Path
 ) -> None:

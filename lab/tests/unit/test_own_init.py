@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.server
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -19,6 +19,7 @@ from vtlab.errors import BlockFault
 from vtlab.host import agent, ports
 from vtlab.model import own_file
 from vtlab.services import process
+from vtlab.services.companions import CompanionServices
 
 pytestmark = pytest.mark.usefixtures("invented_tools")
 
@@ -56,7 +57,7 @@ def port() -> Iterator[int]:
 
 
 def initialised(
-    jar: Path, port: int, monkeypatch: pytest.MonkeyPatch, fault: BlockFault | None = None
+    jar: Path, port: int, monkeypatch: pytest.MonkeyPatch, fault: BlockFault | None = None, options: Sequence[str] = ()
 ) -> tuple[Called, process.Launch]:
     """The call, and how it would have started the service: what answers there is on ``port``."""
     launches: list[process.Launch] = []
@@ -72,7 +73,7 @@ def initialised(
 
     monkeypatch.setattr(agent, "find", lambda _: Path("/agent.jar"))
     monkeypatch.setattr(process, "VariantProcess", started)
-    done = call("init", jar, "--out", jar.parent / "shop.yaml", "--results", jar.parent / "results")
+    done = call("init", jar, "--out", jar.parent / "shop.yaml", "--results", jar.parent / "results", *options)
     return done, launches[0]
 
 
@@ -112,6 +113,21 @@ def test_a_service_that_tells_nothing_gets_a_file_to_fill_in(
     assert done.code == 0, done
     assert Documents.asked == ["/v3/api-docs", "/actuator/mappings"]
     assert own_file.read(tmp_path / "shop.yaml").service == "shop.jar"
+
+
+def test_a_service_with_a_database_is_asked_with_one_and_its_file_has_it(
+    port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver = {"org.mariadb.jdbc:mariadb-java-client": "3.5.1"}
+    address = {"SPRING_DATASOURCE_URL": "jdbc:mariadb://127.0.0.1:1/lab_platform"}
+    monkeypatch.setattr(CompanionServices, "databases", lambda _, needs, service, names: dict.fromkeys(names, address))
+    monkeypatch.setenv("SHOP_MODE", "x")
+    options = ["--database", "--env", "SHOP_MODE"]
+    done, launch = initialised(jars.service(tmp_path / "shop.jar", driver), port, monkeypatch, options=options)
+    assert done.code == 0, done
+    assert launch.environment("platform", 5, 6).items() >= {**address, "SHOP_MODE": "x"}.items()
+    written = own_file.read(tmp_path / "shop.yaml")
+    assert (written.database, written.env) == ("mariadb", ["SHOP_MODE"])
 
 
 def test_a_service_that_does_not_start_is_named_and_leaves_no_file(

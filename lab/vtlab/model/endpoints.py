@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
@@ -110,8 +110,15 @@ def _conditions(node: Any) -> Iterator[Mapping[str, Any]]:
             yield from _conditions(value)
 
 
-def file_text(service: str, endpoints: list[Endpoint], source: str) -> str:
-    """The small file of ``vtlab try``, with comments that say what else it may have."""
+def file_text(
+    service: str,
+    endpoints: list[Endpoint],
+    source: str,
+    variables: Sequence[str] = (),
+    with_database: bool = False,
+) -> str:
+    """The small file of ``vtlab try``, with comments that say what else it may have. ``variables``: names of those that
+    the service is given from vtlab's environment."""
     ready = [endpoint for endpoint in endpoints if not endpoint.unknown]
     lines = [
         f"# vtlab try measures it. The requests are of {source}; keep those that matter, and give them weights.",
@@ -123,7 +130,12 @@ def file_text(service: str, endpoints: list[Endpoint], source: str) -> str:
         names = sorted({name for endpoint in others for name in endpoint.unknown})
         lines.append(f"  # These need values: a CSV file in data, with the columns {', '.join(names)}.")
         lines += [f"  # - {_quoted(endpoint.line)}" for endpoint in others]
-    return "\n".join([*lines, _REST])
+    rest = _REST
+    if variables:
+        rest = rest.replace("# env: [SPRING_PROFILES_ACTIVE]  ", f"env: [{', '.join(variables)}]")
+    if with_database:
+        rest = rest.replace("# database: mariadb  ", "database: mariadb    ")
+    return "\n".join([*lines, rest])
 
 
 def _quoted(text: str) -> str:
