@@ -209,6 +209,7 @@ def _point(trial: Trial) -> Point:
         variant=trial.variant,
         users=trial.users,
         throughput=trial.ok / trial.window,
+        answers=trial.ok,
         mean=trial.latency.mean,
         p99=trial.latency.p99,
         failed=failed / (failed + trial.ok) if failed + trial.ok else 0.0,

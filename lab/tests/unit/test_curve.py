@@ -152,6 +152,14 @@ def test_no_level_that_differs_is_called_alike() -> None:
     )
 
 
+def test_one_answer_more_is_no_difference() -> None:
+    # Of a service that answers a single user after 200 ms: 9 and 10 answers in two seconds.
+    nine, ten = points([1], {"platform": bounded(4.5, 9), "virtual": bounded(5, 9)})
+    counted = [nine.model_copy(update={"answers": 9}), ten.model_copy(update={"answers": 10})]
+    assert curves.stretches(curve(counted), VARIANTS) == [curves.Stretch(1, 1, None)]
+    assert curves.stretches(curve([nine, ten]), VARIANTS) == [curves.Stretch(1, 1, "virtual")]
+
+
 @given(rates, growth, growth)
 def test_every_level_has_its_outcome(alone: float, a: float, b: float) -> None:
     measured = doubled({"platform": bounded(alone, alone * a), "virtual": bounded(alone, alone * b)})

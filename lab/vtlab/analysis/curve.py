@@ -62,8 +62,11 @@ def parting(points: Sequence[Point], variants: Sequence[str]) -> tuple[int, int]
 
 
 def _agree(points: Sequence[Point], variants: Sequence[str], users: int) -> bool:
-    first, second = (_throughput(points, variant, users) or 0.0 for variant in variants[:2])
-    return max(first, second) <= (1 + AGREE) * min(first, second)
+    """Whether throughputs differ by less than ``AGREE`` and one answer of the fewest: a window cuts one off."""
+    level = {p.variant: p for p in points if p.users == users and p.variant in variants[:2]}
+    rates = [level[variant].throughput if variant in level else 0.0 for variant in variants[:2]]
+    fewest = min((point.answers for point in level.values()), default=0)
+    return max(rates) <= (1 + AGREE + (1 / fewest if fewest else 0)) * min(rates)
 
 
 def between(points: Sequence[Point], variants: Sequence[str]) -> list[int]:

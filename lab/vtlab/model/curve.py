@@ -28,6 +28,8 @@ class Point(_Record):
     p99: float | None
     #: Share of the answers that were errors.
     failed: float
+    #: OK answers in the window; 0 where that is not known.
+    answers: int = 0
 
 
 class Curve(_Record):

@@ -16,7 +16,7 @@ from vtlab.model.records import Trial
 #: Seconds of light load of all variants together, at most, and of these for k6 to come up and end.
 LIGHT_SECONDS, COMING_UP = 30.0, 2.5
 #: The shortest window that is worth it, and the longest, in steps.
-LEAST_WINDOW, MOST_WINDOW, _STEP = 0.5, 2.0, 0.05
+LEAST_WINDOW, MOST_WINDOW, _STEP = 0.5, 4.0, 0.05
 #: Users of a phase, at most: more begin and end on a coarser grid of time.
 MOST_LIGHT_USERS = 500
 #: Seconds of an idle phase before its window, as in ``k6/lib/plan.ts``.
