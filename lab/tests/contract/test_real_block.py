@@ -107,6 +107,12 @@ def test_the_first_part_of_the_warm_up_has_more_cpu(measured: Measured) -> None:
     assert all(t.end == t.drained for t in warmup)
 
 
+def test_jit_compilers_go_first_while_they_have_more_cpu(measured: Measured) -> None:
+    """While the JVMs have more CPU in their warm-up, their JIT compilers go before all other threads, and no longer."""
+    first = 0 if raised.cores(1.0, raised.available()) is None else -20
+    assert measured.nice == ({first}, {0})
+
+
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_figures_are_those_of_what_was_scraped(measured: Measured, variant: str) -> None:
     """The figures of a trial are those of the service's own meters in its window."""

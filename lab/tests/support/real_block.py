@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,10 +16,11 @@ from tests.support.experiments import tiny
 from tests.support.runs import RunFolder
 from tests.support.stalls import Stalls, least_disturbed
 from vtlab.analysis.validity import checks
+from vtlab.host.threads import compilers
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Trial
 from vtlab.model.run import BlockSeries
-from vtlab.targets.local.target import LocalTarget
+from vtlab.targets.local.target import LocalBlock, LocalTarget
 from vtlab.targets.prometheus import Prometheus
 
 VARIANTS = ("platform", "virtual")
@@ -37,6 +39,8 @@ class Measured:
     client: Prometheus
     #: What disturbed it, in spite of several attempts.
     disturbances: list[str]
+    #: Nice values of the threads of JIT compilers, while they had more CPU and afterwards.
+    nice: tuple[set[int], set[int]]
 
     @property
     def planned(self) -> Experiment:
@@ -71,8 +75,10 @@ def measured(root: Path, window: str, attempts: int = 4) -> Iterator[Measured]:
             started = target.start(run.planned, 1, attempt)
             raised = started.raise_cpu()
             first = started.load(order=[], warmup_cycles=2, single=None)
+            nice_before = _nice_of_compilers(started)
             if raised is not None:
                 started.restore_cpu()
+            nice = nice_before, _nice_of_compilers(started)
             document = started.load(order=VARIANTS, warmup_cycles=1, single="4s")
             block = Block(
                 block=1,
@@ -88,7 +94,7 @@ def measured(root: Path, window: str, attempts: int = 4) -> Iterator[Measured]:
             failed = [check for check in checks.results([block], run.planned) if not check.passed]
             reasons = [f"{check.name}: {check.worst}" for check in failed if check.name not in NOT_HERE]
             reasons += stalls.disturbed([*block.single, *block.trials])
-            return Measured(run, target, block, series, Prometheus(target.prometheus.url), reasons)
+            return Measured(run, target, block, series, Prometheus(target.prometheus.url), reasons, nice)
 
         result = least_disturbed(measure, lambda measurement: measurement.disturbances, attempts)
         run.look()
@@ -107,3 +113,8 @@ def await_rules(measured: Measured, at_ms: int) -> None:
     ):
         assert time.monotonic() < deadline, seen
         time.sleep(0.5)
+
+
+def _nice_of_compilers(started: LocalBlock) -> set[int]:
+    threads = [thread for variant in started.variants for thread in compilers(variant.process.pid)]
+    return {os.getpriority(os.PRIO_PROCESS, thread) for thread in threads}

@@ -110,6 +110,32 @@ def test_all_variants_of_a_block_are_raised_and_restored() -> None:
     assert READ == ["http://platform:8081/meters", "http://virtual:8081/meters"]
 
 
+def test_jit_compilers_go_first_while_their_quota_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    variants = [Limited("platform"), Limited("virtual")]
+    pids: dict[object, list[int]] = {variants[0]: [11, 12], variants[1]: [21]}
+    nice: list[tuple[int, int]] = []
+    monkeypatch.setattr(raised, "compilers", pids.__getitem__)
+    monkeypatch.setattr(raised.os, "setpriority", lambda _, thread, value: nice.append((thread, value)))
+    started = block(*variants)
+    started.raise_cpu()
+    assert nice == [(11, -20), (12, -20), (21, -20)]
+    nice.clear()
+    started.restore_cpu()
+    assert nice == [(11, 0), (12, 0), (21, 0)]
+
+
+def test_without_the_right_to_it_the_compilers_stay_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: int) -> None:
+        raise PermissionError("Operation not permitted")
+
+    monkeypatch.setattr(raised, "compilers", lambda _: [11])
+    monkeypatch.setattr(raised.os, "setpriority", refuse)
+    started = block(variant := Limited("platform"))
+    assert started.raise_cpu() == 1.5
+    started.restore_cpu()
+    assert variant.history == [1.5, 1.0]
+
+
 def test_the_meters_of_every_variant_are_read_as_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     read: Counter[str] = Counter()
