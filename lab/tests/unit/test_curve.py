@@ -334,6 +334,10 @@ def test_without_a_difference_in_the_blocks_the_decision_names_no_better_variant
     assert line.endswith(
         "At 64 users the blocks show no difference in throughput larger than 6 % (0.980× to 1.060×, 3 blocks)."
     )
+    primary.ratio, primary.low, primary.high = 0.951, 0.921, 0.982
+    line = words.decision(analysis)
+    assert line is not None
+    assert line.endswith("the blocks show a difference, but not clearly beyond 5 % (0.921× to 0.982×, 3 blocks).")
 
 
 @pytest.mark.parametrize("ended", ["time", "load generator", "failed", "most users"])
