@@ -205,7 +205,7 @@ def last_cycles(warmup: Sequence[Trial], variants: Sequence[str]) -> list[Trial]
     return [[trial for trial in warmup if trial.variant == variant][-1] for variant in variants]
 
 
-def is_compiled(warmup: Sequence[Trial], variants: Sequence[str], experiment: Experiment) -> bool:
+def are_compiled(warmup: Sequence[Trial], variants: Sequence[str], experiment: Experiment) -> bool:
     """Whether the JIT compilers of these variants took nothing from the requests in their last warm-up cycle."""
     return all(warmth.is_compiled(trial, experiment) for trial in last_cycles(warmup, variants))
 
@@ -284,24 +284,24 @@ class Attempt:
         rest. Those without a steady state leave; of those that still compile the checks judge the trials."""
         windows, block = self._experiment.windows, self._block
         cycles = self._warm_up_raised(started)
-        cheap, own = windows.warmup_cycles, LEAST_CYCLES
+        cheap_cycles, own_cycles = windows.warmup_cycles, LEAST_CYCLES
         if cycles:
-            cheap, own = 0, LEAST_AFTER_RAISED
-        least = cycles + cheap + own
+            cheap_cycles, own_cycles = 0, LEAST_AFTER_RAISED
+        least = cycles + cheap_cycles + own_cycles
         most = least + windows.max_cycles
         while self._variants:
-            if not self._warm_up_cycles(started, cycles, cheap, own, f"{least} to {most}"):
+            if not self._warm_up_cycles(started, cycles, cheap_cycles, own_cycles, f"{least} to {most}"):
                 continue
-            cycles += cheap + own
+            cycles += cheap_cycles + own_cycles
             unsteady = {variant for variant in self._variants if not self._is_steady(variant)}
             for variant in [name for name in self._variants if name in unsteady and cycles >= most]:
                 self._leave(started, variant)
-            compiled = is_compiled(block.warmup, self._variants, self._experiment)
+            compiled = are_compiled(block.warmup, self._variants, self._experiment)
             if unsteady.isdisjoint(self._variants) and (cycles >= most or compiled):
                 self._pace = load.pace(self._experiment, self._seed, last_cycles(block.warmup, self._variants))
                 self._say_pace()
                 return
-            cheap, own = 0, 1
+            cheap_cycles, own_cycles = 0, 1
 
     def _warm_up_raised(self, started: StartedBlock) -> int:
         """The cheap cycles with more CPU than the limit, where the machine has it: how many there were. Until the JIT
@@ -313,7 +313,7 @@ class Attempt:
                 if not self._warm_up_cycles(started, cycles, count, 0, "those with more CPU"):
                     continue
                 cycles += count
-                if is_compiled(self._block.warmup, self._variants, self._experiment):
+                if are_compiled(self._block.warmup, self._variants, self._experiment):
                     break
         return cycles
 

@@ -15,7 +15,7 @@ from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Trial
 from vtlab.planning.load import Pace
 from vtlab.report import figures
-from vtlab.runner import RAISED_CALLS, StartedBlock, is_compiled, more_cpu
+from vtlab.runner import RAISED_CALLS, StartedBlock, are_compiled, more_cpu
 
 #: Seconds that the levels of a search take at most, once the pair is warm.
 WITHIN = 90.0
@@ -110,7 +110,7 @@ class Search:
         with more_cpu(self._started, experiment) as is_raised:
             for _ in range(RAISED_CALLS if is_raised else 0):
                 warmup = self._started.load(order=[], warmup_cycles=cycles, single=None).warmup
-                if self._clock() > end or is_compiled(warmup, experiment.variants, experiment):
+                if self._clock() > end or are_compiled(warmup, experiment.variants, experiment):
                     return
 
     def _measure_rare_answers(self) -> tuple[Ended, str] | None:

@@ -136,7 +136,7 @@ def test_variants_that_agree_at_the_last_level_or_at_none_do_not_part() -> None:
 
 
 def test_no_level_that_differs_is_called_alike() -> None:
-    # Of spring-petclinic: the one carrier wakes up for each answer of the database.
+    # Of a search on spring-petclinic.
     rates_of: Mapping[str, Serves] = {
         "platform": {1: 310.0, 2: 378.0, 4: 439.0, 8: 433.0}.__getitem__,
         "virtual": {1: 210.0, 2: 329.0, 4: 389.0, 8: 397.0}.__getitem__,

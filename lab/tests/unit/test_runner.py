@@ -700,14 +700,14 @@ class Compiling(WithMore):
 def test_the_cycles_with_more_cpu_go_on_until_the_compilers_rest(tmp_path: Path, calls: int, made: int) -> None:
     exp = builders.experiment(windows=COUNTED)
     warmup = builders.block(cycles=2 * made + 2).warmup
-    block, said = one_block(
+    block, printed = one_block(
         target := Compiling([builders.run(exp, blocks=1).blocks[0].model_copy(update={"warmup": warmup})], calls),
         tmp_path,
         exp,
     )
     assert target.said.count("2 cheap and 0 own cycles of platform virtual") == made
     assert [t.raised_cpu for t in block.warmup] == [1.5] * 4 * made + [None] * 4
-    assert f"warm-up, cycle {2 * made + 1} of {2 * made + 2} to" in said
+    assert f"warm-up, cycle {2 * made + 1} of {2 * made + 2} to" in printed
 
 
 def test_the_cycles_with_more_cpu_end_though_the_compilers_do_not_rest(tmp_path: Path) -> None:

@@ -50,8 +50,8 @@ def sentences(curve: Curve, variants: Sequence[str]) -> list[str]:
 
 
 def parts(curve: Curve, variants: Sequence[str]) -> str:
-    """Up to which users the first two variants serve alike, and from which on one serves more; where that changes more
-    than once, every stretch of levels."""
+    """Up to which users the first two variants serve alike, and from which on one serves more; else all levels
+    at which one does."""
     both = " and ".join(variants[:2])
     match curves.stretches(curve, variants):
         case []:
