@@ -55,6 +55,14 @@ FEW_CONNECTIONS = Jvms(
 )
 LITTLE_CPU = Jvms(limits={"cpu": 0.37})
 MORE_CPU = Jvms(limits={"cpu": 0.71})
+TWO_CARRIERS = Jvms(
+    limits={"cpu": 0.71},
+    properties={
+        PLATFORM: {"threads": PLATFORM},
+        VIRTUAL: {"threads": VIRTUAL, "jvm_flags": ["-Djdk.virtualThreadScheduler.parallelism=2"]},
+    },
+)
+ONE_CORE = Jvms(limits={"cpu": 1})
 #: A thread computes in the hold of the only connection: with more of them the CPU would be short.
 ONE_CONNECTION = Jvms(
     settings={"SPRING_DATASOURCE_HIKARI_MAXIMUM_POOL_SIZE": "1", "LAB_PLANTED_CONNECTION": "true"},
@@ -91,6 +99,8 @@ class Named:
     inside: Slow | None = None
     #: Of the planted bounds that are larger, the smallest.
     then: str | None = None
+    #: Whether virtual threads are ready and wait for it, and no bound says so.
+    starved: bool = False
 
     def judge(self, m: Measured) -> None:
         """AssertionError where a measurement is named otherwise, or with other figures."""
@@ -133,6 +143,10 @@ class Named:
         limit = explained.bottleneck
         if limit.resource == "memory":
             assert any((t.server.get("gc_share") or 0) >= COLLECTING for t in m.trials), explained
+            return
+        if self.starved:
+            assert (limit.utilisation, limit.bound, limit.together) == (None, None, []), explained
+            assert all((t.server.get("virtual_queued") or 0) >= 1 for t in m.trials), explained
             return
         assert limit.utilisation is not None
         assert limit.bound is not None
@@ -319,14 +333,25 @@ CASES = [
         single="6s",
         measure="11s",
     ),
-    # Either would allow about as much without the other.
+    # Either would allow about as much without the other. With one carrier virtual threads would be short of carriers.
     Case(
         "a knee of CPU and users",
-        MORE_CPU,
+        TWO_CARRIERS,
         "/mixed",
         {"duration": "150ms", "iterations": "200000"},
         8,
         named(Named("cpu", or_resources=("load",))),
+        single="6s",
+        measure="9s",
+    ),
+    # The same users and requests. With two carriers they reach 46/s, as platform threads do.
+    Case(
+        "computations that keep the only carrier",
+        ONE_CORE,
+        "/mixed",
+        {"duration": "150ms", "iterations": "200000"},
+        8,
+        {PLATFORM: Named("load", or_resources=("cpu",)), VIRTUAL: Named("carriers", starved=True)},
         single="6s",
         measure="9s",
     ),
@@ -371,6 +396,7 @@ OF_EACH_NAME = {
     "a computation": (PLATFORM,),
     "a heap that is nearly full of what is alive": (VIRTUAL,),
     "pinned carriers": (VIRTUAL,),
+    "computations that keep the only carrier": (VIRTUAL,),
 }
 SMALL = [(case, variant) for case in CASES for variant in OF_EACH_NAME.get(case.name, ())]
 REST = [(case, variant) for case in CASES for variant in (PLATFORM, VIRTUAL) if (case, variant) not in SMALL]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import get_args
 
 import pytest
@@ -230,3 +231,18 @@ def test_the_table_marks_those_that_limit_together_and_a_pool_that_is_full() -> 
     full = builders.changed(RUN, virtual={"bottleneck": inside("database"), "bounds": [POOL], "next": None})
     (row,) = [row for row in resource_use.resource_table(full).rows if row[0] == "virtual"]
     assert row[8] == "full, but what is inside is slow"
+
+
+def test_carriers_that_keep_threads_waiting_are_said_with_how_many_wait() -> None:
+    starved = Bottleneck(resource="carriers", utilisation=None, bound=None)
+    queued = {"virtual_queued": 1.44}
+    blocks = [
+        b.model_copy(update={"trials": [t.model_copy(update={"server": {**t.server, **queued}}) for t in b.trials]})
+        for b in RUN.accepted
+    ]
+    analysis = builders.changed(
+        replace(RUN, accepted=blocks), virtual={"bottleneck": starved, "throughput": 35.1, "bounds": [], "next": None}
+    )
+    assert bottlenecks.sentence(analysis, "virtual") == (
+        "limited by carriers: 35.1/s; virtual threads that are ready and wait for one: 1.44 at a time."
+    )

@@ -203,3 +203,36 @@ def test_a_full_pool_with_something_slow_inside_is_named_before_memory() -> None
     ).bottleneck
     assert bottleneck.resource == "database"
     assert bottleneck.inside is not None
+
+
+def behind_a_computation(queued: float | None = 1.44, cores: float = 0.54, throttled: float = 0.04) -> Measured:
+    # As measured: 8 users, 150 ms of waiting and 15 ms of one core; the model has 43/s.
+    server = {"cpu_cores": cores, "throttled_periods": throttled, "virtual_queued": queued, "mean": 8 / 35.1}
+    places = [threads_at("wait", 7, "Thread.sleep at Mixed:26"), threads_at("computation", 1, "HashChain:26")]
+    return measured("virtual", (351, 10, server), exp=users(8), alone=0.168, cpu=0.0153, places=places)
+
+
+def test_threads_that_are_ready_and_have_no_carrier_are_short_of_carriers() -> None:
+    explained = explain(behind_a_computation())
+    limit = explained.bottleneck
+    assert (limit.resource, limit.utilisation, limit.bound, limit.inside) == ("carriers", None, None, None)
+    assert explained.next is None or explained.next.resource != "carriers"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        # Waits for something else are most of what keeps the requests.
+        {"queued": 0.9},
+        # Platform threads have no carriers.
+        {"queued": None},
+        # What the quota stops waits for the quota.
+        {"throttled": 0.5},
+    ],
+)
+def test_other_waits_are_not_the_carriers(other: dict[str, float]) -> None:
+    assert explain(behind_a_computation(**other)).bottleneck.resource != "carriers"
+
+
+def test_threads_that_wait_for_a_cpu_that_is_used_up_are_not_short_of_carriers() -> None:
+    assert explain(behind_a_computation(cores=0.95)).bottleneck.resource != "carriers"

@@ -96,6 +96,9 @@ def _limit(analysis: Analysis, variant: str, result: VariantResult) -> str:
         return f"limited by {described(result, limit.resource, experiment)}, as thread dumps show: {measured}"
     text = f"limited by {described(result, limit.resource, experiment)}: {measured}"
     is_arrivals = limit.resource == "load" and not isinstance(experiment.load, ClosedLoad)
+    queued = analysis.over_windows(variant, "virtual_queued") if limit.resource == "carriers" else None
+    if limit.bound is None and queued:
+        return f"{text}; virtual threads that are ready and wait for one: {figures.count(queued)} at a time"
     if limit.bound is None or limit.utilisation is None or is_arrivals:
         return text
     reach = ", at its limit of" if limit.utilisation >= figures.AT_ITS_LIMIT else " of at most"

@@ -10,7 +10,7 @@ from vtlab.analysis.laws.bounds import bottleneck_of, bounds, is_refuted, next_l
 from vtlab.analysis.laws.demands import cpu_station
 from vtlab.analysis.laws.network import fitted, limiting_resources, network_of
 from vtlab.analysis.laws.phases import Measured, mean_level
-from vtlab.analysis.laws.slow import UNKNOWN, at_place, full_pools, inside_full_pool
+from vtlab.analysis.laws.slow import UNKNOWN, at_place, full_pools, inside_full_pool, short_of_carriers
 from vtlab.analysis.mva import Network
 from vtlab.catalogue.resources import REACHED, RESOURCES
 from vtlab.model.experiment import ClosedLoad
@@ -38,9 +38,11 @@ def explain(m: Measured, overloaded: bool = False) -> Explanation:
     measurement refutes is listed, but neither bottleneck nor next, nor in the model.
 
     Below, a pool that is full far below its bound is named with what its holders do; else ``memory`` where that is
-    short, since a core idles while another collects and all threads stand still; else the place where requests wait by
-    thread dumps, or ``unknown``. Open load that the variant keeps up with (``overloaded`` false) is the bottleneck.
-    Without a model, for want of single-user phases, the smallest bound is, where it is reached.
+    short, since a core idles while another collects and all threads stand still; else ``carriers`` where requests wait
+    for one while the CPU has time to spare; else the place where requests wait by thread dumps, or ``unknown``.
+
+    Open load that the variant keeps up with (``overloaded`` false) is the bottleneck. Without a model, for want of
+    single-user phases, the smallest bound is, where it is reached.
     """
     all_bounds, throughput = bounds(m), m.throughput
     not_refuted = [b for b in all_bounds if not is_refuted(m, b)]
@@ -66,8 +68,8 @@ def explain(m: Measured, overloaded: bool = False) -> Explanation:
             bottleneck = bottleneck.model_copy(update={"resource": first, "together": others})
     else:
         memory = UNKNOWN.model_copy(update={"resource": "memory"}) if _memory_is_short(m) else None
-        bottleneck = inside_full_pool(m, possible) or memory or at_place(m) or UNKNOWN
-        limiting = [bottleneck.inside.pool] if bottleneck.inside else []
+        bottleneck = inside_full_pool(m, possible) or memory or short_of_carriers(m) or at_place(m) or UNKNOWN
+        limiting = [bottleneck.inside.pool if bottleneck.inside else bottleneck.resource]
     # With more memory collections take less of the CPU: its bound is another then.
     following = None if bottleneck.resource == "memory" else next_limit(m, not_refuted, limiting)
     return Explanation(bottleneck, following, all_bounds, modelled)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from vtlab.analysis import places
 from vtlab.analysis.laws.alone import estimate_alone, service_alone
-from vtlab.analysis.laws.demands import capacity
-from vtlab.analysis.laws.phases import Measured, mean_level
+from vtlab.analysis.laws.demands import capacity, demand
+from vtlab.analysis.laws.phases import Measured, mean_level, ratio, weighted
 from vtlab.catalogue.resources import EXCEEDED, HOLDS, REACHED, RESOURCES
 from vtlab.model.records import Activity, Diagnosis
 from vtlab.model.verdict import Bottleneck, Bound, Inside
@@ -16,6 +16,8 @@ from vtlab.model.verdict import Bottleneck, Bound, Inside
 _BEHIND: tuple[Activity, ...] = ("database", "downstream")
 #: What is named by the line of code that does it. The rest are waits for a pool.
 _IN_CODE: tuple[Activity, ...] = ("lock", "wait", "computation")
+#: Share of what keeps requests longer than alone that must be waits for a carrier.
+_MOST = 0.5
 #: Said, never guessed.
 UNKNOWN = Bottleneck(resource="unknown", utilisation=None, bound=None)
 
@@ -66,6 +68,29 @@ def inside_full_pool(m: Measured, possible: Mapping[str, Bound]) -> Bottleneck |
         place = None if cause.activity in _BEHIND else cause.place
         inside = inside.model_copy(update={"activity": cause.activity, "place": place})
     return UNKNOWN.model_copy(update={"resource": _name(cause), "inside": inside})
+
+
+def short_of_carriers(m: Measured) -> Bottleneck | None:
+    """``carriers`` where most of what requests take longer than alone is a wait for one, while the CPU has time to
+    spare; else None.
+
+    A virtual thread gives up its carrier only where it waits. So a few that compute keep all others from theirs, from
+    beginning to wait as well, until all users go in step: then the CPU idles. The operating system would share the CPU
+    among platform threads. What the CPU quota stops waits for the quota: that share of the waits does not count.
+    """
+    limit, cores = capacity(m, RESOURCES["cpu"]), mean_level(m.trials, "cpu_cores")
+    queued, response = mean_level(m.trials, "virtual_queued"), estimate_alone(m, service_alone)
+    if limit is None or cores is None or cores >= REACHED * limit or not queued or not response or not m.throughput:
+        return None
+    # Pinned threads make them a resource with a bound of its own.
+    if demand(m, RESOURCES["carriers"]) is not None:
+        return None
+    in_flight = ratio((weighted(t.latency.mean, t.ok), t.window) for t in m.trials)
+    # The longest that one may take alone.
+    if in_flight is None or in_flight <= EXCEEDED * (response.high or response.seconds) * m.throughput:
+        return None
+    is_most = queued * _running(m) >= _MOST * (in_flight - response.seconds * m.throughput)
+    return UNKNOWN.model_copy(update={"resource": "carriers"}) if is_most else None
 
 
 def at_place(m: Measured) -> Bottleneck | None:

@@ -21,6 +21,7 @@ import vtlab.agent.virtualthreads.AliveVirtualThreads;
 import vtlab.agent.virtualthreads.Carriers;
 import vtlab.agent.virtualthreads.PinnedThreads;
 import vtlab.agent.virtualthreads.SchedulerMeters;
+import vtlab.agent.virtualthreads.SchedulerTime;
 
 /**
  * All metrics. Nothing is looked at before the first page: until then the service starts as if there were no agent, and
@@ -65,7 +66,7 @@ final class Instrument {
 	private void begin() {
 		Cgroup cgroup = Cgroup.ofThisProcess();
 		List<Meters> groups = List.of(new ProcessMeters(), new ResidentMemory(), new CgroupMeters(cgroup), new MemoryMeters(),
-				new GcMeters(), new RuntimeMeters(), new ClassArchives(), new TomcatMeters(), new JettyMeters(), new HikariMeters(), new SchedulerMeters(), new Carriers(),
+				new GcMeters(), new RuntimeMeters(), new ClassArchives(), new TomcatMeters(), new JettyMeters(), new HikariMeters(), new SchedulerMeters(), new SchedulerTime(), new Carriers(),
 				new AliveVirtualThreads());
 		Sampler sampler = new Sampler(groups, cgroup.cpuLimit().orElse(1));
 		this.meters.addAll(groups);

@@ -13,7 +13,7 @@ import vtlab.agent.page.Page;
  * Has gauges integrated over time: 100 times a second, and less often where that would take more than a hundredth of the
  * CPU that the process can get. Where the CPU quota stops the JVM, a sample stands for the time since the one before.
  */
-final class Sampler implements Meters {
+public final class Sampler implements Meters {
 
 	private static final long SHORTEST = TimeUnit.MILLISECONDS.toNanos(10);
 
@@ -35,7 +35,7 @@ final class Sampler implements Meters {
 	/**
 	 * @param cores the CPU that the process can get; more than one count as one
 	 */
-	Sampler(List<Meters> meters, double cores) {
+	public Sampler(List<Meters> meters, double cores) {
 		this.meters = meters;
 		this.cores = cores;
 	}
@@ -49,7 +49,7 @@ final class Sampler implements Meters {
 		return (long) Math.clamp(affordable, SHORTEST, LONGEST);
 	}
 
-	void start() {
+	public void start() {
 		OwnThreads.named("sampler", this::run).start();
 	}
 

@@ -12,11 +12,11 @@ import java.util.regex.Pattern;
 public final class MetricNames {
 
 	/**
-	 * Pools of connections have meters only where there is something to connect to, k6 writes its own, and integrals
-	 * over time need the agent's sampler: the expressions read Micrometer's meters where there are none.
+	 * Pools of connections have meters only where there is something to connect to, k6 writes its own, and the time
+	 * that threads of Tomcat are busy is the agent's: the expressions read Micrometer's meters where there is none.
 	 */
 	private static final Pattern ABSENT = Pattern
-		.compile("(k6|hikaricp|httpcomponents|jetty)_.*|.*_threads_(busy|virtual_mounted|virtual_queued)_seconds_total|up");
+		.compile("(k6|hikaricp|httpcomponents|jetty)_.*|.*_threads_busy_seconds_total|up");
 
 	private MetricNames() {
 	}

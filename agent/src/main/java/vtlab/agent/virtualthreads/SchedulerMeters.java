@@ -2,7 +2,6 @@ package vtlab.agent.virtualthreads;
 
 import java.util.Optional;
 
-import vtlab.agent.page.Integral;
 import vtlab.agent.page.Meters;
 import vtlab.agent.page.Page;
 
@@ -13,10 +12,6 @@ public final class SchedulerMeters implements Meters {
 
 	private volatile Optional<Scheduler> scheduler = Optional.empty();
 
-	private final Integral mounted = new Integral();
-
-	private final Integral queued = new Integral();
-
 	@Override
 	public void write(Page page) {
 		if (this.scheduler.isEmpty()) {
@@ -25,24 +20,12 @@ public final class SchedulerMeters implements Meters {
 		this.scheduler.ifPresent((known) -> write(page, known));
 	}
 
-	@Override
-	public void sample(double seconds) {
-		this.scheduler.ifPresent((known) -> {
-			this.mounted.add(known.mounted(), seconds);
-			this.queued.add(known.queued(), seconds);
-		});
-	}
-
-	private void write(Page page, Scheduler known) {
+	private static void write(Page page, Scheduler known) {
 		page.gauge("jvm_threads_virtual_parallelism", "Carriers that the scheduler aims at", known.parallelism());
 		page.gauge("jvm_threads_virtual_pool_size_threads", "Carriers that the scheduler has", known.poolSize());
 		String live = "Virtual threads that run, and those that could and have no carrier";
 		page.gauge("jvm_threads_virtual_live_threads", live, known.mounted(), "scheduling_status", "mounted");
 		page.gauge("jvm_threads_virtual_live_threads", live, known.queued(), "scheduling_status", "queued");
-		page.counter("jvm_threads_virtual_mounted_seconds_total", "Time that virtual threads were on a carrier, in all",
-				this.mounted.value());
-		page.counter("jvm_threads_virtual_queued_seconds_total",
-				"Time that virtual threads were ready and without a carrier, in all", this.queued.value());
 	}
 
 }

@@ -1,17 +1,21 @@
 package lab.virtualthreads.runtime;
 
 import java.util.List;
+import java.util.stream.Stream;
 
 import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.binder.MeterBinder;
 import io.prometheus.metrics.model.registry.PrometheusRegistry;
+import vtlab.agent.Sampler;
 import vtlab.agent.cgroup.Cgroup;
 import vtlab.agent.cgroup.CgroupMeters;
 import vtlab.agent.jvm.ClassArchives;
 import vtlab.agent.jvm.Jvm;
+import vtlab.agent.page.Meters;
 import vtlab.agent.process.ResidentMemory;
 import vtlab.agent.virtualthreads.Carriers;
 import vtlab.agent.virtualthreads.PinnedThreads;
+import vtlab.agent.virtualthreads.SchedulerTime;
 
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.context.annotation.Bean;
@@ -43,8 +47,13 @@ class RuntimeConfiguration {
 
 		@Bean
 		AgentMetrics agentMetrics(Cgroup cgroup, PinnedThreads pinned, ObjectProvider<PrometheusRegistry> registries) {
-			AgentMetrics metrics = new AgentMetrics(List.of(new CgroupMeters(cgroup), new ResidentMemory(), new ClassArchives(), new Carriers(),
-					pinned::writePlaces));
+			List<Meters> integrals = List.of(new SchedulerTime());
+			Sampler sampler = new Sampler(integrals, cgroup.cpuLimit().orElse(1));
+			AgentMetrics metrics = new AgentMetrics(Stream
+				.concat(Stream.of(new CgroupMeters(cgroup), new ResidentMemory(), new ClassArchives(), new Carriers(),
+						pinned::writePlaces, sampler), integrals.stream())
+				.toList());
+			sampler.start();
 			registries.ifAvailable((registry) -> registry.register(metrics));
 			return metrics;
 		}
