@@ -47,14 +47,14 @@ CPU = bound("cpu", 2900, 1, 199.5)
 
 def test_a_bound_stands_beside_the_measurement_with_its_interval() -> None:
     assert text(limit(THREADS), 199.5, THREADS) == (
-        "limited by its 200 Tomcat threads: 199.5/s, at its limit of 200/s (196/s to 204/s)."
+        "limited by its 200 Tomcat threads: 199.5/s; the law allows 200/s (196/s to 204/s)."
     )
     below = bound("tomcat-threads", 200, 200, 192)
     assert text(limit(below), 192, below) == (
-        "limited by its 200 Tomcat threads: 192/s of at most 200/s (196/s to 204/s)."
+        "limited by its 200 Tomcat threads: 192/s; the law allows 200/s (196/s to 204/s)."
     )
     above = bound("load", 977.5, 1000, 986.8, None)
-    assert text(limit(above), 986.8, above) == "limited by the load (1,000 users): 986.8/s, at its limit of 977.5/s."
+    assert text(limit(above), 986.8, above) == "limited by the load (1,000 users): 986.8/s; the law allows 977.5/s."
 
 
 @pytest.mark.parametrize("together", [(), ("load",)])
@@ -84,7 +84,7 @@ def test_what_would_be_next_needs_an_interval() -> None:
 def test_the_modelled_throughput_stands_beside_a_measurement_below_its_bound() -> None:
     knee = bound("cpu", 312, 1, 290)
     assert text(limit(knee), 290, knee, modelled=285.0) == (
-        "limited by the CPU (1 core): 290/s of at most 312/s (305.8/s to 318.2/s), modelled 285/s."
+        "limited by the CPU (1 core): 290/s; the law allows 312/s (305.8/s to 318.2/s), modelled 285/s."
     )
     assert "modelled" not in text(limit(THREADS), 199.5, THREADS, modelled=199.9), "it says no more than the bound"
 
@@ -148,7 +148,7 @@ def test_the_load_of_one_user_is_of_one_user() -> None:
 
 def test_ends_of_an_interval_that_print_alike_are_left_out() -> None:
     exact = bound("tomcat-threads", 199.9, 200, 199.5, 1e-8)
-    assert text(limit(exact), 199.5, exact) == "limited by its 200 Tomcat threads: 199.5/s, at its limit of 199.9/s."
+    assert text(limit(exact), 199.5, exact) == "limited by its 200 Tomcat threads: 199.5/s; the law allows 199.9/s."
 
 
 @pytest.mark.parametrize("activity", get_args(Activity))
@@ -210,7 +210,7 @@ def test_nothing_is_used_to_more_than_100_percent(resource: str) -> None:
     assert row[7:] == ["at its limit", "bottleneck"]
     picture = next(panel.chart for panel in resource_use.resources(a) if panel.title == "virtual")
     shown = " ".join([bottlenecks.sentence(a, "virtual"), *row, picture])
-    assert "108/s, at its limit of 100/s" in picture
+    assert "108/s; the law allows 100/s" in picture
     assert [share for share in re.findall(r"(\d+(?:\.\d)?) %", shown) if float(share) > 100] == []
 
 

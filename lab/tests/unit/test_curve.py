@@ -135,6 +135,27 @@ def test_variants_that_agree_at_the_last_level_or_at_none_do_not_part() -> None:
     assert curves.stretches(curve(points([1, 2, 4, 8], PARTING)), VARIANTS) == parted
 
 
+def test_what_one_level_shows_alone_is_taken_for_chance() -> None:
+    # Of a search on spring-petclinic, under one core.
+    platform = {1: 322.5, 2: 383.0, 4: 400.0, 8: 463.0, 16: 431.0, 20: 357.0, 32: 438.0, 64: 361.0, 128: 350.6}
+    virtual = {1: 241.5, 2: 272.0, 4: 419.0, 8: 412.0, 16: 469.0, 20: 426.0, 32: 385.0, 64: 449.0, 128: 456.8}
+    measured = curve(points(list(platform), {"platform": platform.__getitem__, "virtual": virtual.__getitem__}))
+    assert curves.stretches(measured, VARIANTS) == [
+        curves.Stretch(1, 2, "platform"),
+        curves.Stretch(4, 32, None),
+        curves.Stretch(64, 128, "virtual"),
+    ]
+
+
+def test_a_level_at_either_end_has_nobody_to_confirm_it() -> None:
+    rates_of: Mapping[str, Serves] = {
+        "platform": {1: 10.0, 2: 10.0, 4: 10.0}.__getitem__,
+        "virtual": {1: 12.0, 2: 10.0, 4: 12.0}.__getitem__,
+    }
+    ends = curves.stretches(curve(points([1, 2, 4], rates_of)), VARIANTS)
+    assert [stretch.better for stretch in ends] == ["virtual", None, "virtual"]
+
+
 def test_no_level_that_differs_is_called_alike() -> None:
     # Of a search on spring-petclinic.
     rates_of: Mapping[str, Serves] = {
@@ -144,7 +165,7 @@ def test_no_level_that_differs_is_called_alike() -> None:
     measured = curve(points([1, 2, 4, 8], rates_of))
     assert words.parts(measured, VARIANTS) == (
         "Which variant serves more changes with the users: platform with 1, 2 and 4 users;"
-        " with the others both serve alike."
+        " with the others there is no clear difference."
     )
     turned = points([1, 4], {"platform": bounded(30, 40), "virtual": bounded(20, 60)})
     assert words.parts(curve(turned), VARIANTS) == (
@@ -265,16 +286,18 @@ def test_what_was_chosen_says_so_and_is_a_complete_experiment() -> None:
 
 def test_where_they_part_is_said_in_a_line() -> None:
     assert words.parts(curve(points([1, 2, 4, 8], PARTING)), VARIANTS) == (
-        "Up to about 4 users no difference, from about 8 on virtual serves more."
+        "Up to about 4 users no clear difference, from about 8 on virtual serves more."
     )
     slower = {"platform": PARTING["virtual"], "virtual": PARTING["platform"]}
     assert "from about 8 on platform serves more" in words.parts(curve(points([1, 2, 4, 8], slower)), VARIANTS)
     same = curve(points([1, 2, 4], dict.fromkeys(VARIANTS, bounded(20, 60))))
-    assert words.parts(same, VARIANTS) == "Up to 4 users platform and virtual serve alike."
+    assert words.parts(same, VARIANTS) == "Up to 4 users the search saw no clear difference."
     apart = curve(points([1, 2], {"platform": bounded(10, 60), "virtual": bounded(20, 180)}))
     assert words.parts(apart, VARIANTS) == "From a single user on virtual serves more."
     early = curve(points([1, 2], {"platform": bounded(20, 20), "virtual": bounded(20, 40)}))
-    assert words.parts(early, VARIANTS) == "With a single user no difference, from about 2 on virtual serves more."
+    assert (
+        words.parts(early, VARIANTS) == "With a single user no clear difference, from about 2 on virtual serves more."
+    )
     assert words.parts(curve([]), VARIANTS) == "No level was measured."
 
 
@@ -315,7 +338,7 @@ def test_the_decision_has_the_range_of_the_curve_and_the_interval_of_the_blocks(
     line = words.decision(builders.analysed(with_curve))
     assert line is not None
     parted, _, measured = line.partition(" At 64 users ")
-    assert parted == "Up to about 4 users no difference, from about 8 on virtual serves more."
+    assert parted == "Up to about 4 users no clear difference, from about 8 on virtual serves more."
     assert re.fullmatch(
         r"virtual serves (at least )?[\d.]+ times as much \([\d.]+ to [\d.]+, 3 blocks\). Limited then by .+", measured
     )
@@ -338,6 +361,21 @@ def test_without_a_difference_in_the_blocks_the_decision_names_no_better_variant
     line = words.decision(analysis)
     assert line is not None
     assert line.endswith("the blocks show a difference, but not clearly beyond 5 % (0.921× to 0.982×, 3 blocks).")
+
+
+def test_where_more_users_show_another_outcome_the_decision_says_how_to_measure_there() -> None:
+    run = builders.run(blocks=3)
+    # CPU-bound: a single user keeps it busy. The blocks have 4 users.
+    platform = {1: 320.0, 2: 380.0, 4: 460.0, 8: 460.0, 16: 450.0, 32: 350.0, 64: 340.0}
+    virtual = {1: 320.0, 2: 380.0, 4: 460.0, 8: 460.0, 16: 450.0, 32: 450.0, 64: 450.0}
+    levels = points(list(platform), {"platform": platform.__getitem__, "virtual": virtual.__getitem__})
+    with_curve = replace(run, manifest=run.manifest.model_copy(update={"curve": curve(levels)}))
+    analysis = builders.analysed(with_curve)
+    primary = report_words.primary(analysis.verdict)
+    primary.ratio, primary.low, primary.high, primary.verdict = 1.02, 0.98, 1.06, "equivalent"
+    line = words.decision(analysis)
+    assert line is not None
+    assert line.endswith("blocks). With more users the curve has virtual ahead: --users 32 measures there.")
 
 
 @pytest.mark.parametrize("ended", ["time", "load generator", "failed", "most users"])

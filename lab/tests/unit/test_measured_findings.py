@@ -104,6 +104,10 @@ def limited_by(resource: str, *together: str) -> dict[str, Any]:
     return {"bottleneck": Bottleneck(resource=resource, utilisation=0.98, bound=19.2, together=list(together))}
 
 
+#: By threads that are ready, not by pinned ones.
+STARVED = {"bottleneck": Bottleneck(resource="carriers", utilisation=None, bound=None)}
+
+
 @dataclass(frozen=True)
 class Cases:
     """Records that show a row, with what it says of them; and records that do not."""
@@ -167,7 +171,11 @@ CASES: dict[str, Cases] = {
             ),
             (Case({"capacity_carriers": 4.0}, result=limited_by("cpu", "carriers")), "4 carriers: at most", "carriers"),
         ],
-        [Case({"capacity_carriers": 1.0}, result=limited_by("cpu")), Case(platform={"pinned_seconds": 1.0})],
+        [
+            Case({"capacity_carriers": 1.0}, result=limited_by("cpu")),
+            Case({"capacity_carriers": 1.0}, result=STARVED),
+            Case(platform={"pinned_seconds": 1.0}),
+        ],
     ),
     "starved-carriers": Cases(
         [
@@ -175,7 +183,13 @@ CASES: dict[str, Cases] = {
                 Case({"virtual_queued": 250.0, "cpu_cores": 0.4, "cpu_limit": 1.0}, trial=IN_FLIGHT),
                 "250 threads wait for a carrier, with 1,000 requests in flight, while the CPU is used to 40 %",
                 "carriers",
-            )
+            ),
+            # The bottleneck, however many requests are in flight.
+            (
+                Case({"virtual_queued": 0.9, "cpu_cores": 0.4, "cpu_limit": 1.0}, trial=IN_FLIGHT, result=STARVED),
+                "0.9 threads wait for a carrier",
+                "carriers",
+            ),
         ],
         [
             Case({"virtual_queued": 249.0, "cpu_cores": 0.4, "cpu_limit": 1.0}, trial=IN_FLIGHT),

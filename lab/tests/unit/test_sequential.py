@@ -182,8 +182,8 @@ def test_a_run_ends_at_the_first_look_that_settles_it() -> None:
     assert c.low == pytest.approx(math.exp(1.61 - half), rel=1e-3), "t of 2 degrees of freedom at 0.66 %"
     assert (c.verdict, c.p_holm) == ("faster", None)
     assert words.sentence(a) == (
-        "Throughput of virtual is 5.00 times that of platform, 95 % interval 4.76 to 5.26, over 3 blocks, at look 2"
-        " of 6; differences up to 5 % do not count."
+        "Throughput of virtual is 5.00 times that of platform, 95 % interval 4.76 to 5.26, over 3 blocks (look 2 of"
+        " at most 6; the interval allows for all); differences up to 5 % do not count."
     )
     assert words.quick(a) is words.validity(a) is words.hint(a) is None
     assert "At 3 blocks a p of at most 0.66 % settles it" in ratios.by_metric(a).caption
@@ -336,5 +336,5 @@ def test_a_run_is_reported_by_the_levels_that_it_began_with() -> None:
 def test_the_report_of_a_run_with_looks_says_which_look_decided() -> None:
     a = of_logs(1.60, 1.62, 1.61)
     text = markdown.render([a])
-    assert "at look 2 of 6" in text
+    assert "(look 2 of at most 6; the interval allows for all)" in text
     assert "quick look" not in text.lower().replace("fewer than 6 blocks are a quick look", "")

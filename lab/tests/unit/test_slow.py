@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from tests.support.phases import bound_of, measured, threads_at, users
 from vtlab.analysis import mva
+from vtlab.analysis.laws import slow
 from vtlab.analysis.laws.explanation import explain
 from vtlab.analysis.laws.phases import Measured
 from vtlab.model.records import Place
@@ -84,7 +86,7 @@ def test_holders_that_compute_are_no_slow_database(size: int, hold: float, cpu: 
 
 def test_a_hold_that_is_not_known_well_accuses_nobody() -> None:
     # Drawn holds of 0.2 s on average: the single user's phases had 0.10, 0.17 and 0.18 s.
-    pool = {"capacity_db-pool": 10.0, "utilization_db-pool": 1.0, "cpu_cores": 0.02}
+    pool = {"capacity_db-pool": 10.0, "utilization_db-pool": 1.0, "cpu_cores": 0.02, "virtual_queued": 0.0}
     m = measured("virtual", (1500, 30, pool), exp=users(100), alone=0.16, held={"hold_db_pool": 0.15})
     assert explain(m).bottleneck.inside is not None
     for trial, seconds in zip(m.single, (0.10, 0.17, 0.18), strict=True):
@@ -205,18 +207,25 @@ def test_a_full_pool_with_something_slow_inside_is_named_before_memory() -> None
     assert bottleneck.inside is not None
 
 
-def behind_a_computation(queued: float | None = 1.44, cores: float = 0.54, throttled: float = 0.04) -> Measured:
+def behind_a_computation(
+    *,
+    queued: float | None = 1.44,
+    cores: float = 0.54,
+    throttled: float = 0.04,
+    is_task: bool = False,
+    **server: float,
+) -> Measured:
     # As measured: 8 users, 150 ms of waiting and 15 ms of one core; the model has 43/s.
-    server = {"cpu_cores": cores, "throttled_periods": throttled, "virtual_queued": queued, "mean": 8 / 35.1}
+    known = {"cpu_cores": cores, "throttled_periods": throttled, "virtual_queued": queued, "virtual_mounted": 0.5}
     places = [threads_at("wait", 7, "Thread.sleep at Mixed:26"), threads_at("computation", 1, "HashChain:26")]
-    return measured("virtual", (351, 10, server), exp=users(8), alone=0.168, cpu=0.0153, places=places)
+    places = [place.model_copy(update={"is_task": is_task}) for place in places]
+    trial = (351, 10, {**known, "mean": 8 / 35.1, **server})
+    return measured("virtual", trial, exp=users(8), alone=0.168, cpu=0.0153, places=places)
 
 
 def test_threads_that_are_ready_and_have_no_carrier_are_short_of_carriers() -> None:
-    explained = explain(behind_a_computation())
-    limit = explained.bottleneck
+    limit = explain(behind_a_computation()).bottleneck
     assert (limit.resource, limit.utilisation, limit.bound, limit.inside) == ("carriers", None, None, None)
-    assert explained.next is None or explained.next.resource != "carriers"
 
 
 @pytest.mark.parametrize(
@@ -224,15 +233,29 @@ def test_threads_that_are_ready_and_have_no_carrier_are_short_of_carriers() -> N
     [
         # Waits for something else are most of what keeps the requests.
         {"queued": 0.9},
-        # Platform threads have no carriers.
+        # Platform threads have none, and before JDK 24 nobody knows.
+        {"queued": 0.0},
         {"queued": None},
-        # What the quota stops waits for the quota.
-        {"throttled": 0.5},
+        # All requests may be ready while the quota stops the JVM.
+        {"throttled": 0.1},
+        # The CPU is used up.
+        {"cores": 0.95},
+        # Pinned threads keep the carriers.
+        {"capacity_carriers": 1.0, "pinned_seconds": 0.4},
+        # Tasks of requests are ready, not the requests.
+        {"queued": 20.0},
+        {"is_task": True},
     ],
 )
-def test_other_waits_are_not_the_carriers(other: dict[str, float]) -> None:
-    assert explain(behind_a_computation(**other)).bottleneck.resource != "carriers"
+def test_other_waits_are_not_the_carriers(other: dict[str, Any]) -> None:
+    assert slow.short_of_carriers(behind_a_computation()) is not None
+    assert slow.short_of_carriers(behind_a_computation(**other)) is None
 
 
-def test_threads_that_wait_for_a_cpu_that_is_used_up_are_not_short_of_carriers() -> None:
-    assert explain(behind_a_computation(cores=0.95)).bottleneck.resource != "carriers"
+def test_a_pool_whose_holders_wait_for_a_carrier_has_nothing_slow_inside() -> None:
+    # Of the 9.3 that hold a connection for longer than alone, six are ready.
+    places = [threads_at("database", 9.8), threads_at("db-pool", 190)]
+    bottleneck = explain(slow_inside(places, virtual_queued=6.0)).bottleneck
+    assert (bottleneck.resource, bottleneck.inside) != ("database", None)
+    assert bottleneck.inside is None
+    assert explain(slow_inside(places, virtual_queued=1.0)).bottleneck.inside is not None

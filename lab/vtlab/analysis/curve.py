@@ -120,12 +120,31 @@ class Stretch:
 
     low: int
     high: int
-    #: Which of the first two variants serves more; None where they serve alike.
+    #: Which of the first two variants serves more; None where no difference is clear.
     better: str | None
 
 
 def stretches(curve: Curve, variants: Sequence[str]) -> list[Stretch]:
-    """The levels of a curve at which both of the first two variants were measured, and which serves more there."""
+    """The levels of a curve at which both of the first two variants were measured, and which serves more there.
+
+    A window of two seconds scatters by a tenth and more, as of a service that computes. So what a level shows that
+    neither the one before nor the one after it does is taken for chance; the first and the last stand as they are.
+    """
+    levels = _outcomes(curve, variants)
+    merged: list[Stretch] = []
+    for index, outcome in enumerate(levels):
+        beside = {other.better for other in levels[max(0, index - 1) : index + 2] if other is not outcome}
+        is_between = 0 < index < len(levels) - 1
+        better = outcome.better if not is_between or outcome.better in beside else None
+        if merged and merged[-1].better == better:
+            merged[-1] = replace(merged[-1], high=outcome.high)
+        else:
+            merged.append(replace(outcome, better=better))
+    return merged
+
+
+def _outcomes(curve: Curve, variants: Sequence[str]) -> list[Stretch]:
+    """What each level shows by itself."""
     outcomes: list[Stretch] = []
     for users in curve.users:
         if any(_throughput(curve.points, variant, users) is None for variant in variants[:2]):
@@ -133,8 +152,5 @@ def stretches(curve: Curve, variants: Sequence[str]) -> list[Stretch]:
         better = None
         if not _agree(curve.points, variants, users):
             better = max(variants[:2], key=lambda variant: _throughput(curve.points, variant, users) or 0.0)
-        if outcomes and outcomes[-1].better == better:
-            outcomes[-1] = replace(outcomes[-1], high=users)
-        else:
-            outcomes.append(Stretch(users, users, better))
+        outcomes.append(Stretch(users, users, better))
     return outcomes

@@ -21,7 +21,7 @@ from vtlab.model.experiment import Experiment
 from vtlab.model.finding import Finding
 from vtlab.model.inspection import Inspection
 from vtlab.model.records import Activity, Block, ServerFigure, Trial
-from vtlab.model.verdict import VariantResult
+from vtlab.model.verdict import Bottleneck, VariantResult
 
 #: Share of the carriers' time, and of a request's, from which on keeping or waiting for carriers is worth a finding.
 LEAST_SHARE = 0.05
@@ -171,22 +171,28 @@ def pinned_threads(pair: Pair) -> Shown | None:
 def too_few_carriers(pair: Pair) -> Shown | None:
     """Carriers are the bottleneck, or one of several."""
     bottleneck = pair.virtual.result.bottleneck
-    if "carriers" not in (bottleneck.resource, *bottleneck.together):
+    if "carriers" not in (bottleneck.resource, *bottleneck.together) or _are_starved(bottleneck):
         return None
     carriers = _carriers(pair.virtual)
     bound = "" if bottleneck.bound is None else f": at most {_count(bottleneck.bound)} requests a second"
     return Shown(f"{'the carriers' if carriers is None else _carriers_words(carriers)}{bound}", "carriers")
 
 
+def _are_starved(bottleneck: Bottleneck) -> bool:
+    """Whether carriers are the bottleneck, and not because pinned threads keep them."""
+    return bottleneck.resource == "carriers" and bottleneck.bound is None
+
+
 def starved_carriers(pair: Pair) -> Shown | None:
-    """Virtual threads spend a quarter of a request's time or more ready and without a carrier, while the CPU has time
-    to spare. A CPU near its limit makes threads wait, too: that is no finding."""
+    """That wait is the bottleneck; or virtual threads spend a quarter of a request's time or more ready and without a
+    carrier, while the CPU has time to spare. A CPU near its limit makes threads wait, too: that is no finding."""
     virtual = pair.virtual
     queued, in_flight = virtual.mean("virtual_queued"), virtual.in_flight
     cpu, limit = virtual.mean("cpu_cores"), virtual.mean("cpu_limit") or virtual.mean("processors")
     if queued is None or cpu is None or not limit:
         return None
-    if cpu >= REACHED * limit or queued < 1 or queued < LEAST_WAIT * in_flight:
+    is_much = queued >= 1 and queued >= LEAST_WAIT * in_flight
+    if cpu >= REACHED * limit or not (is_much or _are_starved(virtual.result.bottleneck)):
         return None
     return Shown(
         f"{_count(queued)} threads wait for a carrier, with {_count(in_flight)} requests in flight,"

@@ -55,7 +55,9 @@ def is_unexplained(blocks: Sequence[Block], experiment: Experiment, variant: str
     fail."""
     sound = failing.sound_blocks(blocks, experiment, variant)
     m = of_variant(sound, experiment, variant)
-    return bool(m.throughput) and _explained(m).bottleneck.resource == UNKNOWN.resource
+    limit = _explained(m).bottleneck
+    # Thread dumps tell whether the threads that wait for a carrier are those of requests.
+    return bool(m.throughput) and limit.bound is None and limit.resource in (UNKNOWN.resource, "carriers")
 
 
 def _explained(m: Measured) -> Explanation:

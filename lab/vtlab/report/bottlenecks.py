@@ -101,8 +101,7 @@ def _limit(analysis: Analysis, variant: str, result: VariantResult) -> str:
         return f"{text}; virtual threads that are ready and wait for one: {figures.count(queued)} at a time"
     if limit.bound is None or limit.utilisation is None or is_arrivals:
         return text
-    reach = ", at its limit of" if limit.utilisation >= figures.AT_ITS_LIMIT else " of at most"
-    text += f"{reach} {figures.rate(limit.bound)}{interval(bound_of(result, limit.resource))}"
+    text += f"; the law allows {figures.rate(limit.bound)}{interval(bound_of(result, limit.resource))}"
     if result.modelled and limit.utilisation < _NEAR:
         text += f", modelled {figures.rate(result.modelled)}"
     return text

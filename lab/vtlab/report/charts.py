@@ -265,8 +265,7 @@ def bounds(variant: str, slot: int, measured: float, rows: Sequence[tuple[Bound,
                 f"bar v{slot}" + ("" if remark in ("bottleneck", "together") else " faint"),
             )
         )
-        reach = ", at its limit of" if b.utilisation >= figures.AT_ITS_LIMIT else " of"
-        reach = ", far above" if remark == "refuted" else reach
+        reach = ", far above" if remark == "refuted" else "; the law allows"
         note = f"{figures.rate(measured)}{reach} {figures.rate(b.bound)}"
         parts.append(text(left + 4, y + 33, note, "start", "value"))
         descriptions.append(f"{b.resource}: {note}" + (f", {remark}" if remark else ""))

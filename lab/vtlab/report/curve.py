@@ -50,23 +50,23 @@ def sentences(curve: Curve, variants: Sequence[str]) -> list[str]:
 
 
 def parts(curve: Curve, variants: Sequence[str]) -> str:
-    """Up to which users the first two variants serve alike, and from which on one serves more; else all levels
-    at which one does."""
-    both = " and ".join(variants[:2])
+    """Up to which users no difference of the first two variants is clear, and from which on one serves more; else all
+    levels at which one does."""
     match curves.stretches(curve, variants):
         case []:
             return "No level was measured."
         case [curves.Stretch(_, last, None)]:
-            return f"Up to {_users(last)} {both} serve alike."
+            return f"Up to {_users(last)} the search saw no clear difference."
         case [curves.Stretch(first, _, str(better))]:
             return f"From {_users(first)} on {better} serves more."
         case [curves.Stretch(_, last, None), curves.Stretch(first, _, str(better))]:
             up_to = "With a single user" if last == 1 else f"Up to about {last:,} users"
-            return f"{up_to} no difference, from about {first:,} on {better} serves more."
+            return f"{up_to} no clear difference, from about {first:,} on {better} serves more."
         case outcomes:
             levels = [_levels(curve, outcomes, variant) for variant in variants[:2]]
-            others = "; with the others both serve alike" if any(outcome.better is None for outcome in outcomes) else ""
-            return f"Which variant serves more changes with the users: {', '.join(filter(None, levels))}{others}."
+            text = f"Which variant serves more changes with the users: {', '.join(filter(None, levels))}"
+            is_all = all(outcome.better for outcome in outcomes)
+            return f"{text}." if is_all else f"{text}; with the others there is no clear difference."
 
 
 def _levels(curve: Curve, outcomes: Sequence[curves.Stretch], variant: str) -> str:
@@ -154,7 +154,8 @@ def decision(analysis: Analysis) -> str | None:
         interval = figures.interval(c.low, c.high)
         beyond = f"a difference, but not clearly beyond {units.percent(verdict.margin)}"
         difference = words.no_difference(c.metric, c.low, c.high) if c.low <= 1 <= c.high else beyond
-        return f"{parted} At {curve.chosen:,} users the blocks show {difference} ({interval}, {blocks})."
+        more = _with_more_users(curve, [c.over, c.of])
+        return f"{parted} At {curve.chosen:,} users the blocks show {difference} ({interval}, {blocks}).{more}"
     better, ratio, low, high = (
         (c.of, c.ratio, c.low, c.high) if c.verdict == "faster" else (c.over, 1 / c.ratio, 1 / c.high, 1 / c.low)
     )
@@ -164,6 +165,17 @@ def decision(analysis: Analysis) -> str | None:
         f"{parted} At {curve.chosen:,} users {better} serves {least}{figures.significant(ratio)} times as much"
         f" ({figures.significant(low)} to {figures.significant(high)}, {blocks}). Limited then by {limit}."
     )
+
+
+def _with_more_users(curve: Curve, variants: Sequence[str]) -> str:
+    """Where one variant serves more by the curve, but with more users than the blocks had: how to measure there."""
+    last = next(reversed(curves.stretches(curve, variants)), None)
+    if last is None or last.better is None or last.low <= curve.chosen:
+        return ""
+    # Of one level nobody knows whether it is chance; and the last may be the one at which k6 or a variant failed.
+    if last.low == last.high or curve.ended in ("load generator", "failed"):
+        return ""
+    return f" With more users the curve has {last.better} ahead: --users {last.low} measures there."
 
 
 def _cell(curve: Curve, variant: str, users: int) -> str:

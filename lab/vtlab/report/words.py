@@ -313,9 +313,11 @@ def sentence(analysis: Analysis) -> str | None:
 
 
 def _at_look(v: Verdict) -> str:
-    """Which look of a run the interval is of: ``, at look 2 of 6``."""
+    """Which look of a run the interval is of: ``(look 2 of at most 6; the interval allows for all)``."""
     d = v.decision
-    return f", at look {d.looks.index(d.blocks) + 1} of {len(d.looks)}" if d and d.blocks in d.looks else ""
+    if d is None or d.blocks not in d.looks:
+        return ""
+    return f" (look {d.looks.index(d.blocks) + 1} of at most {len(d.looks)}; the interval allows for all)"
 
 
 def look(decision: Decision) -> str:

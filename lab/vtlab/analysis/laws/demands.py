@@ -6,8 +6,8 @@ that under load (with what load adds: garbage collection, switching) where the C
 the JVM uses when it is idle. With less load the fixed costs would count as the requests': then it is the slope over an
 idle phase and light load.
 
-Carriers are held for the CPU's time and while a thread is pinned. Both are time integrals. Without pinning they are
-short only where the CPU is, and no resource of their own.
+Carriers are held for the CPU's time and while a thread is pinned. Both are time integrals. Without pinning they have no
+bound of their own (``vtlab.analysis.laws.slow.short_of_carriers``).
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def explain(m: Measured, overloaded: bool = False) -> Explanation:
     else:
         memory = UNKNOWN.model_copy(update={"resource": "memory"}) if _memory_is_short(m) else None
         bottleneck = inside_full_pool(m, possible) or memory or short_of_carriers(m) or at_place(m) or UNKNOWN
-        limiting = [bottleneck.inside.pool if bottleneck.inside else bottleneck.resource]
+        limiting = [bottleneck.inside.pool] if bottleneck.inside else []
     # With more memory collections take less of the CPU: its bound is another then.
     following = None if bottleneck.resource == "memory" else next_limit(m, not_refuted, limiting)
     return Explanation(bottleneck, following, all_bounds, modelled)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from vtlab.analysis import places
@@ -49,11 +50,15 @@ def inside_full_pool(m: Measured, possible: Mapping[str, Bound]) -> Bottleneck |
     carriers, pinned = capacity(m, RESOURCES["carriers"]), mean_level(m.trials, "pinned_seconds")
     if carriers and pinned and pinned + (cores or 0.0) >= REACHED * carriers:
         return None
-    running = _running(m)
+    running, waiting = _running(m), _waiting_for_a_carrier(m)
     full = full_pools(m, possible)
     innermost = []
     for name, share in full.items():
         bound = possible[name]
+        longer = share * bound.capacity - bound.service_demand * bound.utilisation * bound.bound
+        # Its holders wait for a carrier: their dumps show what they waited for before.
+        if waiting and waiting >= _MOST * longer:
+            continue
         if bound.low is not None and bound.utilisation * bound.bound < REACHED * bound.low * running:
             loaded = share * bound.service_demand / bound.utilisation
             innermost.append(Inside(pool=name, alone=bound.service_demand, loaded=loaded))
@@ -76,21 +81,43 @@ def short_of_carriers(m: Measured) -> Bottleneck | None:
 
     A virtual thread gives up its carrier only where it waits. So a few that compute keep all others from theirs, from
     beginning to wait as well, until all users go in step: then the CPU idles. The operating system would share the CPU
-    among platform threads. What the CPU quota stops waits for the quota: that share of the waits does not count.
+    among platform threads. Where requests have tasks on virtual threads of their own, whose waits are whose is not
+    known.
     """
     limit, cores = capacity(m, RESOURCES["cpu"]), mean_level(m.trials, "cpu_cores")
-    queued, response = mean_level(m.trials, "virtual_queued"), estimate_alone(m, service_alone)
-    if limit is None or cores is None or cores >= REACHED * limit or not queued or not response or not m.throughput:
+    in_flight, response = _in_flight(m), estimate_alone(m, service_alone)
+    if limit is None or cores is None or cores >= REACHED * limit or not in_flight or not response or not m.throughput:
         return None
     # Pinned threads make them a resource with a bound of its own.
-    if demand(m, RESOURCES["carriers"]) is not None:
+    if demand(m, RESOURCES["carriers"]) is not None or _has_virtual_tasks(m, in_flight):
         return None
-    in_flight = ratio((weighted(t.latency.mean, t.ok), t.window) for t in m.trials)
     # The longest that one may take alone.
-    if in_flight is None or in_flight <= EXCEEDED * (response.high or response.seconds) * m.throughput:
+    if in_flight <= EXCEEDED * (response.high or response.seconds) * m.throughput:
         return None
-    is_most = queued * _running(m) >= _MOST * (in_flight - response.seconds * m.throughput)
+    is_most = _waiting_for_a_carrier(m) >= _MOST * (in_flight - response.seconds * m.throughput)
     return UNKNOWN.model_copy(update={"resource": "carriers"}) if is_most else None
+
+
+def _in_flight(m: Measured) -> float:
+    """Requests at a time, by Little's law; 0 where that is not known."""
+    return ratio((weighted(t.latency.mean, t.ok), t.window) for t in m.trials) or 0.0
+
+
+def _waiting_for_a_carrier(m: Measured) -> float:
+    """Virtual threads at a time, at least, that are ready and have no carrier although threads may run: in pauses and
+    throttled periods all requests may be among them."""
+    queued = mean_level(m.trials, "virtual_queued") or 0.0
+    return max(0.0, queued - (1 - _running(m)) * _in_flight(m))
+
+
+def _has_virtual_tasks(m: Measured, in_flight: float) -> bool:
+    """Whether more virtual threads are ready than requests are in flight, or thread dumps show tasks."""
+    ready = (mean_level(m.trials, name) or 0.0 for name in ("virtual_queued", "virtual_mounted"))
+    if math.fsum(ready) > EXCEEDED * in_flight:
+        return True
+    dumped = m.diagnosis
+    tasks = math.fsum(place.threads for place in dumped.places if place.is_task) if dumped else 0.0
+    return dumped is not None and tasks > (1 - REACHED) * dumped.threads
 
 
 def at_place(m: Measured) -> Bottleneck | None:

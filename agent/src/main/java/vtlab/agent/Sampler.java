@@ -13,7 +13,7 @@ import vtlab.agent.page.Page;
  * Has gauges integrated over time: 100 times a second, and less often where that would take more than a hundredth of the
  * CPU that the process can get. Where the CPU quota stops the JVM, a sample stands for the time since the one before.
  */
-public final class Sampler implements Meters {
+public final class Sampler implements Meters, AutoCloseable {
 
 	private static final long SHORTEST = TimeUnit.MILLISECONDS.toNanos(10);
 
@@ -31,6 +31,8 @@ public final class Sampler implements Meters {
 	private long interval = SHORTEST;
 
 	private volatile long samples;
+
+	private Thread thread;
 
 	/**
 	 * @param cores the CPU that the process can get; more than one count as one
@@ -50,7 +52,13 @@ public final class Sampler implements Meters {
 	}
 
 	public void start() {
-		OwnThreads.named("sampler", this::run).start();
+		this.thread = OwnThreads.named("sampler", this::run);
+		this.thread.start();
+	}
+
+	@Override
+	public void close() {
+		this.thread.interrupt();
 	}
 
 	@Override
@@ -63,7 +71,7 @@ public final class Sampler implements Meters {
 		long before = System.nanoTime();
 		while (!Thread.currentThread().isInterrupted()) {
 			long cpu = threads.getCurrentThreadCpuTime();
-			for (int i = 0; i < ROUND; i++) {
+			for (int i = 0; i < ROUND && !Thread.currentThread().isInterrupted(); i++) {
 				LockSupport.parkNanos(this.interval);
 				long now = System.nanoTime();
 				sampleAll((now - before) / 1e9);

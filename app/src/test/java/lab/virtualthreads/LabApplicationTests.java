@@ -168,7 +168,11 @@ class LabApplicationTests {
 				assertThat(app.metric("jvm_threads_virtual_pool_size_threads")).isNotNaN();
 				assertThat(app.metric("jvm_threads_virtual_live_threads", "mounted")).isNotNaN();
 				assertThat(app.metric("jvm_threads_virtual_live_threads", "queued")).isNotNaN();
+				assertThat(app.metric("jvm_threads_virtual_mounted_seconds_total")).isNotNaN();
+				assertThat(app.metric("jvm_threads_virtual_queued_seconds_total")).isNotNaN();
 			}
+			// By this one vtlab knows a service that has the agent.
+			assertThat(app.metric("vtlab_agent_samples_total")).isNaN();
 		}
 
 		@Test
@@ -216,7 +220,7 @@ class LabApplicationTests {
 			List<String> names = MetricNames.ofExpressions()
 				.stream()
 				// The scheduler has no meters before JDK 24.
-				.filter((name) -> !name.matches("jvm_threads_virtual_(parallelism|live_threads)")
+				.filter((name) -> !name.matches("jvm_threads_virtual_(parallelism|live_threads|(mounted|queued)_seconds_total)")
 						|| Runtime.version().feature() >= 24)
 				// Without a quota here, CgroupTests has the same names.
 				.filter((name) -> cpuLimit || !name.startsWith("cgroup_cpu_"))

@@ -50,6 +50,15 @@ class LifecycleTests {
 	}
 
 	@Test
+	void leavesNoSampler() {
+		LabApp.start(Variant.VIRTUAL).close();
+		await().until(() -> Thread.getAllStackTraces()
+			.keySet()
+			.stream()
+			.noneMatch((thread) -> thread.getName().equals("vtlab-agent-sampler")));
+	}
+
+	@Test
 	void letsARunningReactiveRequestFinish(CapturedOutput output) {
 		try (LabApp app = LabApp.start(Variant.PLATFORM, ReactiveTests.REACTIVE)) {
 			assertStartupLine(output, "reactive");

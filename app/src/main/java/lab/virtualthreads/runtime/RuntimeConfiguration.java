@@ -1,7 +1,6 @@
 package lab.virtualthreads.runtime;
 
 import java.util.List;
-import java.util.stream.Stream;
 
 import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.binder.MeterBinder;
@@ -11,7 +10,6 @@ import vtlab.agent.cgroup.Cgroup;
 import vtlab.agent.cgroup.CgroupMeters;
 import vtlab.agent.jvm.ClassArchives;
 import vtlab.agent.jvm.Jvm;
-import vtlab.agent.page.Meters;
 import vtlab.agent.process.ResidentMemory;
 import vtlab.agent.virtualthreads.Carriers;
 import vtlab.agent.virtualthreads.PinnedThreads;
@@ -46,14 +44,23 @@ class RuntimeConfiguration {
 		}
 
 		@Bean
-		AgentMetrics agentMetrics(Cgroup cgroup, PinnedThreads pinned, ObjectProvider<PrometheusRegistry> registries) {
-			List<Meters> integrals = List.of(new SchedulerTime());
-			Sampler sampler = new Sampler(integrals, cgroup.cpuLimit().orElse(1));
-			AgentMetrics metrics = new AgentMetrics(Stream
-				.concat(Stream.of(new CgroupMeters(cgroup), new ResidentMemory(), new ClassArchives(), new Carriers(),
-						pinned::writePlaces, sampler), integrals.stream())
-				.toList());
+		SchedulerTime schedulerTime() {
+			return new SchedulerTime();
+		}
+
+		@Bean
+		Sampler sampler(Cgroup cgroup, SchedulerTime schedulerTime) {
+			Sampler sampler = new Sampler(List.of(schedulerTime), cgroup.cpuLimit().orElse(1));
 			sampler.start();
+			return sampler;
+		}
+
+		/** Without the sampler's: by its metric vtlab knows a service that has the agent. */
+		@Bean
+		AgentMetrics agentMetrics(Cgroup cgroup, PinnedThreads pinned, SchedulerTime schedulerTime,
+				ObjectProvider<PrometheusRegistry> registries) {
+			AgentMetrics metrics = new AgentMetrics(List.of(new CgroupMeters(cgroup), new ResidentMemory(), new ClassArchives(), new Carriers(),
+					pinned::writePlaces, schedulerTime));
 			registries.ifAvailable((registry) -> registry.register(metrics));
 			return metrics;
 		}
