@@ -158,3 +158,19 @@ def test_the_verdict_has_it() -> None:
         "requests": 620.0,
         "is_explained": True,
     }
+
+
+def test_requests_that_wait_for_a_carrier_are_said_beside_what_dumps_show_of_them() -> None:
+    analysis = analysed(virtual=VIRTUAL)
+    time = analysis.verdict.variants["virtual"].time
+    assert time is not None
+    assert breakdowns.ready(analysis, "virtual", time) == "", "2 of 1,000 requests"
+    for measured in analysis.accepted:
+        for trial in measured.trials:
+            trial.server["virtual_queued"] = 100.0
+    said = "100 at a time only wait for a carrier: dumps show what these waited for before."
+    assert breakdowns.ready(analysis, "virtual", time) == said
+    assert breakdowns.table(analysis).caption.endswith(said)
+    screen = StringIO()
+    Console(file=screen, width=400).print(terminal.render([analysis]))
+    assert said in screen.getvalue()

@@ -66,5 +66,8 @@ def _run(analysis: Analysis) -> list[Text]:
         lines += [Text(held, "dim")] if held else []
         times = {name: result.time for name, result in v.variants.items() if result.time}
         lines += [Text(breakdowns.TITLE, "dim")] if times else []
-        lines += [Text(breakdowns.line(name, time), "dim") for name, time in times.items()]
+        for name, time in times.items():
+            lines.append(
+                Text(f"{breakdowns.line(name, time)} {breakdowns.ready(analysis, name, time)}".rstrip(), "dim")
+            )
     return lines + [Text(findings.line(finding), "dim") for finding in v.findings]
