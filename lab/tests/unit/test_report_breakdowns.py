@@ -164,13 +164,13 @@ def test_requests_that_wait_for_a_carrier_are_said_beside_what_dumps_show_of_the
     analysis = analysed(virtual=VIRTUAL)
     time = analysis.verdict.variants["virtual"].time
     assert time is not None
-    assert breakdowns.ready(analysis, "virtual", time) == "", "2 of 1,000 requests"
+    assert breakdowns.carrier_waits(analysis, "virtual", time) == "", "2 of 1,000 requests"
     for measured in analysis.accepted:
         for trial in measured.trials:
             trial.server["virtual_queued"] = 100.0
-    said = "100 at a time only wait for a carrier: dumps show what these waited for before."
-    assert breakdowns.ready(analysis, "virtual", time) == said
-    assert breakdowns.table(analysis).caption.endswith(said)
+    caveat = "100 at a time only wait for a carrier: dumps show what these waited for before."
+    assert breakdowns.carrier_waits(analysis, "virtual", time) == caveat
+    assert breakdowns.table(analysis).caption.endswith(caveat)
     screen = StringIO()
     Console(file=screen, width=400).print(terminal.render([analysis]))
-    assert said in screen.getvalue()
+    assert caveat in screen.getvalue()

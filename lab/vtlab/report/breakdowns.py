@@ -15,7 +15,7 @@ TITLE = "Where the time goes"
 #: Parts on a line of a terminal, and the share from which on a part stands alone.
 _LINES, _LEAST = 3, 0.01
 #: Share of the requests in flight from which on those that wait for a carrier are said.
-_READY = 0.1
+_CARRIER_WAITS = 0.1
 #: What a request does in a part of its time, as a noun and after "62 % of a request".
 _WORDS: Mapping[str, tuple[str, str]] = {
     "database": ("database", "waits for the database"),
@@ -43,11 +43,11 @@ def line(name: str, time: Breakdown) -> str:
     return f"{name}: {'. '.join(parts)}. Explained: {percent(time.explained)}{of}."
 
 
-def ready(analysis: Analysis, name: str, time: Breakdown) -> str:
+def carrier_waits(analysis: Analysis, name: str, time: Breakdown) -> str:
     """How many of the requests in flight wait for a carrier, of which dumps show the wait that ended before; empty
     where these are few."""
     queued = analysis.over_windows(name, "virtual_queued") or 0.0
-    if not time.parts or queued < _READY * time.throughput * time.latency:
+    if not time.parts or queued < _CARRIER_WAITS * time.throughput * time.latency:
         return ""
     return f"{figures.count(queued)} at a time only wait for a carrier: dumps show what these waited for before."
 
@@ -61,7 +61,7 @@ def named(part: TimePart) -> str:
 def table(analysis: Analysis) -> Table:
     """The parts of all variants, side by side; no rows without thread dumps."""
     times = {name: time for name in labels.names(analysis) if (time := _time(analysis, name))}
-    trials = (f"{name}: {_trial(time)} {ready(analysis, name, time)}".rstrip() for name, time in times.items())
+    trials = (f"{name}: {_trial(time)} {carrier_waits(analysis, name, time)}".rstrip() for name, time in times.items())
     caption = " ".join([_CAPTION, *trials])
     known = [time for time in times.values() if time.parts]
     if not known:

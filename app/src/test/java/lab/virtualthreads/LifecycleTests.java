@@ -51,11 +51,18 @@ class LifecycleTests {
 
 	@Test
 	void leavesNoSampler() {
-		LabApp.start(Variant.VIRTUAL).close();
-		await().until(() -> Thread.getAllStackTraces()
+		try (LabApp app = LabApp.start(Variant.VIRTUAL)) {
+			assertThat(app.get("/thread?duration=1ms").statusCode()).isEqualTo(200);
+			assertThat(hasSampler()).isTrue();
+		}
+		await().until(() -> !hasSampler());
+	}
+
+	private static boolean hasSampler() {
+		return Thread.getAllStackTraces()
 			.keySet()
 			.stream()
-			.noneMatch((thread) -> thread.getName().equals("vtlab-agent-sampler")));
+			.anyMatch((thread) -> thread.getName().equals("vtlab-agent-sampler"));
 	}
 
 	@Test
