@@ -19,9 +19,11 @@ from vtlab.host import agent, processes, tools
 from vtlab.host import server as http
 from vtlab.model import documents
 from vtlab.model.endpoints import Endpoint, file_text, of_mappings, of_openapi
-from vtlab.services import inspection, process
+from vtlab.model.inspection import Inspection
+from vtlab.services import inspection, own, process
 from vtlab.services.companions import CompanionServices
 
+#: springdoc's default of ``springdoc.api-docs.path``.
 OPENAPI = "/v3/api-docs"
 #: Exposed for the moment in which vtlab asks for it.
 _EXPOSED = {"MANAGEMENT_ENDPOINTS_WEB_EXPOSURE_INCLUDE": "health,mappings"}
@@ -35,24 +37,33 @@ def write(
     BadInput where the file is there already, where vtlab cannot measure the jar, and where ``openapi``, a URL or a
     file, is no OpenAPI document; PrerequisiteMissing where the service does not start.
     """
-    inspection.inspect(jar, tools.find_java())
+    seen = inspection.inspect(jar, tools.find_java())
     if out.exists():
         raise BadInput(f"{out} is there already", "name another one: --out other.yaml")
     if openapi is not None:
-        endpoints, source = of_openapi(_openapi(openapi)), openapi
+        endpoints, source = of_openapi(_openapi(openapi)), _beside(openapi, out.parent)
         if not endpoints:
             raise BadInput(f"{openapi} has no GET request", "name an OpenAPI 3 document, in JSON or YAML")
     else:
-        endpoints, source = _asked(jar, environment, root, console)
-    relative = os.path.relpath(jar, out.parent)
+        endpoints, source = _asked(jar, seen, environment, root, console)
+    relative = _beside(str(jar), out.parent)
     variables, with_database = environment.get("environment_from", ()), environment.get("database", False)
     out.write_text(file_text(relative, endpoints, source, variables, with_database), encoding="utf-8")
     count = sum(not endpoint.unknown for endpoint in endpoints)
     console.print(f"{out}: {count} requests by {source}; edit it, then: vtlab try {out}", highlight=False)
 
 
+def _beside(where: str, folder: Path) -> str:
+    """A URL as it is, a file by its path from that folder: what is written holds on other machines, too."""
+    return where if _is_url(where) else os.path.relpath(where, folder)
+
+
+def _is_url(where: str) -> bool:
+    return where.startswith(("http://", "https://"))
+
+
 def _openapi(where: str) -> Any:
-    if not where.startswith(("http://", "https://")):
+    if not _is_url(where):
         return documents.read(Path(where))
     try:
         with urllib.request.urlopen(where, timeout=30) as answer:
@@ -61,7 +72,9 @@ def _openapi(where: str) -> Any:
         raise BadInput(f"cannot read {where}: {error}", "name a URL that answers, or a file") from None
 
 
-def _asked(jar: Path, environment: Mapping[str, Any], root: Path, console: Console) -> tuple[list[Endpoint], str]:
+def _asked(
+    jar: Path, seen: Inspection, environment: Mapping[str, Any], root: Path, console: Console
+) -> tuple[list[Endpoint], str]:
     """What the service itself says, which is started for that; and where it says it."""
     session.refuse_other_systems()
     agent_jar = agent.find(session.REPOSITORY)
@@ -92,11 +105,11 @@ def _asked(jar: Path, environment: Mapping[str, Any], root: Path, console: Conso
             raise PrerequisiteMissing(
                 str(fault), "give it what it needs: --database, --env NAME=VALUE; or name its document: --openapi FILE"
             ) from None
-        health = service.readiness.removesuffix("/liveness").removesuffix("/health")
-        context = health.removesuffix("/actuator").rstrip("/")
-        if endpoints := of_openapi(_document(started, context + OPENAPI)):
-            return endpoints, context + OPENAPI
-        mappings = health.rstrip("/") + "/mappings" if service.readiness != "/" else "/actuator/mappings"
+        context = own.context_path(seen)
+        openapi = context + own.path_setting(seen, "springdoc.api-docs.path", OPENAPI)
+        if endpoints := of_openapi(_document(started, openapi)):
+            return endpoints, openapi
+        mappings = own.actuator_path(seen) + "/mappings"
         return of_mappings(_document(started, mappings), context), mappings
 
 

@@ -92,6 +92,13 @@ def test_the_openapi_document_of_the_service_tells_its_requests(
     assert Documents.asked == ["/v3/api-docs"]
 
 
+def test_a_document_elsewhere_is_asked_for_there(port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Documents.known["/shop/docs"] = OPENAPI
+    settings = {"application.yml": "server.servlet.context-path: /shop\nspringdoc: {api-docs: {path: /docs}}\n"}
+    done, _ = initialised(jars.service(tmp_path / "shop.jar", files=settings), port, monkeypatch)
+    assert (done.code, Documents.asked) == (0, ["/shop/docs"]), done
+
+
 def test_without_one_its_mappings_do_which_are_exposed_for_that(
     port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

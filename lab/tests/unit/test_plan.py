@@ -78,9 +78,10 @@ def test_durations_are_read_as_they_are_written(value: float) -> None:
     text = f"{value:.3f}"
     assert units.seconds(f"{text}s") == pytest.approx(float(text))
     assert units.seconds(f"{text}ms") == pytest.approx(float(text) / 1000)
+    assert units.seconds(f"2m{text}s") == pytest.approx(120 + float(text))
 
 
-@pytest.mark.parametrize("text", ["", "5", "s", "-5s", "5 s", "5d", "1e3s", "5S"])
+@pytest.mark.parametrize("text", ["", "5", "s", "-5s", "5 s", "5d", "1e3s", "5S", "7m30", "1m 30s"])
 def test_anything_else_is_no_duration(text: str) -> None:
     with pytest.raises(ValueError, match="is not a duration"):
         units.seconds(text)

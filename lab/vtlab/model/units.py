@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import re
 
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
+_DURATION = re.compile(rf"(?:{_PART.pattern})+")
 _MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
 _MEMORY = re.compile(r"(\d+)(Ki|Mi|Gi|k|m|g)?")
 _BYTES = {None: 1, "Ki": 1024, "Mi": 1024**2, "Gi": 1024**3, "k": 1024, "m": 1024**2, "g": 1024**3}
 
 
 def milliseconds(text: str) -> float:
-    """Milliseconds in a duration such as ``50ms``, ``5s`` or ``1m``. ValueError for anything else."""
-    match = _DURATION.fullmatch(text)
-    if not match:
-        raise ValueError(f"'{text}' is not a duration: write it as 50ms, 5s or 1m")
+    """Milliseconds in a duration such as ``50ms``, ``5s`` or ``1m30s``. ValueError for anything else."""
+    if not _DURATION.fullmatch(text):
+        raise ValueError(f"'{text}' is not a duration: write it as 50ms, 5s or 1m30s")
     # Beyond a millionth of a millisecond there is only what the multiplication lost.
-    return round(float(match[1]) * _MILLISECONDS[match[2]], 6)
+    return round(sum(float(amount) * _MILLISECONDS[unit] for amount, unit in _PART.findall(text)), 6)
 
 
 def seconds(text: str) -> float:
-    """Seconds in a duration such as ``50ms``, ``5s`` or ``1m``. ValueError for anything else."""
+    """Seconds in a duration such as ``50ms``, ``5s`` or ``1m30s``. ValueError for anything else."""
     return milliseconds(text) / 1000
 
 

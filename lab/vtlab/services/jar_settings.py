@@ -27,6 +27,7 @@ KEPT = (
     "server.jetty.max-connections",
     "server.servlet.context-path",
     "management.endpoints.web.base-path",
+    "springdoc.api-docs.path",
 )
 
 

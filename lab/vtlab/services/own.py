@@ -9,7 +9,7 @@ from pathlib import Path
 from vtlab.errors import BadInput
 from vtlab.host import agent
 from vtlab.host.tools import Java
-from vtlab.model.inspection import Inspection, uniform
+from vtlab.model.inspection import Inspection
 from vtlab.model.service import OWN_DATABASE, Meters, Service
 from vtlab.services import inspection
 
@@ -55,14 +55,24 @@ def ending(jvm_flags: Sequence[str]) -> list[str]:
 def _readiness(seen: Inspection) -> str:
     if not seen.actuator:
         return "/"
-    context = _setting(seen, "server.servlet.context-path", "").rstrip("/")
-    return context + _setting(seen, "management.endpoints.web.base-path", "/actuator").rstrip("/") + _HEALTH
+    return actuator_path(seen) + _HEALTH
 
 
-def _setting(seen: Inspection, name: str, default: str) -> str:
-    value = next((text for key, text in seen.settings.items() if uniform(key) == uniform(name)), default)
+def actuator_path(seen: Inspection) -> str:
+    """Where its actuator is, if it has one."""
+    return context_path(seen) + path_setting(seen, "management.endpoints.web.base-path", "/actuator")
+
+
+def context_path(seen: Inspection) -> str:
+    """What the paths of the service's requests begin with."""
+    return path_setting(seen, "server.servlet.context-path", "")
+
+
+def path_setting(seen: Inspection, name: str, default: str) -> str:
+    """A path of the service's URLs by its setting, without a slash at its end."""
+    value = seen.setting(name) or default
     # A placeholder is filled in by Spring Boot alone.
-    return value if value.startswith("/") else default
+    return (value if value.startswith("/") else default).rstrip("/")
 
 
 def database_environment(jar: Path) -> dict[str, str]:
