@@ -1,0 +1,105 @@
+"""What a variant must be told to be limited by where a bottleneck was planted, and by which figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from vtlab.analysis.laws.explanation import COLLECTING, Explanation, explain
+from vtlab.analysis.laws.phases import Measured
+from vtlab.catalogue.resources import WORDS
+from vtlab.model.records import Activity
+
+
+@dataclass(frozen=True)
+class Slow:
+    """What is slow inside a full pool: what the holders of its units do, and how much longer under load than alone."""
+
+    pool: str
+    activity: Activity
+    times: float
+    #: Seconds, where that is no matter of the machine.
+    alone: float | None = None
+
+
+@dataclass(frozen=True)
+class Named:
+    """What a variant must be told to be limited by."""
+
+    #: Of a place in the code, the beginning.
+    resource: str
+    #: How much of it was planted.
+    capacity: float | None = None
+    together: tuple[str, ...] = ()
+    #: Further names that are as right: at a knee noise decides which of two it is.
+    or_resources: tuple[str, ...] = ()
+    inside: Slow | None = None
+    #: Of the planted bounds that are larger, the smallest.
+    then: str | None = None
+    #: Whether virtual threads are ready and wait for it, and no bound says so.
+    starved: bool = False
+
+    def judge(self, m: Measured) -> None:
+        """AssertionError where a measurement is named otherwise, or with other figures."""
+        explained = explain(m)
+        limit = explained.bottleneck
+        if self.inside or self.resource not in WORDS:
+            assert limit.resource.startswith(self.resource), explained
+            assert (limit.utilisation, limit.bound, limit.together) == (None, None, []), explained
+            self._judge_inside(explained)
+            self._judge_without_dumps(m, explained)
+        else:
+            assert limit.resource in (self.resource, *self.or_resources), explained
+            if not self.or_resources:
+                assert tuple(limit.together) == self.together, explained
+            self._judge_bounds(m, explained)
+
+    def _judge_inside(self, explained: Explanation) -> None:
+        inside = explained.bottleneck.inside
+        assert (inside is None) == (self.inside is None), explained
+        if inside is None or self.inside is None:
+            return
+        assert (inside.pool, inside.activity) == (self.inside.pool, self.inside.activity), explained
+        assert inside.loaded / inside.alone == pytest.approx(self.inside.times, rel=0.25), explained
+        if self.inside.alone is not None:
+            # A cold JVM adds some milliseconds.
+            assert self.inside.alone <= inside.alone <= 1.1 * self.inside.alone + 0.005, explained
+        expected = explained.bottleneck.resource if inside.place else None
+        assert inside.place == expected, explained
+        assert explained.next is None or explained.next.resource != inside.pool, explained
+
+    def _judge_without_dumps(self, m: Measured, explained: Explanation) -> None:
+        """Without thread dumps the same is unknown, with the same pool."""
+        blind = replace(m, blocks=[replace(phases, diagnosis=None) for phases in m.blocks])
+        without = explain(blind).bottleneck
+        assert without.resource == "unknown", without
+        pool = explained.bottleneck.inside.pool if explained.bottleneck.inside else None
+        assert (without.inside.pool if without.inside else None) == pool, without
+
+    def _judge_bounds(self, m: Measured, explained: Explanation) -> None:
+        limit = explained.bottleneck
+        if limit.resource == "memory":
+            assert any((t.server.get("gc_share") or 0) >= COLLECTING for t in m.trials), explained
+            return
+        if self.starved:
+            assert (limit.utilisation, limit.bound, limit.together) == (None, None, []), explained
+            assert all((t.server.get("virtual_queued") or 0) >= 1 for t in m.trials), explained
+            return
+        assert limit.utilisation is not None
+        assert limit.bound is not None
+        assert limit.utilisation <= 1.1, explained
+        assert explained.modelled is not None
+        assert m.throughput is not None
+        assert m.throughput >= 0.9 * explained.modelled
+        assert limit.bound * limit.utilisation == pytest.approx(m.throughput)
+        bounds = {bound.resource: bound for bound in explained.bounds}
+        assert ("tomcat-threads" in bounds) == (m.variant == "platform")
+        if self.capacity is not None:
+            assert bounds[limit.resource].capacity == pytest.approx(self.capacity)
+        shared = (limit.resource, *limit.together)
+        larger = [b for b in explained.bounds if b.bound >= limit.bound and b.resource not in shared]
+        assert explained.next is None or explained.next.resource == larger[0].resource, explained
+        # Where a cold JVM's CPU comes in depends on the machine.
+        planted = [bound.resource for bound in larger if bound.resource != "cpu"]
+        assert self.then is None or planted[:1] == [self.then], larger
