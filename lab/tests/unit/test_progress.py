@@ -1,0 +1,91 @@
+"""What the progress of a run says, and when it ends."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, tzinfo
+from pathlib import Path
+
+import pytest
+
+from tests.support import builders
+from tests.support.played import RUN, Played, as_recorded, console
+from vtlab import results, runner
+from vtlab.planning import load
+from vtlab.progress import Progress
+
+__all__ = ["as_recorded"]
+
+
+def test_progress_says_what_was_measured_and_when_it_ends(tmp_path: Path) -> None:
+    results.create(tmp_path, RUN.manifest)
+    screen, text = console()
+    with Progress(screen, [100, 100]) as progress:
+        runner.measure(tmp_path, Played(RUN.blocks), progress, "blocking")
+    assert "2 blocks to measure, about 3 minutes, until " in text.getvalue()
+    assert "blocking: block 1 of 2: starting platform and virtual" in text.getvalue()
+    assert "blocking: block 2 of 2: virtual 998.8/s, 1 s; platform 199.6/s, 5.01 s · ends about" in text.getvalue()
+
+
+def test_progress_says_that_open_load_may_take_longer() -> None:
+    screen, text = console()
+    with Progress(screen, [100, 100], is_least=True):
+        pass
+    assert "2 blocks to measure, at least 3 minutes, until " in text.getvalue()
+
+
+def test_the_first_block_has_more_than_its_trials() -> None:
+    windows = {"warmup_users": 200, "measure": "5s", "ramp_up": "400ms", "single_user_phase": "9s"}
+    rounds = {"model": "closed", "users": 1000, "round": {"platform": "5s", "virtual": "1s"}}
+    run = replace(builders.run(builders.experiment(load=rounds, windows=windows), blocks=1), blocks=[])
+    # Alone, light load, and a trial of platform.
+    assert runner.seconds_beside(run) == pytest.approx(2 * 9 + load.LIGHT_SECONDS + load.COMING_UP + 0.4 + 2 * 5 + 5)
+    measured = RUN.blocks[0].model_copy(update={"light": []})
+    assert runner.seconds_beside(replace(RUN, blocks=[measured])) == pytest.approx(
+        load.beside_seconds(RUN.experiment, False, True)
+    )
+    lit = {"light": [t.model_copy(update={"phase": "light"}) for t in measured.trials]}
+    assert runner.seconds_beside(replace(RUN, blocks=[measured.model_copy(update=lit)])) == 0
+
+
+def test_how_much_longer_windows_are_is_known_after_the_first_warm_up() -> None:
+    assert runner.seconds_longer(RUN) == 0
+    run = builders.run(builders.arrivals(), blocks=1)
+    assert runner.seconds_longer(replace(run, blocks=[])) is None
+    longer = [t.model_copy(update={"end": t.end + 6000}) for t in run.blocks[0].trials]
+    assert runner.seconds_longer(replace(run, blocks=[run.blocks[0].model_copy(update={"trials": longer})])) == (
+        pytest.approx(24)
+    )
+
+
+class Noon(datetime):
+    """A clock that stands still."""
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> Noon:
+        return cls(2026, 1, 1, 12, tzinfo=tz)
+
+
+def test_an_attempt_that_ended_early_does_not_shorten_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vtlab.progress.datetime", Noon)
+    with Progress(console()[0], [3600, 3600]) as progress:
+        assert progress._end() == " · ends about 14:00"
+        progress.block_done("blocking", RUN.blocks[0], ["k6 died"], [], 0, "2")
+        assert progress._end() == " · ends about 14:00"
+        progress.give_up(2)
+        assert progress._left == [], "an invalid run takes no more time"
+
+
+def test_a_block_of_unknown_length_takes_as_long_as_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vtlab.progress.datetime", Noon)
+    monkeypatch.setattr("vtlab.progress.time.monotonic", iter([0.0, 1800.0, 1800.0, 5400.0, 5400.0]).__next__)
+    screen, text = console()
+    with Progress(screen, [None, None, None]) as progress:
+        progress.step("block 1 of 3")
+        progress.block_done("blocking", RUN.blocks[0], [], [], 1, "3")
+        progress.block_done("blocking", RUN.blocks[0], [], [], 2, "3")
+    begin, step, first, second = text.getvalue().splitlines()
+    assert begin.endswith("3 blocks to measure")
+    assert step.endswith("block 1 of 3")
+    assert first.endswith(" · ends about 13:00")
+    assert second.endswith(" · ends about 13:00")

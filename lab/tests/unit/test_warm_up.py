@@ -1,0 +1,232 @@
+"""The warm-up of a block: its cycles, more CPU in the first of them, and what it tells of the pace of the trials."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import builders
+from tests.support.played import ALONE, COUNTED, RUN, Breaking, WithMore, as_recorded, console, measured, one_block
+from vtlab import results, runner
+from vtlab.errors import BlockFault, InvalidRun, VariantFailed
+from vtlab.model.records import Block, Failure, K6Document
+from vtlab.planning import load
+from vtlab.planning.load import Pace
+from vtlab.progress import Progress
+
+__all__ = ["as_recorded"]
+
+
+def test_a_variant_without_a_steady_state_gets_no_trials(tmp_path: Path) -> None:
+    good = builders.block(cycles=7)
+    unsteady = builders.broken(good, "virtual", "unsteady")
+    in_turn = sorted(unsteady.warmup, key=lambda t: t.begin)
+    target = Breaking([unsteady.model_copy(update={"warmup": in_turn, "trials": good.trials})])
+    windows = {"warmup_users": 200, "warmup_load": "6s", "warmup_cycles": 2, "measure": "30s", "max_cycles": 2}
+    block, said = one_block(target, tmp_path, builders.experiment(windows=windows))
+    assert target.said == [
+        "2 cheap and 3 own cycles of platform virtual",
+        "1 own cycles of platform virtual",
+        "1 own cycles of platform virtual",
+        "drop virtual",
+        "trials platform platform of platform",
+        f"a single user for {ALONE} of platform",
+        "light load for platform of platform",
+    ]
+    assert [t.position for t in block.warmup] == list(range(1, 15))
+    assert block.failures == [], "what its cycles show is for the checks"
+    assert "virtual failed, the warm-up: no steady state after 7 warm-up cycles" in said
+
+
+@pytest.mark.parametrize(("last_that_compiles", "further"), [(5, 1), (6, 2), (7, 2)])
+def test_the_warm_up_goes_on_while_a_compiler_works(tmp_path: Path, last_that_compiles: int, further: int) -> None:
+    """The JIT compiler rests before the trials; where it does not, the checks judge its CPU in them."""
+    windows = {"warmup_users": 200, "warmup_load": "6s", "warmup_cycles": 2, "measure": "30s", "max_cycles": 2}
+    experiment = builders.experiment(windows=windows)
+    (good,) = builders.run(experiment, blocks=1).blocks
+    warmup = []
+    for place, trial in enumerate(sorted(builders.block(cycles=7).warmup, key=lambda t: t.begin)):
+        compiles = trial.variant == "virtual" and place // 2 < last_that_compiles
+        warmup.append(
+            trial.model_copy(update={"server": trial.server | {"jit_cpu": 0.2 if compiles else 0.01, "cpu_cores": 0.9}})
+        )
+    target = Breaking([good.model_copy(update={"warmup": warmup})])
+    block, said = one_block(target, tmp_path, experiment)
+    assert target.said[1 : further + 1] == ["1 own cycles of platform virtual"] * further
+    assert target.said[further + 1].startswith("trials ")
+    assert len(block.warmup) == 2 * (5 + further)
+    assert "rejected" not in said
+
+
+def test_the_cheap_cycles_have_more_cpu_and_those_that_judge_have_the_limit(tmp_path: Path) -> None:
+    exp = builders.experiment(windows=COUNTED)
+    run = builders.run(exp, blocks=1)
+    target = WithMore([run.blocks[0].model_copy(update={"warmup": builders.block(cycles=4).warmup})])
+    block, _ = one_block(target, tmp_path, exp)
+    assert target.said[:5] == [
+        "raise platform virtual",
+        "2 cheap and 0 own cycles of platform virtual",
+        "restore",
+        "2 own cycles of platform virtual",
+        "trials virtual platform platform virtual of platform virtual",
+    ]
+    assert [t.raised_cpu for t in block.warmup] == [1.5] * 4 + [None] * 4
+    assert [t.position for t in block.warmup] == list(range(1, 9))
+
+
+class Compiling(WithMore):
+    """A target whose JIT compilers lack CPU until so many calls have given them more."""
+
+    def __init__(self, blocks: Sequence[Block], calls: int) -> None:
+        super().__init__(blocks)
+        self.calls = calls
+
+    def load(self, **rest: Any) -> K6Document:  # type: ignore[override]
+        document = super().load(**rest)
+        self.calls -= self.is_raised
+        if self.calls <= 0:
+            return document
+        busy = {"cpu_cores": 1.5, "cpu_limit": 1.5, "jit_cpu": 0.5}
+        warmup = [t.model_copy(update={"server": {**t.server, **busy}}) for t in document.warmup]
+        return document.model_copy(update={"warmup": warmup})
+
+
+@pytest.mark.parametrize(("calls", "made"), [(1, 1), (2, 2), (3, 3)])
+def test_the_cycles_with_more_cpu_go_on_until_the_compilers_rest(tmp_path: Path, calls: int, made: int) -> None:
+    exp = builders.experiment(windows=COUNTED)
+    warmup = builders.block(cycles=2 * made + 2).warmup
+    block, printed = one_block(
+        target := Compiling([builders.run(exp, blocks=1).blocks[0].model_copy(update={"warmup": warmup})], calls),
+        tmp_path,
+        exp,
+    )
+    assert target.said.count("2 cheap and 0 own cycles of platform virtual") == made
+    assert [t.raised_cpu for t in block.warmup] == [1.5] * 4 * made + [None] * 4
+    assert f"warm-up, cycle {2 * made + 1} of {2 * made + 2} to" in printed
+
+
+def test_the_cycles_with_more_cpu_end_though_the_compilers_do_not_rest(tmp_path: Path) -> None:
+    exp = builders.experiment(windows=COUNTED)
+    warmup = builders.block(cycles=2 * runner.RAISED_CALLS + 12).warmup
+    one_block(
+        target := Compiling([builders.run(exp, blocks=1).blocks[0].model_copy(update={"warmup": warmup})], 9),
+        tmp_path,
+        exp,
+    )
+    assert target.said.count("2 cheap and 0 own cycles of platform virtual") == runner.RAISED_CALLS
+
+
+def test_compilers_are_not_waited_for_where_the_load_is_the_bound(tmp_path: Path) -> None:
+    rounds = {"platform": "5s", "virtual": "1s"}
+    exp = builders.experiment(windows=COUNTED, load={"model": "closed", "users": 1000, "round": rounds})
+    (good,) = builders.run(exp, blocks=1).blocks
+    target = Compiling([good.model_copy(update={"warmup": builders.block(exp=exp, cycles=4).warmup})], 9)
+    one_block(target, tmp_path, exp)
+    assert target.said.count("2 cheap and 0 own cycles of platform virtual") == 1
+
+
+@pytest.mark.parametrize(
+    ("cores", "windows"),
+    [
+        (None, COUNTED),
+        (1.5, COUNTED | {"warmup_requests": None}),
+        (1.5, COUNTED | {"warmup_cycles": 0}),
+    ],
+)
+def test_without_more_cpu_or_equal_requests_all_cycles_have_the_limit(
+    tmp_path: Path, cores: float | None, windows: dict[str, Any]
+) -> None:
+    exp = builders.experiment(windows=windows)
+    (good,) = builders.run(exp, blocks=1).blocks
+    target = WithMore([good.model_copy(update={"warmup": builders.block(cycles=5).warmup})], cores)
+    block, _ = one_block(target, tmp_path, exp)
+    cheap = f"{windows['warmup_cycles']} cheap and " if windows["warmup_cycles"] else ""
+    assert next(said for said in target.said if "cycles" in said) == f"{cheap}3 own cycles of platform virtual"
+    assert "restore" not in target.said
+    assert {t.raised_cpu for t in block.warmup} == {None}
+
+
+def test_open_load_has_no_more_cpu_in_its_warm_up(tmp_path: Path) -> None:
+    exp = builders.arrivals(windows=COUNTED)
+    (good,) = builders.run(exp, blocks=1).blocks
+    target = WithMore([good.model_copy(update={"warmup": builders.block(exp=exp, cycles=5).warmup})])
+    one_block(target, tmp_path, exp)
+    assert target.said[0] == "2 cheap and 3 own cycles of platform virtual"
+
+
+def test_a_variant_that_breaks_with_more_cpu_leaves_and_the_limit_comes_back(tmp_path: Path) -> None:
+    exp = builders.experiment(windows=COUNTED)
+    (good,) = builders.run(exp, blocks=1).blocks
+    warmup = [t for t in builders.block(cycles=4).warmup if t.variant == "platform"]
+    broken = VariantFailed("virtual", "out of heap memory (256m)", "w2")
+    target = WithMore([good.model_copy(update={"warmup": warmup})], warmup=broken)
+    block, _ = one_block(target, tmp_path, exp)
+    assert block.failures == [Failure(variant="virtual", reason="out of heap memory (256m)", moment="warm-up cycle 1")]
+    assert target.said[:6] == [
+        "raise platform virtual",
+        "2 cheap and 0 own cycles of platform virtual",
+        "drop virtual",
+        "2 cheap and 0 own cycles of platform",
+        "restore",
+        "2 own cycles of platform",
+    ]
+
+
+def test_a_limit_that_does_not_come_back_rejects_the_block(tmp_path: Path) -> None:
+    class Stuck(WithMore):
+        def restore_cpu(self) -> None:
+            raise BlockFault("platform: its control group has 1.5 cores, 1 cores were set")
+
+    exp = builders.experiment(windows=COUNTED)
+    run = builders.run(exp, blocks=1)
+    results.create(tmp_path, run.manifest.model_copy(update={"max_rejected": 0}))
+    with pytest.raises(InvalidRun, match="its control group has"), Progress(console()[0], [1]) as progress:
+        runner.measure(tmp_path, Stuck(run.blocks), progress, "blocking", wait=lambda _: None)
+    (block,) = results.read(tmp_path).blocks
+    assert block.trials == []
+
+
+def test_open_load_settles_and_has_a_longer_window_as_the_warm_up_tells(tmp_path: Path) -> None:
+    run = builders.run(builders.arrivals(), blocks=1)
+    ((block,), _) = measured(target := Breaking(run.blocks), tmp_path, run)
+    warming, *others = target.paces
+    assert warming == Pace(run.manifest.seed)
+    assert others == [load.pace(run.experiment, run.manifest.seed, block.warmup[-2:])] * 3, (
+        "trials, a single user, light load"
+    )
+    assert others[0].settle > 1000, "the longest answer of the warm-up"
+
+
+@pytest.mark.parametrize(
+    ("rate", "said"),
+    [
+        (150, r"blocking: block 1 of 1: windows of 3\d s show an overload from 5 % on"),
+        (40, r"windows of 60 s show an overload from [6-9] % on"),
+    ],
+)
+def test_a_longer_window_is_said_with_what_it_shows(tmp_path: Path, rate: float, said: str) -> None:
+    run = builders.run(builders.arrivals(load={"model": "open", "rate": rate, "users": 1500}), blocks=1)
+    _, text = measured(Breaking(run.blocks), tmp_path, run)
+    assert re.search(said, text)
+
+
+def test_closed_load_is_spread_over_the_rounds_that_the_warm_up_showed(tmp_path: Path) -> None:
+    windows = {**RUN.experiment.document()["windows"], "warmup_users": 1000}
+    run = builders.run(builders.experiment(windows=windows), blocks=1)
+    ((block,), _) = measured(target := Breaking(run.blocks), tmp_path, run)
+    warming, *others = target.paces
+    assert warming == Pace(run.manifest.seed)
+    rounds = others[0].rounds
+    assert rounds == pytest.approx({"platform": 5004, "virtual": 1001}, rel=0.01)
+    assert set(others) == {others[0]}, "trials and light load"
+    assert {t.variant: t.round for t in block.trials} == {name: ms / 1000 for name, ms in rounds.items()}
+    assert {t.round for t in (*block.warmup, *block.single)} == {None}
+
+
+def test_closed_load_has_the_windows_of_its_experiment(tmp_path: Path) -> None:
+    measured(target := Breaking(RUN.blocks), tmp_path, RUN)
+    assert set(target.paces) == {Pace(RUN.manifest.seed)}
