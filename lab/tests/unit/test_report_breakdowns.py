@@ -160,16 +160,26 @@ def test_the_verdict_has_it() -> None:
     }
 
 
+def test_a_cpu_that_is_used_up_is_said_beside_what_dumps_show_of_its_threads() -> None:
+    analysis = analysed(platform=PLATFORM)
+    result = analysis.verdict.variants["platform"]
+    time = result.time
+    assert time is not None
+    assert breakdowns.caveat(analysis, "platform", time) == "", "limited by Tomcat's threads"
+    result.bottleneck = result.bottleneck.model_copy(update={"resource": "cpu"})
+    assert breakdowns.caveat(analysis, "platform", time).startswith("Its CPU is used up:")
+
+
 def test_requests_that_wait_for_a_carrier_are_said_beside_what_dumps_show_of_them() -> None:
     analysis = analysed(virtual=VIRTUAL)
     time = analysis.verdict.variants["virtual"].time
     assert time is not None
-    assert breakdowns.carrier_waits(analysis, "virtual", time) == "", "2 of 1,000 requests"
+    assert breakdowns.caveat(analysis, "virtual", time) == "", "2 of 1,000 requests"
     for measured in analysis.accepted:
         for trial in measured.trials:
             trial.server["virtual_queued"] = 100.0
     caveat = "100 at a time only wait for a carrier: dumps show what these waited for before."
-    assert breakdowns.carrier_waits(analysis, "virtual", time) == caveat
+    assert breakdowns.caveat(analysis, "virtual", time) == caveat
     assert breakdowns.table(analysis).caption.endswith(caveat)
     screen = StringIO()
     Console(file=screen, width=400).print(terminal.render([analysis]))

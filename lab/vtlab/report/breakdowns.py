@@ -43,13 +43,18 @@ def line(name: str, time: Breakdown) -> str:
     return f"{name}: {'. '.join(parts)}. Explained: {percent(time.explained)}{of}."
 
 
-def carrier_waits(analysis: Analysis, name: str, time: Breakdown) -> str:
-    """How many of the requests in flight wait for a carrier, of which dumps show the wait that ended before; empty
-    where these are few."""
-    queued = analysis.over_windows(name, "virtual_queued") or 0.0
-    if not time.parts or queued < _CARRIER_WAITS * time.throughput * time.latency:
+def caveat(analysis: Analysis, name: str, time: Breakdown) -> str:
+    """Why dumps show waits that have ended: a thread that is ready and waits for a carrier or for the CPU still shows
+    the one before. Empty where such threads are few."""
+    if not time.parts:
         return ""
-    return f"{figures.count(queued)} at a time only wait for a carrier: dumps show what these waited for before."
+    queued = analysis.over_windows(name, "virtual_queued") or 0.0
+    if queued >= _CARRIER_WAITS * time.throughput * time.latency:
+        return f"{figures.count(queued)} at a time only wait for a carrier: dumps show what these waited for before."
+    bottleneck = analysis.verdict.variants[name].bottleneck
+    if "cpu" in (bottleneck.resource, *bottleneck.together):
+        return "Its CPU is used up: of a thread that only waits for the CPU, dumps may show what it waited for before."
+    return ""
 
 
 def named(part: TimePart) -> str:
@@ -61,7 +66,7 @@ def named(part: TimePart) -> str:
 def table(analysis: Analysis) -> Table:
     """The parts of all variants, side by side; no rows without thread dumps."""
     times = {name: time for name in labels.names(analysis) if (time := _time(analysis, name))}
-    trials = (f"{name}: {_trial(time)} {carrier_waits(analysis, name, time)}".rstrip() for name, time in times.items())
+    trials = (f"{name}: {_trial(time)} {caveat(analysis, name, time)}".rstrip() for name, time in times.items())
     caption = " ".join([_CAPTION, *trials])
     known = [time for time in times.values() if time.parts]
     if not known:

@@ -67,6 +67,6 @@ def _run(analysis: Analysis) -> list[Text]:
         times = {name: result.time for name, result in v.variants.items() if result.time}
         lines += [Text(breakdowns.TITLE, "dim")] if times else []
         for name, time in times.items():
-            sentence = f"{breakdowns.line(name, time)} {breakdowns.carrier_waits(analysis, name, time)}"
+            sentence = f"{breakdowns.line(name, time)} {breakdowns.caveat(analysis, name, time)}"
             lines.append(Text(sentence.rstrip(), "dim"))
     return lines + [Text(findings.line(finding), "dim") for finding in v.findings]
