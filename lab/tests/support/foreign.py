@@ -62,7 +62,7 @@ def supplier() -> Iterator[str]:
     (port,) = ports.free(1)
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+        try:
             while head := await reader.readline():
                 while (await reader.readline()).strip():
                     pass
@@ -70,7 +70,10 @@ def supplier() -> Iterator[str]:
                 await asyncio.sleep(float(duration.removesuffix("ms")) / 1000)
                 writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nok")
                 await writer.drain()
-        writer.close()
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass
+        finally:
+            writer.close()
 
     server = loop.run_until_complete(asyncio.start_server(answer, ports.HOST, port, backlog=256))
     thread = threading.Thread(target=loop.run_forever, daemon=True)
@@ -78,6 +81,14 @@ def supplier() -> Iterator[str]:
     try:
         yield f"http://{ports.HOST}:{port}"
     finally:
-        loop.call_soon_threadsafe(server.close)
         loop.call_soon_threadsafe(loop.stop)
         thread.join(10)
+        server.close()
+        # Connections that are kept wait for the next request.
+        waiting = asyncio.all_tasks(loop)
+        for task in waiting:
+            task.cancel()
+        loop.run_until_complete(asyncio.wait(waiting) if waiting else asyncio.sleep(0))
+        # Transports close a moment later.
+        loop.run_until_complete(asyncio.sleep(0))
+        loop.close()
