@@ -48,16 +48,20 @@ def _steady_state(warm_up: WarmUp, _: Experiment) -> Value | None:
         return Value(math.inf, "no OK answer", reason, warm_up.variant, moment)
     if state.worst is None:
         return None
-    steps = " and ".join(
-        f"{percent(gain.throughput or 0.0, 1)} (CPU fell by {percent(gain.cpu or 0.0, 1)} of its limit)"
+    steps = ", then ".join(
+        f"throughput by {_signed(gain.throughput)} and CPU by {_signed(-(gain.cpu or 0.0))} of its limit"
         for gain in state.gains
     )
     last = "the last two" if len(state.gains) == 2 else "the last"
     reason = (
-        f"no steady state after {len(warm_up.cycles)} warm-up cycles: in {last} throughput rose by {steps},"
-        f" over the best before; less than {percent(MOST_GAIN)} allowed"
+        f"no steady state after {len(warm_up.cycles)} warm-up cycles: against the best before, {last} changed {steps};"
+        f" a gain of less than {percent(MOST_GAIN)} allowed"
     )
     return Value(state.worst, percent(state.worst, 1), reason, warm_up.variant, moment)
+
+
+def _signed(share: float | None) -> str:
+    return f"{100 * (share or 0.0):+.1f} %"
 
 
 def _lasted(block: Block, experiment: Experiment) -> Iterator[Value]:
