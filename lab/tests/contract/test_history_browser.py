@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
-from tests.contract.test_report_browser import LOW_CONTRAST, SIZES
+from tests.contract.test_report_browser import AXE, LOW_CONTRAST, SIZES, VIOLATIONS
 from tests.unit.test_report_html import RUNS
 from vtlab.analysis.verdict import analyse_all
 from vtlab.report import history
@@ -26,8 +26,9 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("colours", ["light", "dark"])
 @pytest.mark.parametrize("size", SIZES, ids=lambda s: f"{s[0]}x{s[1]}")
 def test_it_fits_its_screen(browser: Browser, page_file: Path, size: tuple[int, int], colours: Any) -> None:
-    """The history of runs fits phone and desktop in light and dark, with contrast, and fetches nothing."""
-    page = browser.new_page(viewport={"width": size[0], "height": size[1]}, color_scheme=colours)
+    """The history of runs fits phone and desktop in light and dark, with contrast, fetches nothing, and axe-core finds
+    no violation in it."""
+    page = browser.new_page(viewport={"width": size[0], "height": size[1]}, color_scheme=colours, bypass_csp=True)
     requests: list[str] = []
     page.on("request", lambda request: requests.append(request.url))
     page.goto(page_file.as_uri())
@@ -37,4 +38,6 @@ def test_it_fits_its_screen(browser: Browser, page_file: Path, size: tuple[int, 
     assert pictures == page.locator("svg").count() > 0
     assert page.locator("table tbody th[scope=row]").count() == page.locator("table tbody tr").count()
     assert requests == [page_file.as_uri()]
+    page.add_script_tag(path=AXE)
+    assert page.evaluate(VIOLATIONS) == []
     page.close()

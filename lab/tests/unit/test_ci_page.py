@@ -91,3 +91,23 @@ def test_the_analysis_mounts_what_its_job_reads() -> None:
     assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}
     folders = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
     assert folders["results"] in container["command"]
+
+
+def test_the_analysis_may_run_where_restricted_pods_alone_may() -> None:
+    """The namespace of the lab enforces that level of the Pod Security Standards."""
+    pod = of_kind("AnalysisTemplate")["spec"]["metrics"][0]["provider"]["job"]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+
+
+def test_the_build_to_compare_with_is_checked_out_again_by_the_next_job() -> None:
+    """Of a checkout that was cleaned, git remembers the work tree: without --force the second job fails."""
+    commands = [line.strip(" -") for line in PAGE.splitlines() if "git worktree add" in line]
+    assert len(commands) == 2
+    assert all(line.startswith("git worktree add --force base ") for line in commands)

@@ -43,7 +43,7 @@ def test_each_form_of_a_report_has_them() -> None:
     assert "finding: HikariCP before 7.1 spins" in text
     page = html.render([shown])
     assert "<h3>Findings</h3>" in page
-    assert f">{SOURCE}</td>" in page, "as text: a report fetches nothing"
+    assert f">Source: {SOURCE}</p>" in page, "as text: a report fetches nothing"
     assert f'href="{SOURCE}' not in page
     assert "<details><summary>Findings</summary>" in markdown.render([shown])
     document = json.loads(results.verdict_text(shown.verdict))

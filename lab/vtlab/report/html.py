@@ -73,6 +73,7 @@ class Card:
     #: Over users, where vtlab searched the load.
     curve: Panel | None
     times: list[Panel]
+    findings: Table
     colours: list[str]
     description: str
 
@@ -111,7 +112,6 @@ class Evidence:
     time: Table
     places: Table
     pinned: Table
-    findings: Table
     checks: Table
     checks_note: str
     rejected: Table
@@ -188,6 +188,7 @@ def _card(analysis: Analysis) -> Card:
         variants=[_variant(analysis, name) for name in labels.names(analysis)] if verdict.n else [],
         curve=_curve(analysis),
         times=time_split.panels(analysis),
+        findings=findings.table(analysis),
         colours=palette.of(labels.names(analysis)),
         description=run.experiment.description,
     )
@@ -296,7 +297,6 @@ def _evidence(analysis: Analysis) -> Evidence:
         time=breakdowns.table(analysis),
         places=resource_use.places(analysis),
         pinned=resource_use.pinned(analysis),
-        findings=findings.table(analysis),
         checks=provenance.checks(analysis),
         checks_note=counted + ("" if verdict.n else " The worst values below are those of the rejected attempts."),
         rejected=provenance.rejected(analysis),

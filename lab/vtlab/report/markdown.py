@@ -79,7 +79,8 @@ def _run(analysis: Analysis) -> list[str]:
     lines += [f"> **{escaped(invalid)}**", ""] if invalid else []
     answer = decision.of(analysis)
     lines += [f"**{escaped(answer.lead)}:** {escaped(answer.reason)}.", ""]
-    explanation = [f"{words.headline(analysis)}.", *words.explanation(analysis), words.quick(analysis)]
+    explanation = [f"{words.headline(analysis)}.", curve.decision(analysis), *words.explanation(analysis)]
+    explanation.append(words.quick(analysis))
     lines += [escaped(" ".join(text for text in explanation if text)), ""]
     if v.n:
         sentences = {n: bottlenecks.sentence(analysis, n) for n in labels.names(analysis)}
