@@ -15,7 +15,10 @@ GLOSSARY: tuple[tuple[str, str], ...] = (
         "One way to run the service: platform (a thread of the operating system per request), virtual, or either with"
         " other settings, another JDK or another build.",
     ),
-    ("workload", "What each turn of a user does: one request, a mix of weighted requests, or an iteration of a k6 script."),
+    (
+        "workload",
+        "What each turn of a user does: one request, a mix of weighted requests, or an iteration of a k6 script.",
+    ),
     ("experiment", "A workload, a load, limits, variants and the settings they need."),
     (
         "trial",

@@ -372,7 +372,7 @@ def refuse_other_java(ref: ReleaseRef, experiment: Experiment, name: str, versio
 def refuse_rare_scrapes(client: Prometheus, ref: ReleaseRef, name: str) -> None:
     """PrerequisiteMissing when Prometheus scrapes the variant too rarely for windows of a few seconds."""
     interval = client.scrape_interval(name)
-    if interval and units.seconds(interval) > _SCRAPE_INTERVAL:
+    if interval and _seconds(interval) > _SCRAPE_INTERVAL:
         raise PrerequisiteMissing(
             f"{name}: Prometheus scrapes it every {interval}, vtlab needs {_SCRAPE_INTERVAL:g}s",
             "let Prometheus heed the interval of its ServiceMonitors"
@@ -395,3 +395,11 @@ def refuse_pressure(client: Prometheus, nodes: set[str], begin_ms: int, end_ms: 
     )
     if pressure:
         raise BlockFault(f"the node {names} was under pressure (memory, disk or process ids)")
+
+
+def _seconds(interval: str) -> float:
+    """Of a duration as Prometheus writes it; 0 for one of no known form."""
+    try:
+        return units.seconds(interval)
+    except ValueError:
+        return 0.0
