@@ -94,7 +94,8 @@ class DownstreamControllerTests {
 		FutureTask<DownstreamAnswer> first = call(controller, true);
 		await().until(() -> this.connections.getTotalStats().getLeased() == 1);
 		assertProblem(controller, 503, "None of the 1 connections", "lab.downstream.lease-timeout");
-		assertThat(this.connections.getTotalStats().getPending()).isZero();
+		// By another clock the deadline of the pool may come a little later.
+		await().until(() -> this.connections.getTotalStats().getPending() == 0);
 		this.answered.countDown();
 		assertThat(first.get().downstream()).isNotNull();
 	}
@@ -182,7 +183,8 @@ class DownstreamControllerTests {
 			assertThat(calling.get().downstream()).isNotNull();
 		}
 		assertThat(controller.downstream(Wait.of(Duration.ofMillis(1))).downstream()).isNotNull();
-		assertThat(this.connections.getTotalStats().getPending()).isZero();
+		// By another clock the deadline of the pool may come a little later.
+		await().until(() -> this.connections.getTotalStats().getPending() == 0);
 	}
 
 	/** Answers {@code /thread} with its query, once it may. */
