@@ -77,8 +77,7 @@ PLANTS = [
         "GET /baskets?count=16",
         5,
         both("memory"),
-        # With more of it full a JVM collects most of its time, and its throughput never settles.
-        ("--jvm=-Xmx149m", "--cpu", "0.61", "--env", "SHOP_BASKETS=37"),
+        ("--jvm=-Xmx149m", "--cpu", "0.61", "--env", "SHOP_BASKETS=61"),
         is_wait_bound=False,
     ),
 ]
