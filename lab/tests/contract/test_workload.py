@@ -293,7 +293,7 @@ export default function () {}
             "the script asks http://a.example, http://b.example and never __ENV.BASE_URL",
         ),
         (
-            GET % "http.get('http://127.0.0.1:1/'); http.get(`${__ENV.BASE_URL}/x`, { timeout: 1 });",
+            GET % "http.get('http://127.0.0.1:1/'); http.get(`${__ENV.BASE_URL}/unanswered`);",
             "no request of the script was answered by",
         ),
     ],

@@ -10,6 +10,8 @@ from http.cookies import SimpleCookie
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qsl, urlsplit
 
+#: The path of a request whose connection is closed in place of an answer.
+UNANSWERED = "/unanswered"
 PIZZA = {"pizza": {"name": "Quattro", "ingredients": ["tomato", "cheese"]}}
 
 
@@ -32,6 +34,9 @@ class WebShop:
                 self.rfile.read(length)
                 cookies = {key: morsel.value for key, morsel in SimpleCookie(self.headers.get("Cookie", "")).items()}
                 shop.log.append((self.command, self.path, cookies))
+                if self.path == UNANSWERED:
+                    self.close_connection = True
+                    return
                 status, headers, body = shop.respond(self.path, cookies)
                 self.send_response(status)
                 for key, value in headers:
