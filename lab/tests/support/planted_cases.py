@@ -249,7 +249,7 @@ CASES = [
         "computations that keep the only carrier",
         ONE_CARRIER,
         "/mixed",
-        {"duration": "150ms", "iterations": "200000"},
+        {"duration": "150ms", "iterations": "600000"},
         8,
         {PLATFORM: Named("load", or_resources=("cpu",)), VIRTUAL: Named("carriers", starved=True)},
         single="6s",
