@@ -68,6 +68,10 @@ final class LabApp implements AutoCloseable {
 		return new LabApp(application.run(all.toArray(String[]::new)));
 	}
 
+	int port() {
+		return this.context.getEnvironment().getRequiredProperty("local.server.port", Integer.class);
+	}
+
 	<T> T bean(Class<T> type) {
 		return this.context.getBean(type);
 	}
@@ -119,8 +123,7 @@ final class LabApp implements AutoCloseable {
 
 	/** Sends a path that no client would, and returns the whole response as text. */
 	String getMalformed(String path) {
-		int port = this.context.getEnvironment().getRequiredProperty("local.server.port", Integer.class);
-		try (Socket socket = new Socket("localhost", port)) {
+		try (Socket socket = new Socket("localhost", port())) {
 			// Version 1.0, so that the response is neither chunked nor kept alive.
 			socket.getOutputStream().write(("GET " + path + " HTTP/1.0\r\n\r\n").getBytes(StandardCharsets.UTF_8));
 			return new String(socket.getInputStream().readAllBytes(), StandardCharsets.UTF_8);

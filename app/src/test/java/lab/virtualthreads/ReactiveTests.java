@@ -1,6 +1,11 @@
 package lab.virtualthreads;
 
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.net.Socket;
 import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -9,6 +14,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -77,6 +83,38 @@ class ReactiveTests {
 	@ValueSource(strings = { "/", "/thread/5s", "/actuator/health" })
 	void answersUnknownPaths(String path) {
 		assertProblem(app.get(path), 404);
+	}
+
+	/** Reactor Netty up to 1.3.7 stopped reading a connection after such a pair (its issue 4361). */
+	@Test
+	void readsOnAfterARequestThatCameBeforeTheAnswerToTheLast() throws IOException {
+		try (Socket socket = new Socket("localhost", app.port())) {
+			// A connection that is not read says nothing: without a limit this test would not end.
+			socket.setSoTimeout(120_000);
+			BufferedReader in = new BufferedReader(
+					new InputStreamReader(socket.getInputStream(), StandardCharsets.UTF_8));
+			sendGets(socket, "/thread?duration=50ms", "/nothing");
+			assertThat(statusLine(in)).contains(" 200 ");
+			assertThat(statusLine(in)).contains(" 404 ");
+			sendGets(socket, "/nothing");
+			assertThat(statusLine(in)).contains(" 404 ");
+		}
+	}
+
+	private static void sendGets(Socket socket, String... paths) throws IOException {
+		String requests = Stream.of(paths)
+			.map((path) -> "GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n")
+			.collect(Collectors.joining());
+		socket.getOutputStream().write(requests.getBytes(StandardCharsets.UTF_8));
+	}
+
+	/** The next, wherever the body before it ended. */
+	private static String statusLine(BufferedReader in) throws IOException {
+		String line = in.readLine();
+		while (line != null && !line.contains("HTTP/1.1 ")) {
+			line = in.readLine();
+		}
+		return line;
 	}
 
 	@Test
