@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support import builders
-from tests.support.phases import measured, names, threads_at, users
+from tests.support.phases import bound_of, measured, names, threads_at, users
 from vtlab.analysis import mva
 from vtlab.analysis.laws.bounds import bounds
 from vtlab.analysis.laws.explanation import explain
@@ -72,6 +72,19 @@ def test_tasks_that_run_at_once_hold_an_executor_longer_than_the_request_takes()
     e = explain(measured("virtual", (74, 30, server), exp=users(2), alone=0.4, held={"hold_executor": 3.2}))
     assert e.modelled == pytest.approx(2.5, rel=0.01)
     assert (e.bottleneck.resource, e.bottleneck.together) == ("executor", [])
+
+
+def test_tasks_of_a_single_user_who_fill_an_executor_all_the_time() -> None:
+    # 500 tasks of 50 ms on eight threads: 63 rounds. The window of 9.45 s holds three requests, by the server's meter
+    # 3.17, each with less of the eight threads' time than it took. No phase of a single user has a timer's sample.
+    server = {"capacity_executor": 8.0, "cpu_cores": 0.02, "hold_executor": 23.72, "server_throughput": 0.3353}
+    m = measured("platform", (3, 9.45, server), exp=users(1), alone=3.162)
+    e = explain(m)
+    assert (e.bottleneck.resource, e.bottleneck.together) == ("executor", ["load"])
+    assert bound_of(m, "executor").bound == pytest.approx(8 / 25.15, rel=0.01)
+    assert e.modelled == pytest.approx(0.316, rel=0.01)
+    # Of several users who wait for the threads no trial tells what one alone holds.
+    assert "executor" not in names(explain(measured("platform", (3, 9.45, server), exp=users(2), alone=3.162)))
 
 
 @pytest.mark.parametrize("hold", [0.78, 0.8])

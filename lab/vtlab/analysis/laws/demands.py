@@ -100,12 +100,35 @@ def _hold(m: Measured, resource: Resource) -> Demand | None:
         """Light load, where no phase of a single user was long enough."""
         return block.single if timed else block.light
 
-    held = estimate(m, alone, lambda trials: per_request(trials, resource.hold))
+    held = estimate(m, alone, lambda trials: per_request(trials, resource.hold)) or _hold_by_level(m, resource)
     error = resource.hold_error
     off_by = per_request([t for block in m.blocks for t in alone(block)], error) if error else None
     if held is None or held.low is None or held.high is None or not off_by:
         return held
     return Demand(held.seconds, max(0.0, held.low - off_by), held.high + off_by)
+
+
+def _hold_by_level(m: Measured, resource: Resource) -> Demand | None:
+    """The same by the trials of a single user, who is alone there, too: units held at a time, for a whole round. None
+    with any other load.
+
+    It is for requests so long that the other phases end with their first answer, before the meters have it. A window
+    then holds few, and what is held per request would be too low or too high: tasks count as they end, requests later.
+    """
+
+    def level(trials: Sequence[Trial]) -> float | None:
+        known = [(t.server.get(resource.hold), t.server.get("server_throughput"), t.window) for t in trials]
+        return ratio((hold * rate * window, window) for hold, rate, window in known if hold is not None and rate)
+
+    load, of_round = m.experiment.load, demand_of_round(m)
+    if not isinstance(load, ClosedLoad) or load.users != 1 or of_round is None:
+        return None
+    held = estimate(m, lambda block: block.trials, level)
+    if held is None:
+        return None
+    pairs = ((held.low, of_round.low), (held.high, of_round.high))
+    ends = (None if units is None or seconds is None else units * seconds for units, seconds in pairs)
+    return Demand(held.seconds * of_round.seconds, *ends)
 
 
 def _pinned(m: Measured) -> Demand | None:
