@@ -11,53 +11,43 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, cast, get_args
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
+from vtlab import cli_options, doctor, jmh, look, own_experiment, own_init, own_service, reproductions, session
 from vtlab import compare as comparing
-from vtlab import doctor, jmh, look, own_experiment, own_init, own_service, reproductions, session
 from vtlab import history as all_runs
-from vtlab.analysis import sequential, simulated_looks, simulation
+from vtlab.analysis import simulated_looks, simulation
+from vtlab.cli_options import (
+    BLOCKS,
+    AgentImage,
+    Blocks,
+    Context,
+    K6Image,
+    MonitorLabels,
+    Namespace,
+    NoLimit,
+    PrometheusUrl,
+    Release,
+    Results,
+    Seed,
+    To,
+)
 from vtlab.errors import BadInput, Interrupted, LabError
-from vtlab.model import experiment, normalised, units
+from vtlab.model import experiment, normalised
 from vtlab.model.experiment import ClosedLoad, Experiment
-from vtlab.model.records import DiagnosisMode
 from vtlab.planning import further, plan
 from vtlab.services import own, sample
-from vtlab.targets.kubernetes import copies, verdict_map
 from vtlab.targets.kubernetes import doctor as kubernetes
-from vtlab.targets.kubernetes.cluster import Copying, ReleaseRef
+from vtlab.targets.kubernetes import verdict_map
 from vtlab.targets.local import benchmark
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 console = Console(soft_wrap=True)
 
-Results = Annotated[Path, typer.Option("--results", help="Where the results directories go.")]
-BLOCKS = f"A fixed number of blocks; below {plan.FULL_RUN} is a quick look."
-Blocks = Annotated[int, typer.Option("--blocks", help=BLOCKS)]
-Seed = Annotated[int | None, typer.Option("--seed", help="Draws the order of the variants in each block.")]
-NoLimit = Annotated[bool, typer.Option("--no-cpu-limit", help="Measure without a CPU limit where none can be set.")]
-To = Annotated[str, typer.Option("--target", help="local (this machine) or kubernetes.")]
-Context = Annotated[str | None, typer.Option("--context", help="Of the kubeconfig; the current one if not given.")]
-Namespace = Annotated[str, typer.Option("--namespace", help="Where the chart, or your Deployment, is installed.")]
-Release = Annotated[str, typer.Option("--release", help="The name that helm install was given.")]
-PrometheusUrl = Annotated[
-    str | None,
-    typer.Option("--prometheus", metavar="URL", help=f"Of copies in a cluster, if not {copies.PROMETHEUS}."),
-]
-AgentImage = Annotated[
-    str | None, typer.Option("--agent-image", help="Of copies in a cluster: has the agent; the chart's image if none.")
-]
-K6Image = Annotated[
-    str | None, typer.Option("--k6-image", help="Of copies in a cluster: has k6; the chart's if not given.")
-]
-MonitorLabels = Annotated[
-    str,
-    typer.Option("--monitor-labels", metavar="NAME=VALUE,...", help="By which Prometheus selects ServiceMonitors."),
-]
 ROOT = Path("results")
 
 
@@ -112,26 +102,26 @@ def run(
     monitor_labels: MonitorLabels = "",
 ) -> None:
     """Measure experiments, here or in a cluster: both variants, block by block, then the verdict."""
-    cluster = _cluster(target, context, namespace, release)
-    _refuse_no_limit(cluster, no_cpu_limit)
+    cluster = cli_options.cluster(target, context, namespace, release)
+    cli_options.refuse_no_limit(cluster, no_cpu_limit)
     if cluster and prometheus_port is not None:
         raise BadInput("--prometheus-port is for this machine", "a cluster has its own: kubectl port-forward")
     if config_map and not cluster:
         raise BadInput("--config-map is for a cluster", "the results directory has the reports")
     if prometheus_port is not None:
-        _refuse_no_port(prometheus_port)
+        cli_options.refuse_no_port(prometheus_port)
     if max_rejected is not None and max_rejected < 0:
         raise BadInput(f"--max-rejected {max_rejected}: fewer than none", "0 gives up at the first")
-    mode = _diagnosis(diagnosis, cluster)
+    mode = cli_options.diagnosis(diagnosis, cluster)
     resolved = [further.with_more(experiment, more or []) for experiment in session.resolve(experiments)]
-    planned = plan.runs(resolved, _cpus(cpu))
+    planned = plan.runs(resolved, cli_options.cpus(cpu))
     label = "+".join(dict.fromkeys(r.experiment.name for r in planned))
     options = replace(
-        _options(blocks, seed, root, no_cpu_limit),
-        precision=_precision(precision, blocks),
-        within=_within(within, blocks),
+        cli_options.of_session(blocks, seed, root, no_cpu_limit),
+        precision=cli_options.precision(precision, blocks),
+        within=cli_options.within(within, blocks),
         cluster=cluster,
-        copying=_copying(prometheus_url, agent_image, k6_image, monitor_labels),
+        copying=cli_options.copying(prometheus_url, agent_image, k6_image, monitor_labels),
         asserts=demand or [],
         prometheus_port=prometheus_port,
         max_rejected=max_rejected,
@@ -229,15 +219,17 @@ def try_(
     asked = own_experiment.of_call(
         service, requests or [], script, data, **{name: value for name, value in given.items() if value is not None}
     )
-    cluster = _cluster(target, context, namespace, "")
-    _refuse_no_limit(cluster, no_cpu_limit)
+    cluster = cli_options.cluster(target, context, namespace, "")
+    cli_options.refuse_no_limit(cluster, no_cpu_limit)
     options = replace(
-        _options(blocks, seed, root, no_cpu_limit),
+        cli_options.of_session(blocks, seed, root, no_cpu_limit),
         cluster=cluster,
-        copying=_copying(prometheus_url, agent_image, k6_image, monitor_labels),
+        copying=cli_options.copying(prometheus_url, agent_image, k6_image, monitor_labels),
     )
     if blocks is None:
-        options = replace(options, precision=_precision(precision, None), within=_within(within, None))
+        options = replace(
+            options, precision=cli_options.precision(precision, None), within=cli_options.within(within, None)
+        )
     own_service.measure(asked, options, console)
 
 
@@ -283,7 +275,9 @@ def aa(
 ) -> None:
     """Compare a variant with itself: how large a difference is when there is none."""
     planned = plan.runs([plan.identical(e, kind) for e in session.resolve([name])], [])
-    folder = session.create_runs(planned, _options(blocks, seed, root, no_cpu_limit), f"{planned[0].name}-aa")
+    folder = session.create_runs(
+        planned, cli_options.of_session(blocks, seed, root, no_cpu_limit), f"{planned[0].name}-aa"
+    )
     analyses = session.measure_and_report(folder, root, console)
     for analysis in analyses:
         console.print(session.noise(analysis), highlight=False)
@@ -327,7 +321,8 @@ def reproduce(
     else:
         numbers = reproductions.numbered(names or [])
         options = replace(
-            _options(1 if quick else None, seed, root, no_cpu_limit=False), precision=reproductions.PRECISION
+            cli_options.of_session(1 if quick else None, seed, root, no_cpu_limit=False),
+            precision=reproductions.PRECISION,
         )
         folder, failed = reproductions.run(numbers, options, quick=quick, as_published=published, console=shown)
     reproduced = reproductions.read(folder)
@@ -405,7 +400,7 @@ def prometheus(
     port: Annotated[int, typer.Option("--port", help="Where it listens, on the loopback interface.")] = 9090,
 ) -> None:
     """Serve the Prometheus data that a run kept (--prometheus-port), for dashboards, until Ctrl-C."""
-    _refuse_no_port(port)
+    cli_options.refuse_no_port(port)
     session.serve(folder.resolve(), port, console)
 
 
@@ -456,11 +451,11 @@ def doctor_(
         return
     if as_json or java or flags:
         raise BadInput("--json, --java and --jvm are for the look into a jar", "vtlab doctor app.jar --json")
-    cluster = _cluster(target, context, namespace, release)
+    cluster = cli_options.cluster(target, context, namespace, release)
     if deployment and not cluster:
         raise BadInput("--deployment is for a cluster", "add --target kubernetes")
     if cluster and deployment:
-        copied = replace(cluster, name=deployment, copying=_copying(prometheus_url, None, None, ""))
+        copied = replace(cluster, name=deployment, copying=cli_options.copying(prometheus_url, None, None, ""))
         prerequisites = kubernetes.of_copies(copied, deployment)
     elif cluster:
         prerequisites = kubernetes.prerequisites(cluster, sample.service(session.REPOSITORY), _shipped())
@@ -469,105 +464,8 @@ def doctor_(
     doctor.examine(prerequisites, console)
 
 
-def _diagnosis(text: str, cluster: ReleaseRef | None) -> DiagnosisMode:
-    """BadInput for another word, and in a cluster, where vtlab may not run commands in a pod, for ``always``."""
-    if text not in get_args(DiagnosisMode):
-        raise BadInput(f"--diagnosis {text}: no such choice", f"write {' or '.join(get_args(DiagnosisMode))}")
-    if cluster and text == "always":
-        raise BadInput(
-            "--diagnosis always is for this machine: in a cluster vtlab may not run commands in a pod",
-            "leave it out, or measure the service with --target local",
-        )
-    return cast(DiagnosisMode, text)
-
-
 def _shipped() -> list[Experiment]:
     return [experiment.load(name, session.EXPERIMENTS) for name in experiment.names(session.EXPERIMENTS)]
-
-
-def _cluster(target: str, context: str | None, namespace: str, release: str) -> ReleaseRef | None:
-    """The cluster that is meant; None for this machine. BadInput for another target."""
-    if target not in ("local", "kubernetes"):
-        raise BadInput(f"--target {target}: no such target", "write local or kubernetes")
-    return ReleaseRef(context, namespace, release) if target == "kubernetes" else None
-
-
-def _refuse_no_limit(cluster: ReleaseRef | None, no_cpu_limit: bool) -> None:
-    if cluster and no_cpu_limit:
-        raise BadInput(
-            "--no-cpu-limit is for this machine", "leave it out: in a cluster the limit of the experiment holds"
-        )
-
-
-def _copying(prometheus: str | None, agent_image: str | None, k6_image: str | None, monitor_labels: str) -> Copying:
-    """What copies of a service need in a cluster: what fits the chart, but for what is given."""
-    usual = copies.default(session.REPOSITORY)
-    return Copying(
-        prometheus or usual.prometheus, agent_image or usual.agent_image, k6_image or usual.k6_image, monitor_labels
-    )
-
-
-def _cpus(text: str) -> list[float]:
-    cpus = []
-    for part in filter(None, (p.strip() for p in text.split(","))):
-        try:
-            value = units.cores(part)
-        except ValueError as error:
-            raise BadInput(f"--cpu {text}: {error}", "write cores, such as --cpu 0.5,1") from None
-        if value < units.LEAST_CORES:
-            raise BadInput(
-                f"--cpu {text}: the kernel enforces no limit below {units.LEAST_CORES:g}", "choose a higher one"
-            )
-        cpus.append(value)
-    if text and not cpus:
-        raise BadInput(f"--cpu '{text}' names no limit", "write cores, such as --cpu 0.5,1")
-    return cpus
-
-
-def _refuse_no_port(port: int) -> None:
-    if not 1 <= port <= 65535:
-        raise BadInput(f"port {port}: there is no such port", "choose one from 1024 to 65535")
-
-
-def _precision(text: str | None, blocks: int | None) -> float:
-    """The share that ``25%`` or ``25 %`` names. BadInput for anything else, and beside a fixed number of blocks."""
-    if text is None:
-        return sequential.PRECISION
-    _refuse_beside_blocks("--precision", blocks)
-    try:
-        value = units.share(text)
-    except ValueError as error:
-        raise BadInput(f"--precision {text}: {error}", "write a share, such as --precision 10%") from None
-    if not 0.01 <= value <= 1:
-        raise BadInput(
-            f"--precision {text}: not from 1 % to 100 %", "25% tells 3 times from 4 times, 10% tells 3 from 3.3"
-        )
-    return value
-
-
-def _within(text: str | None, blocks: int | None) -> float | None:
-    """The seconds that ``8m`` names. BadInput for anything else, and beside a fixed number of blocks."""
-    if text is None:
-        return None
-    _refuse_beside_blocks("--within", blocks)
-    try:
-        seconds = units.seconds(text)
-    except ValueError as error:
-        raise BadInput(f"--within: {error}", "write a time, such as --within 8m") from None
-    if not seconds:
-        raise BadInput(f"--within {text}: no time at all", "write a time, such as --within 8m")
-    return seconds
-
-
-def _refuse_beside_blocks(option: str, blocks: int | None) -> None:
-    if blocks is not None:
-        raise BadInput(f"{option} with --blocks {blocks}: a fixed number ends a run alone", "leave out one of them")
-
-
-def _options(blocks: int | None, seed: int | None, root: Path, no_cpu_limit: bool) -> session.Options:
-    if blocks is not None and blocks < 1:
-        raise BadInput(f"--blocks {blocks}: at least one block is needed", f"a full run has {plan.FULL_RUN}")
-    return session.Options(blocks, seed, root.resolve(), no_cpu_limit)
 
 
 def _interrupted(number: int, _: types.FrameType | None) -> None:

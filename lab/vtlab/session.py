@@ -39,6 +39,7 @@ from vtlab.targets.kubernetes.target import kubernetes_target
 from vtlab.targets.local.prometheus_server import PrometheusServer, serving
 from vtlab.targets.local.target import KEPT, local_target
 from vtlab.targets.prometheus_api import PrometheusApi
+from vtlab.targets.target import Target
 
 REPOSITORY = data.ROOT
 EXPERIMENTS = REPOSITORY / "k6" / "experiments"
@@ -351,9 +352,7 @@ def _prometheus(folder: Path, manifest: Manifest) -> Iterator[PrometheusApi | No
         yield None
 
 
-def _target(
-    folder: Path, root: Path, manifest: Manifest, say: Callable[[str], None]
-) -> AbstractContextManager[runner.Target]:
+def _target(folder: Path, root: Path, manifest: Manifest, say: Callable[[str], None]) -> AbstractContextManager[Target]:
     if manifest.target == "kubernetes":
         ref = ReleaseRef.from_manifest(manifest.cluster)
         return kubernetes_target(folder, root, REPOSITORY, ref, manifest.run_id, say)

@@ -1,0 +1,75 @@
+"""What a run is measured on: the variants of a block, on this machine or in a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from vtlab.model.experiment import Experiment
+from vtlab.model.records import Diagnosis, Failure, Instance, K6Document
+from vtlab.model.run import BlockSeries
+from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
+
+
+class StartedBlock(Protocol):
+    """One attempt at one block, whose variants run. A BlockFault from any call rejects the block, but for a
+    VariantFailed, which says that one variant broke."""
+
+    @property
+    def instances(self) -> list[Instance]:
+        """What runs, one for each variant that started."""
+
+    @property
+    def failures(self) -> list[Failure]:
+        """How the others failed to start."""
+
+    @property
+    def differences(self) -> list[str]:
+        """What a pre-flight before this block showed that the variants do differently, in sentences."""
+
+    def drop(self, variant: str) -> None:
+        """This variant gets no more load in the block; it ends where it can be ended."""
+
+    def raise_cpu(self) -> float | None:
+        """Gives every variant more CPU than its limit, until ``restore_cpu``: how many cores each; None where they keep
+        their limit."""
+
+    def restore_cpu(self) -> None:
+        """Sets the limit again. A BlockFault where it does not hold."""
+
+    def load(
+        self,
+        *,
+        order: Sequence[str],
+        warmup_cycles: int,
+        single: str | None,
+        own_cycles: int = 0,
+        light: LightLoad | None = None,
+        wait_for_answers: bool = True,
+        pace: Pace = AS_PLANNED,
+    ) -> K6Document:
+        """One call of k6: warm-up cycles, those with the trials' own load, then the single-user phases, then the trials
+        in that order, then phases of light load. Without ``wait_for_answers`` what is unanswered when the last window
+        ends may be given up: the variants get no more load."""
+
+    def diagnose(self, paces: Mapping[str, Pace]) -> dict[str, Diagnosis]:
+        """What the threads of these variants wait for, by one more trial of each, at its pace, that does not count;
+        without a variant of which that cannot be told."""
+
+    def trial_without_drain(self, variant: str, position: int, pace: Pace = AS_PLANNED) -> K6Document:
+        """One call of k6: a trial after which this variant gets no more load in this block. At its return nothing of it
+        is in flight: that was waited for, or given up and ended with the variant."""
+
+    def check_instances(self) -> list[Instance]:
+        """Whether the instances are the ones that started. They stay until the target's next start, or its end."""
+
+    def series(self, begin_ms: int, end_ms: int) -> BlockSeries:
+        """The samples of that time for the charts."""
+
+
+class Target(Protocol):
+    """Where variants run: this machine, or a cluster."""
+
+    def start(self, experiment: Experiment, block: int, attempt: int) -> StartedBlock:
+        """Fresh instances of every variant, ready, their limits verified. BlockFault where what they need does not
+        start."""
