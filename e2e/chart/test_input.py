@@ -111,7 +111,12 @@ def test_refused_with_the_place_and_the_reason(refusal: Refusal, values: str, me
 
 
 def test_no_variant_at_all(refusal: Refusal) -> None:
-    assert "/variants" in refusal("--set", "variants.platform=null,variants.virtual=null")
+    none = "variants.platform=null,variants.virtual=null"
+    assert "variants: none is left" in refusal("--set", none)
+    values = ("-f", CHART / "ci/runner-own-service-values.yaml", "--set", "experiments={blocking}")
+    assert "experiments: blocks by hand need variants" in refusal(*values)
+    off = ("-f", CHART / "ci/runner-own-service-values.yaml", "--set", "runner.enabled=false")
+    assert "variants: none is left" in refusal(*off)
 
 
 def test_lint_refuses_the_same() -> None:

@@ -20,6 +20,8 @@ Render = Callable[..., Rendered]
 DNS = ("kube-system", {"k8s-app": "kube-dns"})
 #: As Prometheus Operator labels its pods.
 PROMETHEUS_LABELS = {"app.kubernetes.io/name": "prometheus"}
+#: As the pods of k6 have them, where a release has none.
+K6_LABELS = {"app.kubernetes.io/component": "k6"}
 
 
 class Peer(NamedTuple):
@@ -53,7 +55,7 @@ def peers(rendered: Rendered, monitoring: str) -> list[Peer]:
         Peer(
             "k6 elsewhere",
             "elsewhere",
-            next(p.labels for p in release if p.name.startswith("cronjob")),
+            next((p.labels for p in release if p.name.startswith("cronjob")), K6_LABELS),
         ),
         Peer("world", "", {}),
     ]
@@ -218,7 +220,7 @@ def test_what_is_needed_is_allowed_and_nothing_else(render: Render, values: Path
         others = [peer.name for peer in everyone if peer.name not in rendered.pods()]
         expected |= {Flow(variant, other, port) for variant in variants for other in others for port in (3307, 443)}
     # The API server is no pod: it may be at any address. No pod of the release listens there.
-    if values.name == "runner-values.yaml":
+    if values.name.startswith("runner"):
         others = [peer.name for peer in everyone if peer.name not in rendered.pods()]
         expected |= {Flow("lab-runner-1", other, port) for other in others for port in (443, 6443)}
 

@@ -51,9 +51,11 @@ def test_notes_name_this_release(notes: Callable[..., str], any_values: Path) ->
     text = notes("-f", any_values)
 
     first = "db-no-sleep" if any_values.name.startswith("reproductions") else "blocking"
-    assert f"kubectl -n elsewhere create job --from=cronjob/mine-{first} {first}-1" in text
-    assert f"kubectl -n elsewhere logs -f job/{first}-1" in text
-    assert "helm test mine -n elsewhere" in text
+    has_variants = any_values.name != "runner-own-service-values.yaml"
+    assert (f"kubectl -n elsewhere create job --from=cronjob/mine-{first} {first}-1" in text) == has_variants
+    assert (f"kubectl -n elsewhere logs -f job/{first}-1" in text) == has_variants
+    assert ("helm test mine -n elsewhere" in text) == has_variants
+    assert ("Variants:    none: the runner measures copies of the service shop\n" in text) != has_variants
     if "no-monitoring" in any_values.name:
         assert "Monitoring is off" in text
     else:

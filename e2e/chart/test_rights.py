@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from e2e.chart.rendering import CHART, Json, Rendered
-from vtlab.targets.kubernetes.cluster import MONITORING_RIGHTS, RESIZE, RIGHTS
+from vtlab.targets.kubernetes.cluster import COPY_RIGHTS, MONITORING_RIGHTS, POLICY_RIGHTS, RESIZE, RIGHTS
 
 Render = Callable[..., Rendered]
 
@@ -95,6 +95,20 @@ def test_the_runner_has_the_rights_of_a_run_and_its_own_verdict(render: Render) 
     (maker,) = rendered.of("ServiceAccount")
     assert maker["automountServiceAccountToken"] is False
     assert rendered.one("Job", "lab-runner-1")["spec"]["template"]["spec"]["serviceAccountName"] == "lab-runner"
+
+
+def test_the_runner_may_measure_copies_of_an_own_service(render: Render) -> None:
+    """What copies need beyond a run of the release is for the runner alone, and only where it measures some."""
+    rendered = render("-f", CHART / "ci/runner-own-service-values.yaml")
+    both = granted(rendered.one("Role", "lab-runner")) | granted(rendered.one("Role", "lab-copies"))
+    assert both >= {f"{right.verb} {right.resource}" for right in (*COPY_RIGHTS, *POLICY_RIGHTS)}
+    assert granted(rendered.one("Role", "lab-copies")) <= {
+        f"{right.verb} {right.resource}" for right in (*COPY_RIGHTS, *POLICY_RIGHTS)
+    }
+    assert rendered.one("RoleBinding", "lab-copies")["subjects"] == [
+        {"kind": "ServiceAccount", "name": "lab-runner", "namespace": "lab"}
+    ]
+    assert "lab-copies" not in render("-f", CHART / "ci/runner-values.yaml").names("Role")
 
 
 def test_the_runner_and_others_are_bound_alike(render: Render) -> None:

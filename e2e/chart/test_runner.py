@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -11,10 +12,13 @@ import typer
 
 from e2e.chart.rendering import CHART, REPOSITORY, Json, Rendered, containers, env
 from tests.support.versions import VERSIONS
-from vtlab import cli
+from vtlab import cli, services
+from vtlab.model import experiment
+from vtlab.targets.kubernetes import copies
 
 Render = Callable[..., Rendered]
 VALUES = ("-f", CHART / "ci/runner-values.yaml")
+OWN_SERVICE = ("-f", CHART / "ci/runner-own-service-values.yaml")
 
 
 def job(rendered: Rendered) -> Json:
@@ -39,6 +43,38 @@ def test_vtlab_takes_its_command(render: Render) -> None:
     assert given["root"] == Path("/results")
 
 
+def test_of_an_own_service_it_measures_copies(render: Render) -> None:
+    """With the release's images and its Prometheus, by an experiment that vtlab takes."""
+    rendered = render(*OWN_SERVICE)
+    name, *arguments = words(rendered)
+    run = typer.main.get_command(cli.app).commands[name]  # type: ignore[attr-defined]
+    given = run.make_context(name, list(arguments)).params
+    (path,) = given["experiments"]
+    (vtlab,) = containers(job(rendered)["spec"]["template"])
+    mounts = {mount["mountPath"]: mount for mount in vtlab["volumeMounts"]}
+    assert mounts[str(Path(path).parent)] == {"name": "experiment", "mountPath": "/experiment", "readOnly": True}
+    volumes = {volume["name"]: volume for volume in job(rendered)["spec"]["template"]["spec"]["volumes"]}
+    (text,) = rendered.one("ConfigMap", volumes["experiment"]["configMap"]["name"])["data"].values()
+    planned = experiment.Experiment.model_validate_json(text)
+    assert (services.of(planned, REPOSITORY).deployment, planned.load.model) == ("shop", "closed")
+    assert given["prometheus_url"] == "http://prometheus-operated.monitoring:9090"
+    assert given["agent_image"] == f"virtual-threads-lab:{VERSIONS['LAB_VERSION']}"
+    assert given["k6_image"] == f"docker.io/grafana/k6:{VERSIONS['K6_VERSION']}"
+    assert given["monitor_labels"] == "release=stack"
+    own = {name: value["fieldRef"]["fieldPath"] for name, value in env(vtlab).items() if name != "HOME"}
+    assert own == {copies._POD_NAME: "metadata.name", copies._POD_UID: "metadata.uid"}
+    assert rendered.variants() == rendered.experiments() == []
+    assert rendered.of("Pod") == [], "without variants there is nothing to test"
+
+
+def test_the_values_of_the_docs_measure_an_own_service(render: Render, tmp_path: Path) -> None:
+    page = (REPOSITORY / "docs/how-to/own-service-on-kubernetes.md").read_text(encoding="utf-8")
+    (values,) = [block for block in re.findall(r"```yaml\n(.*?)```", page, re.S) if "runner:" in block]
+    file = tmp_path / "shop.yaml"
+    file.write_text(values, encoding="utf-8")
+    assert words(render("-f", file))[1] == "/experiment/experiment.json"
+
+
 def test_it_is_tried_again_only_for_what_may_come(render: Render) -> None:
     """As Prometheus after an installation: exit code 3. A rejected assertion is a result."""
     spec = job(render(*VALUES))["spec"]
@@ -54,7 +90,7 @@ def test_it_writes_to_volumes_alone(render: Render) -> None:
     mounts = {mount["mountPath"]: mount["name"] for mount in vtlab["volumeMounts"] if not mount.get("readOnly")}
     volumes = {volume["name"]: volume for volume in template["spec"]["volumes"]}
     assert mounts == {"/results": "results", "/tmp": "tmp"}
-    assert env(vtlab) == {"HOME": "/tmp"}
+    assert env(vtlab)["HOME"] == "/tmp"
     assert volumes["results"]["emptyDir"] == volumes["tmp"]["emptyDir"] == {}
     kept = job(render(*VALUES, "--set", "runner.resultsClaim=runs"))["spec"]["template"]["spec"]
     assert {"name": "results", "persistentVolumeClaim": {"claimName": "runs"}} in kept["volumes"]
@@ -76,7 +112,13 @@ def test_it_needs_monitoring(refusal: Callable[..., str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "values", ["runner.experiments={}", "runner.options={blocks}", "runner.experiments={--cpu}", "runner.image.tga=1"]
+    "values",
+    [
+        *("runner.experiments={}", "runner.options={blocks}", "runner.experiments={--cpu}", "runner.image.tga=1"),
+        *("runner.experiment.name=shop", "runner.experiment.name=shop,runner.experiment.service=shop"),
+        "runner.experiment.name=shop,runner.experiment.service.deployment=shop",
+        "runner.experiment.name=shop,runner.experiment.service.name=shop,runner.experiment.service.jar=shop.jar",
+    ],
 )
 def test_other_values_are_refused(refusal: Callable[..., str], values: str) -> None:
     assert "/runner" in refusal(*VALUES, "--set", values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,15 @@ def limited(folder: Path) -> dict[str, str]:
     kubeconfig.write_text(json.dumps(admin), encoding="utf-8")
     kubeconfig.chmod(0o600)
     return {"KUBECONFIG": str(kubeconfig)}
+
+
+def runner() -> list[str]:
+    """The chart's values that switch vtlab's Job on, with the image that e2e/up built, for a quick look."""
+    name, _, tag = os.environ["VTLAB_IMAGE"].rpartition(":")
+    pull = os.environ.get("LAB_PULL", "IfNotPresent")
+    image = f"runner.image.repository={name},runner.image.pullPolicy={pull}"
+    options = f"runner.options={json.dumps(['--blocks=1', f'--max-rejected={MAX_REJECTED}'])}"
+    return ["--set", f"runner.enabled=true,{image}", "--set-string", f"runner.image.tag={tag}", "--set-json", options]
 
 
 def faults(results: Path) -> str:

@@ -81,7 +81,7 @@ def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
     """The environment of a user who has the Roles that the docs name, and nothing else."""
     environment = runs.limited(tmp_path_factory.mktemp("rights"))
     page = (lab.REPOSITORY / "docs" / "how-to" / "own-service-on-kubernetes.md").read_text(encoding="utf-8")
-    (roles,) = re.findall(r"```yaml\n(.*?)```", page, re.S)
+    (roles,) = [block for block in re.findall(r"```yaml\n(.*?)```", page, re.S) if "kind: Role" in block]
     lab.run("kubectl", "apply", "-f", "-", given=roles.replace("namespace: shops", f"namespace: {lab.NAMESPACE}"))
     binding = ("create", "rolebinding", "vtlab", "--role=vtlab", f"--serviceaccount={lab.NAMESPACE}:runner")
     for namespace in (lab.NAMESPACE, "monitoring"):
@@ -178,3 +178,27 @@ def test_an_image_alone_is_measured(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert runs.verdict(lab_call.only(tmp_path / "results"))["valid"] is True
     lab.until("the cluster has deleted the copies", lambda: left() == [], within=120)
+
+
+@pytest.mark.cluster_all
+def test_the_charts_runner_measures_copies(tmp_path: Path) -> None:
+    """`helm install` with an experiment of the namespace's own Deployment makes a Job that measures copies of it, with
+    no right but those of the chart: its verdict is in the ConfigMap, and nothing of the copies is left."""
+    path = experiment(tmp_path, {"name": "shop", "deployment": "shop"})
+    document = json.loads(path.read_text(encoding="utf-8"))
+    none = {"variants": dict.fromkeys(("platform", "virtual")), "experiments": []}
+    values = tmp_path / "values.json"
+    values.write_text(json.dumps({**none, "runner": {"experiment": document}}), encoding="utf-8")
+    lab.install("-f", str(values), *runs.runner())
+    log = lab.job_log("lab-runner-1", timeout=runs.PATIENCE)
+    assert "copies of Deployment shop" in log
+    assert "NetworkPolicies for the copies: of-shop" in log
+    held = json.loads(lab.get("configmap", "lab-verdict")["data"]["verdict.json"])
+    assert (held["valid"], held["n"], held["environment"]["target"]) == (True, 1, "kubernetes")
+    assert held["variants"].keys() == {"platform", "virtual"}
+    lab.until("the cluster has deleted the copies", lambda: left() == [], within=120)
+    # Uninstalled while it measures, it has no rights any more.
+    lab.upgrade(wait=False)
+    lab.until("the second Job has made copies", left)
+    lab.helm("uninstall", "lab", "--wait", "--timeout", "3m")
+    lab.until("the cluster has deleted the copies of a runner that is gone", lambda: left() == [], within=240)

@@ -16,17 +16,6 @@ pytestmark = pytest.mark.cluster_all
 
 VARIANTS = ("platform", "virtual")
 ACCOUNT = f"system:serviceaccount:{lab.NAMESPACE}:lab-runner"
-#: A quick look at one experiment; what a busy machine costs are blocks, not a test.
-OPTIONS = ["--blocks=1", f"--max-rejected={runs.MAX_REJECTED}"]
-
-
-def runner() -> list[str]:
-    """The values that switch it on, with the image that e2e/up built."""
-    name, _, tag = os.environ["VTLAB_IMAGE"].rpartition(":")
-    pull = os.environ.get("LAB_PULL", "IfNotPresent")
-    image = f"runner.image.repository={name},runner.image.pullPolicy={pull}"
-    options = f"runner.options={json.dumps(OPTIONS)}"
-    return ["--set", f"runner.enabled=true,{image}", "--set-string", f"runner.image.tag={tag}", "--set-json", options]
 
 
 def pod() -> Any:
@@ -44,7 +33,7 @@ def test_one_command_ends_with_a_verdict_in_a_config_map() -> None:
     verdict, which the ConfigMap holds with its reports; no object of vtlab's is left."""
     lab.fresh_namespace()
     begun = time.monotonic()
-    lab.install("--set", "experiments={blocking}", *runner())
+    lab.install("--set", "experiments={blocking}", *runs.runner())
     log = lab.job_log("lab-runner-1", timeout=runs.PATIENCE)
     verdict = log[log.index("blocking under 1 CPU") :]
     assert re.search(r"(?m)^  platform: limited by its 200 Tomcat threads", verdict), log

@@ -455,3 +455,18 @@ def test_a_jar_is_refused_in_a_cluster_and_a_deployment_on_this_machine(tmp_path
         session.create_runs([PlannedRun("s", jar)], options, "s")
     with pytest.raises(BadInput, match="the service shop is a Deployment, which runs in a cluster only"):
         services.version(SHOP, session.REPOSITORY)
+
+
+def test_what_the_charts_runner_makes_goes_with_its_pod(
+    namespace: Namespace, started: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Uninstalled or killed, it cannot delete its copies itself."""
+    for name, value in ((copies._POD_NAME, "lab-runner-1-x"), (copies._POD_UID, "7")):
+        monkeypatch.setenv(name, value)
+    with contextlib.suppress(BlockFault), measuring(tmp_path) as running:
+        start(running)
+        (config_map,) = namespace.found_config_maps
+        owner = {"apiVersion": "v1", "kind": "Pod", "name": "lab-runner-1-x", "uid": "7"}
+        assert config_map["metadata"]["ownerReferences"] == [owner]
+    monkeypatch.delenv(copies._POD_UID)
+    assert copies.own_pod() is None

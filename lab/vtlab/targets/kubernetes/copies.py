@@ -24,8 +24,18 @@ from vtlab.targets.kubernetes.selection import selecting
 
 #: Of kube-prometheus-stack, as in the chart.
 PROMETHEUS = "http://prometheus-operated.monitoring:9090"
+#: In the environment of the chart's runner (helm/templates/job-runner.yaml).
+_POD_NAME, _POD_UID = "VTLAB_POD_NAME", "VTLAB_POD_UID"
 #: Characters that a service's name may have in the names of its copies: a Service has 63 in all.
 _LONGEST = 20
+
+
+def own_pod() -> Json | None:
+    """The pod of the chart's runner, where this process is one: what it makes goes with it, also where it is killed."""
+    name, uid = (os.environ.get(variable) for variable in (_POD_NAME, _POD_UID))
+    if not name or not uid:
+        return None
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "uid": uid}}
 
 
 def named(ref: ReleaseRef) -> ReleaseRef:
@@ -122,7 +132,7 @@ class Copies:
         policies = self._policies(source)
         self._describe(source, policies)
         # Before all that it owns.
-        self._objects.put_experiment(experiment, None, generator.scripts(self._repository))
+        self._objects.put_experiment(experiment, own_pod(), generator.scripts(self._repository))
         # From here on another vtlab sees that this one measures. One that has begun meanwhile gives up as well.
         objects.refuse_others(cluster)
         owner = job.owner(self._objects.config_map())

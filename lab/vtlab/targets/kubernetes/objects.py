@@ -23,14 +23,14 @@ class RunObjects:
         self._job: str | None = None
 
     def put_experiment(
-        self, experiment: Experiment, template: Json | None, files: Mapping[str, str] = MappingProxyType({})
+        self, experiment: Experiment, owner: Json | None, files: Mapping[str, str] = MappingProxyType({})
     ) -> None:
-        """Creates the ConfigMap, with more ``files``, unless it is there. It goes with a ``template`` that it has."""
+        """Creates the ConfigMap, with more ``files``, unless it is there. It goes with its ``owner``, if any."""
         if self._config_map:
             return
         metadata: dict[str, Any] = {"name": self.name, "labels": job.labels(self._cluster.release)}
-        if template is not None:
-            metadata["ownerReferences"] = [job.owner(template)]
+        if owner is not None:
+            metadata["ownerReferences"] = [job.owner(owner)]
         # Before the call: an interruption in it must not leave one behind.
         self._config_map = True
         data = {job.PLAN: normalised.text(experiment), **files}
