@@ -17,10 +17,13 @@ from vtlab.catalogue.dashboards import frame, style, substitute
 from vtlab.catalogue.published import PUBLISHED
 from vtlab.catalogue.resources import RESOURCES
 from vtlab.host import tools
+from vtlab.model import experiment
+from vtlab.planning import further
 
 FOLDER = session.REPOSITORY / "grafana-dashboards"
 DOCUMENTS = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
 VARIABLES = ["datasource", "namespace", "experiment", "run", "variants"]
+VARIANTS = ["platform", "virtual", "virtual-jdk21", "reactive", "pool-250", "virtual-pool50", "platform-1000"]
 VALUES: substitute.Values = {
     "datasource": "prometheus",
     "namespace": substitute.ALL,
@@ -269,7 +272,7 @@ def test_colours_are_the_variants(panel: dict[str, Any]) -> None:
     fixed = {name: properties.get("color", {}).get("fixedColor") for _, name, properties in of_series}
     colours = {name: colour for name, colour in fixed.items() if colour}
     if panel["type"] != "table":
-        for variant, colour in style.VARIANTS.items():
+        for variant in VARIANTS:
             matching = [
                 colours[name]
                 for kind, name, _ in of_series
@@ -277,21 +280,39 @@ def test_colours_are_the_variants(panel: dict[str, Any]) -> None:
             ]
             # The last match counts. (Alerts have their own colour under any name.)
             counts = matching[:-1] if panel["title"] == "Warnings" else matching
-            assert counts[-1] == colour, variant
+            assert counts[-1] == palette.known(variant), variant
     allowed = {value for name, value in vars(style).items() if isinstance(value, str) and value.startswith("#")}
-    allowed |= {*style.RESOURCES.values(), *style.STATES.values(), *palette.VARIANTS.values()}
+    allowed |= {*style.RESOURCES.values(), *style.STATES.values(), *palette.VARIANTS}
     assert set(re.findall(r"#[0-9A-Fa-f]{6}\b", json.dumps(panel["fieldConfig"]))) <= allowed
 
 
 def test_a_variant_has_the_same_colour_in_every_dashboard_and_report() -> None:
     assert style.VARIANTS == palette.VARIANTS
-    assert palette.of(["platform", "virtual"]) == [palette.VARIANTS["platform"], palette.VARIANTS["virtual"]]
+    assert palette.of(["platform", "virtual"]) == [palette.ORANGE, palette.BLUE]
     assert len(set(palette.of(["virtual-a", "virtual-b", "platform"]))) == 3
-    assert palette.of(["virtual-a", "virtual"])[1] == palette.VARIANTS["virtual"]
+    assert palette.of(["virtual-a", "virtual"])[1] == palette.BLUE
+    assert palette.of(["virtual", "reactive", "virtual-jdk25"])[:2] == [palette.BLUE, palette.PURPLE]
+    assert len(set(palette.of(["virtual", "reactive", "virtual-jdk25"]))) == 3, (
+        "another one's colour is not given twice"
+    )
+
+
+@pytest.mark.parametrize("name", experiment.names(session.EXPERIMENTS))
+def test_dashboards_know_the_colours_of_every_experiment(name: str) -> None:
+    variants = experiment.load(name, session.EXPERIMENTS).variants
+    colours = [palette.known(variant) for variant in variants]
+    assert None not in colours
+    assert len(set(colours)) == len(variants)
+    assert palette.of(variants) == colours
+
+
+def test_what_with_adds_has_a_colour_of_its_own() -> None:
+    planned = experiment.load("blocking", session.EXPERIMENTS)
+    variants = further.with_more(planned, ["platform-1000", "java=21", "java=25", "pool=50"]).variants
+    assert len({palette.known(variant) for variant in variants} - {None}) == 6
 
 
 def test_colours_differ() -> None:
-    assert len(set(style.VARIANTS.values())) == len(style.VARIANTS)
     for names in (style.RESOURCES, style.STATES):
         assert len(set(names.values())) == len(names)
 

@@ -80,5 +80,5 @@ def test_a_latency_that_is_none_is_not_drawn() -> None:
 
 def test_each_variant_has_its_colour_of_the_dashboards() -> None:
     page = html.render([builders.analysed(RUN)])
-    orange, blue = palette.VARIANTS["platform"], palette.VARIANTS["virtual"]
+    orange, blue = palette.ORANGE, palette.BLUE
     assert f"#verdict-1, #run-1 {{ --v0: {orange}; --v1: {blue}; }}" in page

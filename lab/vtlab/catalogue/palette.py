@@ -7,19 +7,33 @@ Grafana has one colour for both themes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 ORANGE, BLUE, GREEN, PURPLE = "#D97706", "#0A84CC", "#009E73", "#B565A7"
 VERMILLION, SKY, YELLOW, GREY = "#E0503A", "#4A94C4", "#A68A00", "#8E8E8E"
 
-#: A variant that comes to the lab gets its line here.
-VARIANTS = {"platform": ORANGE, "virtual": BLUE, "virtual-jdk21": GREEN, "reactive": PURPLE}
-#: In this order of variants that have no line above.
+#: The names of variants that have a colour in dashboards, too, as regular expressions: those of the lab's experiments,
+#: and one of each kind that ``--with`` adds, on JDK 21 or 25. No two of an experiment have the same.
+VARIANTS = {
+    ORANGE: "platform|platform-jdk21|pool-8|pool-10|bounded|one-thread|lock-jdk21",
+    BLUE: "virtual|pool-50|unbounded|one-carrier|monitor-jdk25",
+    GREEN: "virtual-jdk21|pool-200|pool-250|two-carriers|monitor-jdk21",
+    PURPLE: "reactive|virtual-jdk25",
+    YELLOW: "virtual-driver9|platform-[0-9]+",
+    SKY: "virtual-pool[0-9]+",
+}
+#: In this order of variants whose colour is not known, or is another one's already.
 _OTHERS = (ORANGE, BLUE, GREEN, PURPLE, VERMILLION, SKY, YELLOW)
+
+
+def known(variant: str) -> str | None:
+    """The colour of a variant of that name, if there is one."""
+    return next((colour for colour, names in VARIANTS.items() if re.fullmatch(names, variant)), None)
 
 
 def of(variants: Sequence[str]) -> list[str]:
     """A colour for each of these variants, all different as long as there are any."""
-    named = {VARIANTS[name] for name in variants if name in VARIANTS}
-    others = iter([colour for colour in _OTHERS if colour not in named])
-    return [VARIANTS.get(name) or next(others, GREY) for name in variants]
+    first = {colour: name for name in reversed(variants) if (colour := known(name))}
+    others = iter([colour for colour in _OTHERS if colour not in first])
+    return [colour if (colour := known(name)) and first[colour] == name else next(others, GREY) for name in variants]

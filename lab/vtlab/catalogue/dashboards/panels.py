@@ -26,7 +26,7 @@ NO_SERIES = "no data because this variant was not scraped or not loaded in this 
 NAME_ONLY = kinds.BigValueTextMode.NAME
 
 #: What matches a variant's series, and none of another's whose name begins alike.
-_OF = "/^{}([ :].*)?$/"
+_OF = "/^({})([ :].*)?$/"
 
 
 @dataclass(frozen=True)
@@ -142,8 +142,8 @@ def figures(
     queried = [(promql, line.legend) for line in lines for promql in _queries(line)]
     for index, (promql, legend) in enumerate(queried):
         panel.with_target(_instant(promql, _ref(index), legend))
-    for variant, colour in style.VARIANTS.items():
-        panel.override_by_regexp(_OF.format(variant), [fixed(colour)])
+    for colour, variants in style.VARIANTS.items():
+        panel.override_by_regexp(_OF.format(variants), [fixed(colour)])
     for name, other in (units or {}).items():
         panel.override_by_regexp(f"/^{name}$/", [_property("unit", other)])
     return panel
@@ -257,7 +257,7 @@ def over_time(
     for index, line in enumerate(lines):
         panel.with_target(_ranged(line, _ref(index)))
     named = {f"/^{name}$/": colour for name, colour in (colours or {}).items()}
-    of_variants = {_OF.format(variant): colour for variant, colour in style.VARIANTS.items()}
+    of_variants = {_OF.format(variants): colour for colour, variants in style.VARIANTS.items()}
     for regexp, colour in (named | of_variants).items():
         panel.override_by_regexp(regexp, [fixed(colour)])
     for index, line in enumerate(lines):
@@ -377,7 +377,18 @@ _NO_NUMBER = [{"type": "special", "options": {"match": "nan", "result": {"text":
 _IN_ITS_COLOUR = [
     _property(
         "mappings",
-        [{"type": "value", "options": {name: {"color": colour} for name, colour in style.VARIANTS.items()}}],
+        [
+            {
+                "type": "value",
+                "options": {
+                    name: {"color": colour}
+                    for colour, variants in style.VARIANTS.items()
+                    for name in variants.split("|")
+                    # What is no name but a pattern has no colour in tables.
+                    if name.replace("-", "").isalnum()
+                },
+            }
+        ],
     ),
     _property("custom.cellOptions", {"type": "color-text"}),
 ]

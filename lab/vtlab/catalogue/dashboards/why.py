@@ -23,11 +23,12 @@ def dashboard() -> dict[str, Any]:
         [
             bottleneck(width=12),
             figures(
-                "Queue time and service time",
-                "What a client waits before a thread has its request, and what the request then takes (means). Queue"
-                " time is what the bottleneck costs clients.",
+                "Response time and its parts",
+                "What a client waits for its answer: before a thread has its request (queue), and what the request then"
+                " takes (service), where the server tells them. Means. Queue time is what too few threads cost.",
                 "s",
                 [
+                    Line(queries.metric("latency_mean", "run"), "{{variant}} response"),
                     Line(queries.metric("queue_time", "run"), "{{variant}} queue"),
                     Line(queries.metric("service_time", "run"), "{{variant}} service"),
                 ],
@@ -48,10 +49,14 @@ def dashboard() -> dict[str, Any]:
                 ],
             ),
             over_time(
-                "Queue time over time",
-                "Client latency − service time, means: what clients wait before a thread has their request.",
+                "Response time over time",
+                "What clients wait for an answer, and of that the queue time (dashed), before a thread has their"
+                " request, where the server tells the rest. Means.",
                 "s",
-                [Line(queries.in_windows("queue_time"))],
+                [
+                    Line(queries.in_windows("latency_mean"), "{{variant}} response"),
+                    Line(queries.in_windows("queue_time"), "{{variant}} queue", dashed=True),
+                ],
             ),
             "CPU and throttling",
             over_time(
