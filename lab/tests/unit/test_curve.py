@@ -326,6 +326,18 @@ def test_the_curve_in_words_as_a_table_and_as_a_picture_is_that_of_the_golden_fi
     golden_files.check("curve.txt", "\n".join([*lines, "", str(words.picture(shown, VARIANTS)), ""]))
 
 
+@given(alone=rates, most=growth)
+def test_each_label_of_the_axis_is_where_its_value_is(alone: float, most: float) -> None:
+    services = {"platform": bounded(alone, alone * most), "virtual": bounded(alone, alone)}
+    drawn = str(words.picture(curve(doubled(services)), VARIANTS))
+    labels = re.findall(r'<text x="[\d.]+" y="([\d.]+)" text-anchor="end" class="tick">([\d,.]+)</text>', drawn)
+    places = [(float(y), math.log(float(text.replace(",", "")))) for y, text in labels]
+    assert len(places) >= 2
+    (top, high), (bottom, low) = places[-1], places[0]
+    for y, value in places:
+        assert y == pytest.approx(bottom + (value - low) / (high - low) * (top - bottom), abs=1)
+
+
 def test_a_curve_without_an_answer_has_no_picture() -> None:
     silent = [Point(variant=name, users=1, throughput=0, mean=None, p99=None, failed=1) for name in VARIANTS]
     assert words.picture(curve(silent), VARIANTS) == ""

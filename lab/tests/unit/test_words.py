@@ -363,3 +363,18 @@ def test_durations(seconds: float, text: str) -> None:
 )
 def test_rates(value: float, text: str) -> None:
     assert figures.rate(value) == text
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [
+        (0.979, 1.003, "2.1 %"),
+        (0.9785, 1.003, "2.2 %"),
+        (0.98, 1.06, "6 %"),
+        (0.9999, 1.0, "0.1 %"),
+        (0.95, 1.101, "11 %"),
+        (0.73, 1.27, "27 %"),
+    ],
+)
+def test_no_difference_says_what_the_interval_rules_out_rounded_up(low: float, high: float, said: str) -> None:
+    assert words.no_difference("throughput", low, high) == f"no difference in throughput larger than {said}"

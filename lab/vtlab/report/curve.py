@@ -108,12 +108,14 @@ def picture(curve: Curve, variants: Sequence[str]) -> Markup:
     users = [p.users for p in points]
     rates = [p.throughput for p in points]
     x = svg.Scale(min(users), max(*users, min(users) + 1), left, left + width, log=True)
-    y = svg.Scale(min(rates) / 1.3, max(rates) * 1.3, top + height, top, log=True)
+    ticks = svg.log_ticks(min(rates) / 1.1, max(rates) * 1.1)
+    # From tick to tick: a tick beyond the scale would stand on its edge, where another value is.
+    y = svg.Scale(ticks[0], ticks[-1], top + height, top, log=True)
     drawn: list[str] = []
-    for tick in svg.log_ticks(y.low, y.high):
+    for tick in ticks:
         drawn += [
             svg.line(left, y(tick), left + width, y(tick), "grid"),
-            svg.text(left - 6, y(tick) + 4, svg.number(tick), "end", "tick"),
+            svg.text(left - 6, y(tick) + 4, f"{tick:g}" if tick < 1 else f"{tick:,.0f}", "end", "tick"),
         ]
     for level in curve.users:
         if level in users:

@@ -135,7 +135,10 @@ def no_difference(metric: str, low: float, high: float) -> str:
     largest = max(high - 1, 1 - low)
     if high > 2 or low < 0.5:
         return f"no clear difference in {noun(metric)}"
-    return f"no difference in {noun(metric)} larger than {percent(math.ceil(round(100 * largest, 6)) / 100)}"
+    # Rounded up, and never to nothing: it is what the interval rules out.
+    step, digits = (0.01, 0) if largest >= 0.1 else (0.001, 1)
+    ruled_out = percent(math.ceil(round(largest / step, 6)) * step, digits).replace(".0 %", " %")
+    return f"no difference in {noun(metric)} larger than {ruled_out}"
 
 
 def _inconclusive(v: Verdict, c: Comparison) -> str:
