@@ -17,7 +17,7 @@ ALONE := $(addprefix tests/contract/test_,cpu_bottleneck.py foreign_block.py mac
 
 .PHONY: help compare jmh up down unit unit-python unit-java unit-k6 unit-chart unit-types test contract contract-agent \
   contract-app contract-k6 contract-python truth truth-all e2e e2e-all generate check-generated measured vtlab wheel \
-  chart setup setup-test prose site lock clean
+  chart setup setup-test picture prose site lock clean
 
 help: ## Show what there is to make
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -111,6 +111,9 @@ setup: ## What a comparison on this machine needs: virtual environment, app, Mar
 
 setup-test: setup ## What the tests need on top: node modules, Helm, actionlint, Chromium
 	@$(SETUP) test
+
+picture: setup-test ## docs/images/report.png: the card of a report, for the README
+	cd lab && ../$(PYTHON) -m tests.support.picture
 
 prose: ## The language of README, CHANGELOG, CONTRIBUTING and docs, by Vale (built once, by Go and a C compiler)
 	@$(SETUP) prose
