@@ -112,8 +112,8 @@ def _hold_by_level(m: Measured, resource: Resource) -> Demand | None:
     """The same by the trials of a single user, who is alone there, too: units held at a time, for a whole round. None
     with any other load.
 
-    It is for requests so long that the other phases end with their first answer, before the meters have it. A window
-    then holds few, and what is held per request would be too low or too high: tasks count as they end, requests later.
+    Where the other phases have no sample of the timer, as of requests so long that these end with their first answer.
+    A window then holds few, and what is held per request would be off: tasks count as they end, requests later.
     """
 
     def level(trials: Sequence[Trial]) -> float | None:

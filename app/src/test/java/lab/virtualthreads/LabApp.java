@@ -10,6 +10,7 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -45,6 +46,9 @@ import static org.awaitility.Awaitility.await;
  * The real application on real ports, and a client of it. One at a time: Tomcat's meters are of the whole process.
  */
 final class LabApp implements AutoCloseable {
+
+	/** No answer takes nearly as long to begin; without a limit a service that hangs would stop the tests for ever. */
+	static final Duration LONGEST_WAIT = Duration.ofMinutes(2);
 
 	private final HttpClient client = HttpClient.newHttpClient();
 
@@ -105,7 +109,8 @@ final class LabApp implements AutoCloseable {
 
 	private HttpRequest.Builder request(String port, String path) {
 		return HttpRequest
-			.newBuilder(URI.create("http://localhost:" + this.context.getEnvironment().getProperty(port) + path));
+			.newBuilder(URI.create("http://localhost:" + this.context.getEnvironment().getProperty(port) + path))
+			.timeout(LONGEST_WAIT);
 	}
 
 	HttpResponse<String> send(HttpRequest.Builder request) {
@@ -124,6 +129,7 @@ final class LabApp implements AutoCloseable {
 	/** Sends a path that no client would, and returns the whole response as text. */
 	String getMalformed(String path) {
 		try (Socket socket = new Socket("localhost", port())) {
+			socket.setSoTimeout(Math.toIntExact(LONGEST_WAIT.toMillis()));
 			// Version 1.0, so that the response is neither chunked nor kept alive.
 			socket.getOutputStream().write(("GET " + path + " HTTP/1.0\r\n\r\n").getBytes(StandardCharsets.UTF_8));
 			return new String(socket.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
@@ -160,7 +166,7 @@ final class LabApp implements AutoCloseable {
 
 	/** Closes the application in another thread; returns when it takes no requests any more. */
 	CompletableFuture<Void> beginToClose() {
-		int port = this.context.getEnvironment().getRequiredProperty("local.server.port", Integer.class);
+		int port = port();
 		CompletableFuture<Void> closed = CompletableFuture.runAsync(this.context::close);
 		await().until(() -> {
 			try (Socket socket = new Socket("localhost", port)) {

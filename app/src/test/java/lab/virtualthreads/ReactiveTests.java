@@ -89,8 +89,8 @@ class ReactiveTests {
 	@Test
 	void readsOnAfterARequestThatCameBeforeTheAnswerToTheLast() throws IOException {
 		try (Socket socket = new Socket("localhost", app.port())) {
-			// A connection that is not read says nothing: without a limit this test would not end.
-			socket.setSoTimeout(120_000);
+			// A connection that is not read says nothing.
+			socket.setSoTimeout(Math.toIntExact(LabApp.LONGEST_WAIT.toMillis()));
 			BufferedReader in = new BufferedReader(
 					new InputStreamReader(socket.getInputStream(), StandardCharsets.UTF_8));
 			sendGets(socket, "/thread?duration=50ms", "/nothing");
