@@ -152,7 +152,7 @@ def test_copies_of_a_deployment_are_measured_and_the_original_is_left_alone(
 
 @pytest.mark.cluster_all
 def test_copies_of_a_killed_vtlab_go_with_the_next_call(tmp_path: Path) -> None:
-    """Ctrl-C deletes the copies; those of a killed vtlab go with the next call, which measures its own."""
+    """Ctrl-C deletes the copies; those of a killed vtlab go with the next call, which then measures."""
     path = experiment(tmp_path, {"name": "shop", "deployment": "shop"})
     with runs.Running(tmp_path, *measure(path, tmp_path / "stopped")) as run:
         run.until(measuring(1))
@@ -182,8 +182,8 @@ def test_an_image_alone_is_measured(tmp_path: Path) -> None:
 
 @pytest.mark.cluster_all
 def test_the_charts_runner_measures_copies(tmp_path: Path) -> None:
-    """`helm install` with an experiment of the namespace's own Deployment makes a Job that measures copies of it, with
-    no right but those of the chart: its verdict is in the ConfigMap, and nothing of the copies is left."""
+    """`helm install` with an experiment of the namespace's own Deployment makes a Job that measures copies of it. It
+    needs no right but those of the chart. Its verdict is in the ConfigMap, and nothing of the copies is left."""
     path = experiment(tmp_path, {"name": "shop", "deployment": "shop"})
     document = json.loads(path.read_text(encoding="utf-8"))
     none = {"variants": dict.fromkeys(("platform", "virtual")), "experiments": []}

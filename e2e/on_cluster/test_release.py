@@ -245,8 +245,8 @@ def test_doctor_names_every_right_that_is_missing(limited: dict[str, str]) -> No
 
 
 def test_vtlab_measures_with_the_rights_of_the_charts_roles(limited: dict[str, str], tmp_path: Path) -> None:
-    """vtlab needs no rights but those of the chart's Roles: its block is on fresh pods under the chart's limits, which
-    have more CPU in the first part of the warm-up alone, names the bottlenecks, has a report, raises no alert and
+    """vtlab needs no rights but those of the chart's Roles. Its block is on fresh pods under the chart's limits, which
+    have more CPU in the first part of the warm-up alone. It names the bottlenecks, has a report, raises no alert and
     leaves nothing in the cluster. Prometheus has its verdict."""
     subject = {"kind": "ServiceAccount", "name": "runner"}
     lab.upgrade("--set-json", f"rbac.subjects={json.dumps([subject])}")

@@ -335,7 +335,7 @@ def test_failed_checks_of_one_variant_are_counted_for_it(tmp_path: Path) -> None
 def test_the_answers_of_the_variants_are_compared(
     tmp_path: Path, failing: dict[str, list[str]], requests: list[Any], expected: list[str]
 ) -> None:
-    """Each request is sent once to each variant before a run, and an answer that only one gives is said."""
+    """Each request is sent once to each variant before a run, and vtlab names an answer that only one gives."""
     with shops(failing) as servers:
         assert Calls(tmp_path, described(tmp_path, {"requests": requests}), servers).check() == expected
         assert [len(shop.log) for shop in servers.values()] == [2, 2]

@@ -97,7 +97,7 @@ WORKLOADS = [
 @pytest.mark.parametrize(("path", "pool", "activity", "place"), WORKLOADS)
 def test_dumps_show_what_holders_wait_for(lab: Lab, path: str, pool: str | None, activity: str, place: str) -> None:
     """Thread dumps name what the requests, or the holders of a full pool, wait for, with the line of code, and four
-    fifths of a request's time at least; they take about a tenth of the CPU limit at most."""
+    fifths of a request's time at least. They take about a tenth of the CPU limit at most."""
     check(lab.diagnoses(path, jdk21=False), ["platform", "virtual"], pool, activity, place)
 
 

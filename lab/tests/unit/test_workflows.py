@@ -112,12 +112,12 @@ def test_what_it_calls_is_there(path: Path) -> None:
 def test_a_change_is_held_to_what_the_integration_asks_for() -> None:
     """ci.yml leaves out of .ci/run only what takes real load, which nightly.yml has."""
     asked = set(re.findall(r"(?m)^make (\S+)", (REPOSITORY / ".ci" / "run").read_text(encoding="utf-8")))
-    assert asked == {"test", "truth", "e2e"}
+    assert asked == {"test", "prose", "truth", "e2e"}
     ci, nightly = (
         (REPOSITORY / ".github" / "workflows" / f"{name}.yml").read_text(encoding="utf-8") for name in ("ci", "nightly")
     )
     # make test is unit and contract.
-    assert {"unit", "contract", "e2e"} <= set(re.findall(r"\bmake ([a-z0-9-]+)", ci))
+    assert {"prose", "unit", "contract", "e2e"} <= set(re.findall(r"\bmake ([a-z0-9-]+)", ci))
     assert {"truth", "e2e-all"} <= set(re.findall(r"\bmake ([a-z0-9-]+)", nightly))
 
 

@@ -120,7 +120,7 @@ class Windows(_Strict):
         Field(
             ge=0,
             description="with warmup_users and warmup_query. After these come at least two with the trials' own users"
-            " and request, which are judged (three, where the first ones had no more CPU than the trials); warmup_users"
+            " and request, which are judged (three, where the first cycles had no more CPU than the trials); warmup_users"
             " there, too, where wait_for_answers is false",
         ),
     ] = 2
@@ -151,7 +151,7 @@ class Windows(_Strict):
         Literal[1, 2, 4],
         Field(
             description="of each variant in a block; 1, where nothing drifts or they take minutes, is not mirrored; 4"
-            " short ones, where drift is most of what blocks differ by"
+            " short trials, where drift is most of what blocks differ by"
         ),
     ] = 2
     wait_for_answers: Annotated[

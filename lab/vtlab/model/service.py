@@ -72,7 +72,7 @@ class Service(BaseModel):
     agent: Annotated[
         bool,
         Field(
-            description="vtlab's agent runs in the JVM and serves the metrics, on a port of its own; on this machine"
+            description="vtlab's agent runs in the JVM and serves the metrics, on a further port; on this machine"
         ),
     ] = False
     readiness: Annotated[

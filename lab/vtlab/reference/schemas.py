@@ -13,7 +13,7 @@ _Schema = Mapping[str, Any]
 
 _EXPERIMENT = """An experiment is one JSON or YAML file. `vtlab list` shows those in `k6/experiments/`; `vtlab run`
 also takes the path of a file. Unknown keys are errors. For completion in an editor set `$schema` to
-`k6/experiments/experiment.schema.json`. [A workload of your own](../how-to/workload.md) has examples of `workload`.
+`k6/experiments/experiment.schema.json`. [Your workload](../how-to/workload.md) has examples of `workload`.
 
 A duration is a number with its unit: `50ms`, `5s`, `1m`. `expected` changes the report only, never the measurement."""
 _SERVICE = """A service is one JSON file, which the key `service` of an [experiment](experiment.md) names. The

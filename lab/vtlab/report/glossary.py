@@ -70,8 +70,8 @@ GLOSSARY: tuple[tuple[str, str], ...] = (
     ),
     (
         "bottleneck",
-        f"What limits a variant: {', '.join(_BOTTLENECKS)}, load (it keeps up with all that was sent), a place in the"
-        " code, or unknown, where nothing measured explains it. Two that limit it together are named together.",
+        f"What limits a variant: {', '.join(_BOTTLENECKS)}, load, or a place in the code. With load it keeps up with"
+        " all that was sent. Unknown: nothing measured explains it. Two that limit it together are named together.",
     ),
     (
         "db-pool, client-pool",

@@ -24,8 +24,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 /**
- * The agent serves its page in the JVM of a service, started with it or attached, beside another agent; it is idle and says
- * why in any other JVM, where its port is taken, and where an option is wrong.
+ * The agent serves its page in the JVM of a service, started with it or attached, beside another agent. It is idle and
+ * says why in any other JVM, where its port is taken, and where an option is wrong.
  */
 @Tag("context")
 class AgentTests {
