@@ -6,6 +6,7 @@ import base64
 import contextlib
 import hashlib
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -264,3 +265,10 @@ def test_a_websocket_that_fails_for_now_may_be_tried_again(real: Callable[[], Cl
         at(port, real, tmp_path).open_port("p-0", "m", 9090)
     with pytest.raises(OSError, match="refused"):
         real().open_port("p-0", "m", 9090)
+
+
+def test_a_certificate_that_kubectl_takes_is_no_obstacle(real: Callable[[], Cluster]) -> None:
+    """From Python 3.13 on a CA that does not say its key usage is refused by default, also by urllib3."""
+    context = real()._api.rest_client.pool_manager.connection_pool_kw["ssl_context"]
+    assert not context.verify_flags & ssl.VERIFY_X509_STRICT
+    assert (context.verify_mode, context.check_hostname) == (ssl.CERT_REQUIRED, True)

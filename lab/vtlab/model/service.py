@@ -71,9 +71,7 @@ class Service(BaseModel):
     ] = None
     agent: Annotated[
         bool,
-        Field(
-            description="vtlab's agent runs in the JVM and serves the metrics, on a further port; on this machine"
-        ),
+        Field(description="vtlab's agent runs in the JVM and serves the metrics, on a further port; on this machine"),
     ] = False
     readiness: Annotated[
         _Path,

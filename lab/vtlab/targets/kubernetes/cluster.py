@@ -162,6 +162,16 @@ RESIZE = Right("patch", "/pods/resize")
 MONITORING_RIGHTS = _rights({"/services": "get", "/pods": "list", "/pods/portforward": "get create"})
 
 
+def _ssl_context(settings: client.Configuration) -> ssl.SSLContext:
+    """Without the strict checks of Python 3.13: kubectl makes none, and many a cluster's CA does not say its key usage.
+    urllib3 adds the CA and the client's certificate."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = settings.verify_ssl
+    if not settings.ssl_ca_cert:
+        context.load_default_certs()
+    return context
+
+
 def inside(ref: ReleaseRef) -> bool:
     """Whether this process is a pod of the cluster that is meant: as kubectl decides, where nothing names another."""
     names = ref.context or os.environ.get("KUBECONFIG") or Path(KUBE_CONFIG_DEFAULT_LOCATION).expanduser().is_file()
@@ -198,6 +208,7 @@ class Cluster:
             ) from None
         self.server = str(settings.host)
         self._api = client.ApiClient(settings)
+        self._api.rest_client.pool_manager.connection_pool_kw["ssl_context"] = _ssl_context(settings)
         self._core, self._apps, self._batch, self._networking = (
             client.CoreV1Api(self._api),
             client.AppsV1Api(self._api),
