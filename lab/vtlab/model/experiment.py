@@ -120,8 +120,8 @@ class Windows(_Strict):
         Field(
             ge=0,
             description="with warmup_users and warmup_query. After these come at least two with the trials' own users"
-            " and request, which are judged (three, where the first cycles had no more CPU than the trials); warmup_users"
-            " there, too, where wait_for_answers is false",
+            " and request, which are judged (three, where the first cycles had no more CPU than the trials);"
+            " warmup_users there, too, where wait_for_answers is false",
         ),
     ] = 2
     warmup_requests: Annotated[
