@@ -133,13 +133,13 @@ def until(what: str, holds: Callable[[], object], within: float = 300) -> None:
         time.sleep(0.5)
 
 
-def install(*words: str) -> None:
-    """helm install of the chart with the image that e2e/up built."""
+def install(*words: str, command: str = "install") -> None:
+    """helm install of the chart with the image that e2e/up built; or helm upgrade, with these values alone."""
     name, _, tag = os.environ["LAB_IMAGE"].rpartition(":")
     image = ["--set", f"image.repository={name}", "--set-string", f"image.tag={tag}"]
     if os.environ.get("LAB_PULL"):
         image += ["--set", f"image.pullPolicy={os.environ['LAB_PULL']}"]
-    helm("install", "lab", CHART, *image, "--wait", "--timeout", "4m", *words)
+    helm(command, "lab", CHART, *image, "--wait", "--timeout", "4m", *words)
 
 
 def upgrade(*words: str, wait: bool = True) -> None:

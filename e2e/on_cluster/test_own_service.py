@@ -189,7 +189,8 @@ def test_the_charts_runner_measures_copies(tmp_path: Path) -> None:
     none = {"variants": dict.fromkeys(("platform", "virtual")), "experiments": []}
     values = tmp_path / "values.json"
     values.write_text(json.dumps({**none, "runner": {"experiment": document}}), encoding="utf-8")
-    lab.install("-f", str(values), *runs.runner())
+    given = ("-f", str(values), *runs.runner())
+    lab.install(*given)
     log = lab.job_log("lab-runner-1", timeout=runs.PATIENCE)
     assert "copies of Deployment shop" in log
     assert "NetworkPolicies for the copies: of-shop" in log
@@ -198,7 +199,7 @@ def test_the_charts_runner_measures_copies(tmp_path: Path) -> None:
     assert held["variants"].keys() == {"platform", "virtual"}
     lab.until("the cluster has deleted the copies", lambda: left() == [], within=120)
     # Uninstalled while it measures, it has no rights any more.
-    lab.upgrade(wait=False)
+    lab.install(*given, command="upgrade")
     lab.until("the second Job has made copies", left)
     lab.helm("uninstall", "lab", "--wait", "--timeout", "3m")
     lab.until("the cluster has deleted the copies of a runner that is gone", lambda: left() == [], within=240)
