@@ -55,6 +55,18 @@ def test_the_cpu_demand_is_a_slope_where_the_cpu_had_time_to_spare() -> None:
     assert (bound.low, bound.high) == pytest.approx((bound.bound / 1.2, bound.bound / 0.8))
 
 
+def test_a_slope_that_the_trials_refute_gives_no_bound_and_no_next() -> None:
+    # 1.1 ms by light load, 0.8 ms at 200/s: "next would be the CPU at 888/s" of a service that serves more.
+    server = {"capacity_tomcat-threads": 200.0, "cpu_cores": 0.18}
+    m = measured("platform", (5994, 30, server), exp=users(1000), cpu=0.0011, idle=0.02)
+    e = explain(m)
+    assert "cpu" not in names(e)
+    assert e.next is not None
+    assert e.next.resource == "load"
+    agreeing = measured("platform", (5994, 30, {**server, "cpu_cores": 0.22}), exp=users(1000), cpu=0.0011, idle=0.02)
+    assert bound_of(agreeing, "cpu").bound == pytest.approx(0.98 / 0.0011, rel=0.02)
+
+
 def test_without_light_phases_a_cpu_with_time_to_spare_has_no_bound() -> None:
     assert "cpu" not in names(explain(measured("virtual", (9000, 30, {"cpu_cores": 0.49}))))
     assert "cpu" in names(explain(measured("virtual", (9000, 30, {"cpu_cores": 0.51}))))

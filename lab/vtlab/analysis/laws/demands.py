@@ -4,7 +4,7 @@ Threads, connections and pools are held, and count by what a request holds of th
 (``vtlab.analysis.laws.alone``), pools by their own timers. CPU seconds are consumed, never waited for: their demand is
 that under load (with what load adds: garbage collection, switching) where the CPU was used to half at least, less what
 the JVM uses when it is idle. With less load the fixed costs would count as the requests': then it is the slope over an
-idle phase and light load.
+idle phase and light load, where the trials, with more requests, do not refute it.
 
 Carriers are held for the CPU's time and while a thread is pinned. Both are time integrals. Without pinning they have no
 bound of their own (``vtlab.analysis.laws.slow.short_of_carriers``).
@@ -75,7 +75,11 @@ def cpu_demand(m: Measured) -> Demand | None:
     if used is not None and limit is not None and used >= BUSY * limit:
         return estimate(m, lambda block: block.trials, lambda trials: _cpu_consumed(trials, idle_cores(m)))
     light = [(t, t.server.get("cpu_cores")) for t in m.light if t.window > 0]
-    return slope([(t.ok / t.window, cores) for t, cores in light if cores is not None])
+    by_light = slope([(t.ok / t.window, cores) for t, cores in light if cores is not None])
+    consumed = _cpu_consumed(m.trials, idle_cores(m))
+    # Few requests cost more each, as each wakes threads that more would keep awake.
+    is_refuted = by_light is not None and by_light.low is not None and consumed and consumed < by_light.low
+    return None if is_refuted else by_light
 
 
 def _cpu_consumed(trials: Sequence[Trial], idle: float) -> float | None:
