@@ -61,8 +61,8 @@ def test_of_an_own_service_it_measures_copies(render: Render) -> None:
     assert given["agent_image"] == f"virtual-threads-lab:{VERSIONS['LAB_VERSION']}"
     assert given["k6_image"] == f"docker.io/grafana/k6:{VERSIONS['K6_VERSION']}"
     assert given["monitor_labels"] == "release=stack"
-    own = {name: value["fieldRef"]["fieldPath"] for name, value in env(vtlab).items() if name != "HOME"}
-    assert own == {copies._POD_NAME: "metadata.name", copies._POD_UID: "metadata.uid"}
+    from_pod = {name: value["fieldRef"]["fieldPath"] for name, value in env(vtlab).items() if name != "HOME"}
+    assert from_pod == {copies._POD_NAME: "metadata.name", copies._POD_UID: "metadata.uid"}
     assert rendered.variants() == rendered.experiments() == []
     assert rendered.of("Pod") == [], "without variants there is nothing to test"
 

@@ -109,7 +109,7 @@ const LOGIN = {
 };
 const REQUESTS = [request({ path: '/of/{user}', headers: { Authorization: 'Bearer {token}' } })];
 
-test('every user logs in once for each variant, before any window, and stays this account', async () => {
+test('every user logs in once for each variant, before any window, and keeps that account', async () => {
   const servers = await both(({ url, body }) =>
     url === '/login' ? { body: `{"auth":{"token":"secret-token-${JSON.parse(body).user}"}}` } : {},
   );

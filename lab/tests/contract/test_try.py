@@ -130,7 +130,7 @@ def test_a_service_that_hangs_is_named(tmp_path: Path) -> None:
 
 
 def test_requests_come_by_https_where_the_service_answers_so(tmp_path: Path) -> None:
-    """A service with TLS is found out, and k6 takes its certificate, whatever signed it."""
+    """A service with TLS is found out, and k6 takes its certificate from any issuer."""
     certificate = tmp_path / "both.pem"
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=shop.example", "-days", "1"]
     files = ["-keyout", str(tmp_path / "key.pem"), "-out", str(tmp_path / "certificate.pem")]

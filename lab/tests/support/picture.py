@@ -21,9 +21,10 @@ from vtlab.report import write
 
 RUN = session.REPOSITORY / "lab/tests/unit/recorded/own-service"
 PICTURE = session.REPOSITORY / "docs/images/report.png"
-#: CSS pixels; two of the picture are one of them.
+#: CSS pixels, of the window and below what is shown; two of the picture are one of them.
 WIDTH = 1120
 MARGIN = 16
+#: Of the text in the PNG.
 KEY = b"Description"
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _END = b"IEND"
@@ -35,18 +36,20 @@ class _CardText(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.texts: list[str] = []
-        self._depth = 0
+        self._cards = 0
+        self._is_open = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag == "article":
-            self._depth += 1
+            self._cards += 1
+            self._is_open = self._cards == 1
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "article":
-            self._depth = -1
+            self._is_open = False
 
     def handle_data(self, data: str) -> None:
-        if self._depth == 1 and data.strip():
+        if self._is_open and data.strip():
             self.texts.append(" ".join(data.split()))
 
 

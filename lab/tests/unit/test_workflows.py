@@ -84,8 +84,8 @@ def test_actions_are_pinned_and_keep_no_token(path: Path) -> None:
 
 
 def test_an_action_has_one_version() -> None:
-    found = {use for path in WORKFLOWS for use in re.findall(r"uses: (.+)", path.read_text(encoding="utf-8"))}
-    uses = {use for use in found if not is_of_this_commit(use)}
+    named = {use for path in WORKFLOWS for use in re.findall(r"uses: (.+)", path.read_text(encoding="utf-8"))}
+    uses = {use for use in named if not is_of_this_commit(use)}
     assert len({use.partition("@")[0] for use in uses}) == len(uses)
 
 

@@ -77,9 +77,10 @@ def cpu_demand(m: Measured) -> Demand | None:
     light = [(t, t.server.get("cpu_cores")) for t in m.light if t.window > 0]
     by_light = slope([(t.ok / t.window, cores) for t, cores in light if cores is not None])
     consumed = _cpu_consumed(m.trials, idle_cores(m))
-    # Few requests cost more each, as each wakes threads that more would keep awake.
-    is_refuted = by_light is not None and by_light.low is not None and consumed and consumed < by_light.low
-    return None if is_refuted else by_light
+    if by_light and by_light.low and consumed and consumed < by_light.low:
+        # Few requests a second took more CPU each: what a request takes of many is not known by them.
+        return None
+    return by_light
 
 
 def _cpu_consumed(trials: Sequence[Trial], idle: float) -> float | None:
