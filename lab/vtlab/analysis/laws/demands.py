@@ -4,7 +4,8 @@ Threads, connections and pools are held, and count by what a request holds of th
 (``vtlab.analysis.laws.alone``), pools by their own timers. CPU seconds are consumed, never waited for: their demand is
 that under load (with what load adds: garbage collection, switching) where the CPU was used to half at least, less what
 the JVM uses when it is idle. With less load the fixed costs would count as the requests': then it is the slope over an
-idle phase and light load, where the trials, with more requests, do not refute it.
+idle phase, light load and the trials. Few requests a second take more CPU each, so that light load alone has too steep
+a slope: the trials weigh most in it, as they have the most requests.
 
 Carriers are held for the CPU's time and while a thread is pinned. Both are time integrals. Without pinning they have no
 bound of their own (``vtlab.analysis.laws.slow.short_of_carriers``).
@@ -16,7 +17,7 @@ from collections.abc import Sequence
 
 from vtlab.analysis.laws.alone import demand_of_round, estimate_alone, service_alone
 from vtlab.analysis.laws.estimates import Demand, estimate, slope
-from vtlab.analysis.laws.phases import Measured, Phases, demand_per_ok, mean_level, per_request, ratio
+from vtlab.analysis.laws.phases import Measured, Phases, demand_per_ok, mean_level, per_request, ratio, weighted
 from vtlab.analysis.mva import Station
 from vtlab.catalogue.resources import RESOURCES, Resource
 from vtlab.model.experiment import ClosedLoad
@@ -65,7 +66,13 @@ def demand(m: Measured, resource: Resource) -> Demand | None:
 
 def idle_cores(m: Measured) -> float:
     """Cores that the JVM uses without any request; 0 where no phase was idle."""
-    return mean_level([t for t in m.light if not t.rate], "cpu_cores") or 0.0
+    return ratio((weighted(_compiled_cores(t), t.window), t.window) for t in m.light if not t.rate) or 0.0
+
+
+def _compiled_cores(trial: Trial) -> float | None:
+    """Cores without those of the JIT compiler, which has bursts long after the warm-up; None where not measured."""
+    cores = trial.server.get("cpu_cores")
+    return None if cores is None else max(0.0, cores - (trial.server.get("jit_cpu") or 0.0))
 
 
 def cpu_demand(m: Measured) -> Demand | None:
@@ -74,13 +81,10 @@ def cpu_demand(m: Measured) -> Demand | None:
     used = mean_level(m.trials, "cpu_cores")
     if used is not None and limit is not None and used >= BUSY * limit:
         return estimate(m, lambda block: block.trials, lambda trials: _cpu_consumed(trials, idle_cores(m)))
-    light = [(t, t.server.get("cpu_cores")) for t in m.light if t.window > 0]
-    by_light = slope([(t.ok / t.window, cores) for t, cores in light if cores is not None])
-    consumed = _cpu_consumed(m.trials, idle_cores(m))
-    if by_light and by_light.low and consumed and consumed < by_light.low:
-        # Few requests a second took more CPU each: what a request takes of many is not known by them.
+    if not any(t.rate for t in m.light):
         return None
-    return by_light
+    levels = [(t, _compiled_cores(t)) for t in (*m.light, *m.trials) if t.window > 0]
+    return slope([(t.ok / t.window, cores) for t, cores in levels if cores is not None])
 
 
 def _cpu_consumed(trials: Sequence[Trial], idle: float) -> float | None:
