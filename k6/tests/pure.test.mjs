@@ -329,7 +329,8 @@ test('warm-up ends with the trials’ own load: its users and request, a window 
   const short = { ...load, users: 20, round: { virtual: 100 } };
   assert.deepEqual(warmup({ load: short, windows }).slice(-2), [
     [20, 70, 400, 500, 2500, 'full'],
-    [20, 70, 100, 200, 2200, 'full'],
+    // Evenly answered from the end of the ramp-up on.
+    [20, 70, 100, 100, 2100, 'full'],
   ]);
   assert.deepEqual(warmup({ load: { ...short, round: {} }, windows }).at(-1), [20, 70, 400, 800, 2800, 'full']);
   // Where users queue: as many as are served at a time.
@@ -383,11 +384,26 @@ test('the length of a block is that of its phases, with a second between two and
   // Warm-up 2 × (3 + 1), trials 2 × (8 + 5 + 4 + 1) and 2 × (2 + 5 + 1 + 1), and what was drawn before their windows.
   const drawn = phases.slice(-4).reduce((sum, { rampUp, start }) => sum + start - 2 * rampUp, 0);
   assert.equal(seconds, Math.round(62 + drawn / 1000));
-  // 4 (3 + 1) more, and a round for the last answers of each variant.
+  // 1 s of ramp-up, for virtual whole rounds and steady then, for platform with a second more; 2 s and 1 more for both,
+  // and a round for the last answers of each variant.
   assert.equal(
     plan(input(change, { OWN_CYCLES: '1' })).seconds,
-    Math.round(62 + 2 * (1 + 1 + 2 + 1) + 5 + drawn / 1000),
+    Math.round(62 + (1 + 1 + 2 + 1) + (1 + 2 + 1) + 5 + drawn / 1000),
   );
+});
+
+test('users who are connected since the warm-up start a trial within a second for a thousand', () => {
+  const load = { model: 'closed', users: 1000, round: { platform: 5000, virtual: 1000 } };
+  const ramps = (env, more = {}) =>
+    plan(input({ load: { ...load, ...more } }, { ORDER: 'platform,virtual', ...env }))
+      .phases.filter(({ kind }) => kind === 'measure')
+      .map(({ rampUp }) => rampUp);
+  assert.deepEqual(ramps({}), [5000, 5000]);
+  assert.deepEqual(ramps({ OWN_CYCLES: '2' }), [5000, 1000]);
+  // Where they queue, the warm-up has fewer: most are new.
+  assert.deepEqual(ramps({ OWN_CYCLES: '2' }, { service_time: { virtual: 500 } }), [5000, 5000]);
+  // Whole rounds, however short these are.
+  assert.deepEqual(ramps({ OWN_CYCLES: '2' }, { round: { platform: 300, virtual: 70 } }), [1200, 1050]);
 });
 
 /** What a plan asks of every phase: a line each. */

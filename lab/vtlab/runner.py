@@ -52,7 +52,8 @@ def measure(
             )
         number = len(accepted) + 1
         tries = 1 + sum(block.block == number for block, _ in rejected)
-        attempt = Attempt(experiment, manifest.seed, progress, f"{name}: block {number} of {planned}", number, tries)
+        title = f"{name}: block {number} of {planned}"
+        attempt = Attempt(experiment, manifest.seed, progress, title, number, tries, wait)
         order = plan.order(experiment.variants, manifest.seed, number, experiment.windows.trials)
         # Of a variant that failed before it was alone there is nothing yet.
         alone = {phase.variant for block in accepted for phase in block.single}
@@ -151,9 +152,17 @@ class Attempt:
     result, and so are their figures. A variant without a steady state gets no trials."""
 
     def __init__(
-        self, experiment: Experiment, seed: int, progress: Progress, name: str, number: int, attempt: int
+        self,
+        experiment: Experiment,
+        seed: int,
+        progress: Progress,
+        name: str,
+        number: int,
+        attempt: int,
+        wait: Callable[[float], None] = time.sleep,
     ) -> None:
         self._experiment = experiment
+        self._wait = wait
         self._seed = seed
         self._pace = load.pace(experiment, seed)
         self._progress = progress
@@ -192,10 +201,11 @@ class Attempt:
                 self._progress.say(f"{self._title}: {unused}")
         self._variants = [instance.variant for instance in block.instances]
         try:
-            self._warm_up(started)
             single = experiment.windows.single_user_phase
             alone = single if with_single and units.milliseconds(single) else None
-            self._measure_trials(started, order, alone, is_all=not beside)
+            gives_up = not beside and not alone and isinstance(experiment.load, ClosedLoad)
+            self._warm_up(started, order, gives_up)
+            self._measure_trials(started, order, alone, gives_up)
             if block.trials:
                 samples = started.series(block.trials[0].begin, block.trials[-1].drained)
                 beside = [variant for variant in beside if variant in self._variants]
@@ -215,9 +225,14 @@ class Attempt:
             self._say_no_dumps(beside, "each ends with its trials (windows.wait_for_answers: false)")
         return block, samples
 
-    def _warm_up(self, started: StartedBlock) -> None:
+    def _warm_up(self, started: StartedBlock, order: Sequence[str], gives_up: bool) -> None:
         """Equal warm-up cycles for all variants, until all have reached their steady state and their JIT compilers
-        rest. Those without a steady state leave; of those that still compile the checks judge the trials."""
+        rest. Those without a steady state leave; of those that still compile the checks judge the trials.
+
+        Where the pace of the trials is known before, they follow in the same call of k6, whose users are connected.
+        They count where the cycles before them show the steady state: else there are further cycles, and other trials.
+        ``gives_up``: what these leave unanswered at last is not waited for.
+        """
         windows, block = self._experiment.windows, self._block
         cycles = self._warm_up_raised(started)
         cheap_cycles, own_cycles = windows.warmup_cycles, LEAST_CYCLES
@@ -225,17 +240,30 @@ class Attempt:
             cheap_cycles, own_cycles = 0, LEAST_AFTER_RAISED
         least = cycles + cheap_cycles + own_cycles
         most = least + windows.max_cycles
+        followed = self._are_followed_by_trials()
         while self._variants:
-            if not self._warm_up_cycles(started, cycles, cheap_cycles, own_cycles, f"{least} to {most}"):
+            trials = [variant for variant in order if variant in self._variants] if followed else []
+            document = self._warm_up_cycles(
+                started, cycles, cheap_cycles, own_cycles, f"{least} to {most}", trials, gives_up
+            )
+            if document is None:
                 continue
             cycles += cheap_cycles + own_cycles
             unsteady = {variant for variant in self._variants if not self._is_steady(variant)}
             for variant in [name for name in self._variants if name in unsteady and cycles >= most]:
                 self._leave(started, variant)
             compiled = are_compiled(block.warmup, self._variants, self._experiment)
-            if unsteady.isdisjoint(self._variants) and (cycles >= most or compiled):
+            is_over = unsteady.isdisjoint(self._variants) and (cycles >= most or compiled)
+            if is_over and {t.variant for t in document.trials} <= set(self._variants):
                 self._pace = load.pace(self._experiment, self._seed, last_cycles(block.warmup, self._variants))
                 self._say_pace()
+                self._keep(started, document)
+                return
+            if _is_given_up(document):
+                # What follows must not meet these requests.
+                self._wait(self._longest_round())
+            if is_over:
+                # Of those that left there are trials, too.
                 return
             cheap_cycles, own_cycles = 0, 1
 
@@ -246,7 +274,7 @@ class Attempt:
         most = count if self._is_bound_known() else RAISED_CALLS * count
         with more_cpu(started, self._experiment) as is_raised:
             while is_raised and self._variants and cycles < most:
-                if not self._warm_up_cycles(started, cycles, count, 0, "those with more CPU"):
+                if self._warm_up_cycles(started, cycles, count, 0, "those with more CPU") is None:
                     continue
                 cycles += count
                 if are_compiled(self._block.warmup, self._variants, self._experiment):
@@ -258,15 +286,44 @@ class Attempt:
         closed = self._experiment.load
         return isinstance(closed, ClosedLoad) and all(name in closed.round for name in self._variants)
 
-    def _warm_up_cycles(self, started: StartedBlock, before: int, cheap: int, own: int, planned: str) -> bool:
-        """One call of k6 for so many further cycles, of which there are to be ``planned``. False where a variant broke,
-        which left. So does one without an OK answer: more of the same does not help, and the checks say why."""
+    def _are_followed_by_trials(self) -> bool:
+        experiment = self._experiment
+        return self._is_bound_known() and experiment.windows.wait_for_answers and not experiment.between
+
+    def _longest_round(self) -> float:
+        """Seconds; 0 where no round is known."""
+        closed = self._experiment.load
+        rounds = closed.round.values() if isinstance(closed, ClosedLoad) else ()
+        return max(map(units.seconds, rounds), default=0.0)
+
+    def _warm_up_cycles(
+        self,
+        started: StartedBlock,
+        before: int,
+        cheap: int,
+        own: int,
+        planned: str,
+        order: Sequence[str] = (),
+        gives_up: bool = False,
+    ) -> K6Document | None:
+        """One call of k6 for so many further cycles, of which there are to be ``planned``, and trials in this order
+        after them. None where a variant broke, which left. So does one without an OK answer: more of the same does not
+        help, and the checks say why."""
         block = self._block
-        self._step(f"warm-up, cycle {before + 1} of {planned}")
-        call = partial(started.load, order=[], warmup_cycles=cheap, own_cycles=own, single=None, pace=self._pace)
+        measuring = f", then measuring in the order {', '.join(order)}" if order else ""
+        self._step(f"warm-up, cycle {before + 1} of {planned}{measuring}")
+        call = partial(
+            started.load,
+            order=order,
+            warmup_cycles=cheap,
+            own_cycles=own,
+            single=None,
+            wait_for_answers=not gives_up,
+            pace=self._pace,
+        )
         document = self._survived(started, before, "the warm-up", call)
         if document is None:
-            return False
+            return None
         block.warmup += [
             trial.model_copy(update={"position": position})
             for position, trial in enumerate(document.warmup, len(block.warmup) + 1)
@@ -275,7 +332,7 @@ class Attempt:
         silent = {trial.variant for trial in document.warmup if not trial.ok}
         for variant in [name for name in self._variants if name in silent]:
             self._leave(started, variant)
-        return True
+        return document
 
     def _say_pace(self) -> None:
         """That windows last longer than the experiment's, and what they show."""
@@ -290,14 +347,15 @@ class Attempt:
         warm_up = steady_state.warm_up_of(self._block, self._experiment, variant)
         return len(warm_up.judged) >= warm_up.least and warm_up.state.reached
 
-    def _measure_trials(self, started: StartedBlock, order: Sequence[str], single: str | None, is_all: bool) -> None:
-        """The trials, and the single-user phases after them: a JVM that serves one user compiles anew, and would do so
-        in the trials. Where what is unanswered may be given up a JVM ends with its last trial: they come before.
+    def _measure_trials(self, started: StartedBlock, order: Sequence[str], single: str | None, gives_up: bool) -> None:
+        """The trials, where none followed the warm-up, and the single-user phases after them: a JVM that serves one
+        user compiles anew, and would do so in the trials. Where what is unanswered may be given up a JVM ends with its
+        last trial: they come before.
 
-        ``is_all``: nothing comes after these. What the last one leaves unanswered is not waited for then."""
+        ``gives_up``: nothing comes after these. What the last one leaves unanswered is not waited for then."""
         if self._experiment.windows.wait_for_answers:
-            gives_up = is_all and not single and isinstance(self._experiment.load, ClosedLoad)
-            self._measure_together(started, order, None, wait_for_answers=not gives_up)
+            if not self._block.trials:
+                self._measure_together(started, order, None, wait_for_answers=not gives_up)
             if single and self._block.trials:
                 self._measure_together(started, [], single)
             return
@@ -314,7 +372,7 @@ class Attempt:
                     partial(started.trial_without_drain, variant, position, self._pace),
                 )
                 if document is not None:
-                    self._keep(document)
+                    self._keep(started, document)
                     break
 
     def _measure_together(
@@ -337,7 +395,7 @@ class Attempt:
                 ),
             )
             if document is not None:
-                self._keep(document)
+                self._keep(started, document)
                 return
 
     @contextmanager
@@ -392,7 +450,9 @@ class Attempt:
     def _say_no_dumps(self, variants: Sequence[str], reason: str) -> None:
         self._progress.say(f"{self._title}: no thread dumps of {' and '.join(variants)}: {reason}")
 
-    def _keep(self, document: K6Document) -> None:
+    def _keep(self, started: StartedBlock, document: K6Document) -> None:
+        """Takes over the trials and single-user phases of a call. The last variant ends with what it has not answered,
+        if it was given up."""
         self._block.single += document.single
         self._block.thresholds |= document.thresholds
         rounds = self._pace.rounds
@@ -401,6 +461,8 @@ class Attempt:
             for trial in document.trials
         ]
         self._block.agreed = self._block.agreed and document.agreed
+        if _is_given_up(document) and self._experiment.windows.wait_for_answers:
+            started.drop(document.trials[-1].variant)
 
     def _survived(
         self, started: StartedBlock, cycles: int, moment: str, call: Callable[[], K6Document]
@@ -426,6 +488,11 @@ class Attempt:
 
     def _say(self, failure: Failure) -> None:
         self._progress.say(f"{self._title}: {failure.variant} failed, {failure.moment}: {failure.reason}")
+
+
+def _is_given_up(document: K6Document) -> bool:
+    """Whether the last trial left requests unanswered, which are still in flight."""
+    return bool(document.trials) and document.trials[-1].given_up > 0
 
 
 def _moment(phase: str | None, cycles: int, variants: int) -> str | None:

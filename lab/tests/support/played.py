@@ -89,6 +89,7 @@ class Played:
             variants = len({t.variant for t in self.now.warmup})
             first, self.cycles = self.cycles, self.cycles + warmup_cycles + own_cycles
             parts["warmup"] = self.now.warmup[first * variants : self.cycles * variants]
+            parts["trials"] = self.now.trials if order else []
         elif light:
             parts["light"] = [t for t in self.now.light if t.variant in light.rates]
         else:
@@ -183,7 +184,8 @@ class Breaking(Played):
             self.light.append(light)
         elif own_cycles or warmup_cycles:
             cheap = f"{warmup_cycles} cheap and " if warmup_cycles else ""
-            call, kind = "warmup", f"{cheap}{own_cycles} own cycles"
+            following = f" then trials {' '.join(order)}" if order else ""
+            call, kind = "followed" if order else "warmup", f"{cheap}{own_cycles} own cycles{following}"
         elif single and not order:
             call, kind = "single", f"a single user for {single}"
         else:

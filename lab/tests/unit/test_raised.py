@@ -58,13 +58,27 @@ class Limited:
         return self.ended
 
 
+#: What was read to the end, and what is still being read.
 READ: list[str] = []
+READING: list[str] = []
+
+
+class Read:
+    """Readings that take no time."""
+
+    def __init__(self, urls: list[str]) -> None:
+        READING.extend(urls)
+
+    def finish(self) -> None:
+        READ.extend(READING)
+        READING.clear()
 
 
 @pytest.fixture(autouse=True)
 def read_back(monkeypatch: pytest.MonkeyPatch) -> None:
     READ.clear()
-    monkeypatch.setattr(raised, "read_meters", READ.extend)
+    READING.clear()
+    monkeypatch.setattr(raised, "Readings", Read)
     monkeypatch.setattr(cgroup, "limit_of", lambda variant: Limit(variant.cpu, None))
     monkeypatch.setattr(raised, "available", lambda: 2.0)
     monkeypatch.setattr(raised, "await_compilers", lambda pids: None)
@@ -105,6 +119,7 @@ def test_all_variants_of_a_block_are_raised_and_restored() -> None:
     started = block(*variants)
     assert started.raise_cpu() == 1.5
     assert [v.cpu for v in variants] == [1.5, 1.5]
+    assert READING == ["http://platform:8081/meters", "http://virtual:8081/meters"], "beside the load"
     started.restore_cpu()
     assert [v.history for v in variants] == [[1.5, 1.0], [1.5, 1.0]]
     assert READ == ["http://platform:8081/meters", "http://virtual:8081/meters"]
@@ -149,7 +164,7 @@ def test_the_meters_of_every_variant_are_read_as_often(monkeypatch: pytest.Monke
             return httpx.Response(200)
 
     monkeypatch.setattr(raised.httpx, "Client", Client)
-    raised.read_meters(["http://platform", "http://virtual", "http://ended"])
+    raised.Readings(["http://platform", "http://virtual", "http://ended"]).finish()
     assert read == {"http://platform": 500, "http://virtual": 500, "http://ended": 3}
 
 

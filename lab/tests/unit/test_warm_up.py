@@ -129,6 +129,83 @@ def test_compilers_are_not_waited_for_where_the_load_is_the_bound(tmp_path: Path
     assert target.said.count("2 cheap and 0 own cycles of platform virtual") == 1
 
 
+#: The pace of these trials is known before the warm-up.
+PACED = builders.experiment(
+    windows=COUNTED, load={"model": "closed", "users": 1000, "round": {"platform": "5s", "virtual": "1s"}}
+)
+
+
+def paced(cycles: int, slow: str = "", upto: int = 0) -> Block:
+    """A block of such an experiment. ``slow``: a variant that is far from its load in its first ``upto`` cycles."""
+    (good,) = builders.run(PACED, blocks=1).blocks
+    warmup = sorted(builders.block(exp=PACED, cycles=cycles).warmup, key=lambda t: t.begin)
+    halved = [
+        t.model_copy(update={"throughput": t.throughput * (0.5 + 0.1 * (place // 2)), "ok": t.ok // 2})
+        if t.variant == slow and place // 2 < upto
+        else t
+        for place, t in enumerate(warmup)
+    ]
+    return good.model_copy(update={"warmup": halved})
+
+
+def test_trials_whose_pace_is_known_follow_the_warm_up_in_the_same_call(tmp_path: Path) -> None:
+    target = WithMore([paced(4)])
+    block, _ = one_block(target, tmp_path, PACED)
+    order = "virtual platform platform virtual"
+    assert target.said[:5] == [
+        "raise platform virtual",
+        "2 cheap and 0 own cycles of platform virtual",
+        "restore",
+        f"2 own cycles then trials {order} of platform virtual",
+        f"a single user for {ALONE} of platform virtual",
+    ]
+    assert [t.variant for t in block.trials] == order.split()
+    assert set(target.paces) == {Pace(builders.run(PACED).manifest.seed)}
+
+
+def test_trials_after_a_warm_up_that_was_too_short_do_not_count(tmp_path: Path) -> None:
+    target = WithMore([paced(7, "virtual", 4)])
+    block, _ = one_block(target, tmp_path, PACED)
+    order = "virtual platform platform virtual"
+    assert target.said[3:7] == [
+        f"2 own cycles then trials {order} of platform virtual",
+        *[f"1 own cycles then trials {order} of platform virtual"] * 3,
+    ]
+    assert [t.variant for t in block.trials] == order.split(), "those of the last call alone"
+    assert len(block.warmup) == 2 * 7
+
+
+class GivingUp(WithMore):
+    """A target whose last trial leaves three requests unanswered where they are not waited for."""
+
+    def load(self, *, wait_for_answers: bool = True, **rest: Any) -> K6Document:  # type: ignore[override]
+        document = super().load(wait_for_answers=wait_for_answers, **rest)
+        if wait_for_answers or not document.trials:
+            return document
+        *before, last = document.trials
+        return document.model_copy(update={"trials": [*before, last.model_copy(update={"given_up": 3})]})
+
+
+def test_what_the_trials_gave_up_ends_with_its_variant_or_is_waited_for(tmp_path: Path) -> None:
+    run = builders.run(PACED, blocks=2)
+    results.create(tmp_path, run.manifest)
+    waited: list[float] = []
+    target = GivingUp([paced(4), paced(7, "virtual", 4)])
+    with Progress(console()[0], [1, 1]) as progress:
+        runner.measure(tmp_path, target, progress, "blocking", wait=waited.append)
+    assert waited == [5.0] * 3, "a round of the slower users, before each further cycle"
+    assert [said for said in target.said if said.startswith("drop")] == [f"drop {RUN.blocks[1].order[-1]}"]
+    assert target.said[-1].startswith("drop"), "when its trials count"
+
+
+def test_a_variant_that_breaks_in_trials_after_the_warm_up_leaves_and_the_other_is_measured(tmp_path: Path) -> None:
+    broken = VariantFailed("virtual", "out of heap memory (256m)", "3")
+    target = WithMore([paced(4)], followed=broken)
+    block, _ = one_block(target, tmp_path, PACED)
+    assert block.failures == [Failure(variant="virtual", reason="out of heap memory (256m)", moment="trial 3")]
+    assert {t.variant for t in block.trials} == {"platform"}
+
+
 @pytest.mark.parametrize(
     ("cores", "windows"),
     [

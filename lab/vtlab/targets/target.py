@@ -50,7 +50,7 @@ class StartedBlock(Protocol):
     ) -> K6Document:
         """One call of k6: warm-up cycles, those with the trials' own load, then the single-user phases, then the trials
         in that order, then phases of light load. Without ``wait_for_answers`` what is unanswered when the last window
-        ends may be given up: the variants get no more load."""
+        ends may be given up: it is still in flight then."""
 
     def diagnose(self, paces: Mapping[str, Pace]) -> dict[str, Diagnosis]:
         """What the threads of these variants wait for, by one more trial of each, at its pace, that does not count;

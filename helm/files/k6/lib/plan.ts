@@ -60,12 +60,16 @@ export interface Plan {
 
 /** A request may take this much longer than `max_response` before the user gives it up. */
 const GRACE = 5_000;
-/** Milliseconds for each user to begin in, at least: a thousand new connections in a second would come in bunches. */
+/**
+ * Milliseconds for each user to begin in, at least: a thousand new connections in a second would come in bunches. Users
+ * who are connected have less to do.
+ */
 const GENTLY = 5;
+const CONNECTED = 1;
 /** The longest ramp-up of a warm-up cycle in milliseconds. */
 const WARMUP_RAMP = 1000;
 /** A warm-up cycle of so many requests lasts so many times `warmup_load` at most. */
-const PATIENCE = 3;
+const PATIENCE = 10;
 /** Most users of a phase of light load. */
 const MOST_LIGHT_USERS = 2000;
 /** Most milliseconds of an idle phase before its window, in which no answer is awaited. */
@@ -127,7 +131,9 @@ export function plan(input: Input): Plan {
     for (const variant of variants) {
       const warmingUsers = ownUsers(variant);
       const rampUp = Math.min(isOpen ? ramp_up : rampUpOf(load, ramp_up, variant), WARMUP_RAMP);
-      const start = rampUp + shortest;
+      // Users who are served at once and start evenly over whole rounds are answered evenly from the end of these on.
+      const isSteady = !isOpen && variant in load.round && rampUp % servedIn(load, ramp_up, variant) === 0;
+      const start = isSteady ? rampUp : rampUp + shortest;
       const end = start + Math.max(warmup_load, shortest);
       add('warmup', variant, { ...arriving, users: warmingUsers, rampUp, start, end });
       answering += (round(variant) * warmingUsers) / load.users;
@@ -186,7 +192,8 @@ export function plan(input: Input): Plan {
    * a time. They are answered evenly over the service time, which takes the place of the round.
    */
   function closedWindow(load: Closed, variant: string, position: number) {
-    const rampUp = rampUpOf(load, ramp_up, variant);
+    const isConnected = input.ownCycles > 0 && ownUsers(variant) >= load.users;
+    const rampUp = rampUpOf(load, ramp_up, variant, isConnected ? CONNECTED : GENTLY);
     const served = servedIn(load, ramp_up, variant);
     const rounds = 1 + random(input.seed, 'window', position)();
     const start = Math.floor((rampUp * served) / round(variant) + served * rounds);
@@ -253,9 +260,9 @@ function scaled(rounds: Record<string, number>, times: number): Record<string, n
  * Milliseconds over which the users of a trial start: whole rounds, since in one and a quarter the first quarter would
  * have twice the users.
  */
-function rampUpOf(load: Closed, rampUp: number, variant: string): number {
+function rampUpOf(load: Closed, rampUp: number, variant: string, ofEach = GENTLY): number {
   const round = roundOf(load, rampUp, variant);
-  return round * Math.ceil((GENTLY * load.users) / round);
+  return round * Math.ceil((ofEach * load.users) / round);
 }
 
 /**

@@ -295,8 +295,9 @@ class LocalBlock:
         self._before: dict[str, Trial] = {}
         #: Of each call of k6.
         self._samplers: list[machine.Sampler] = []
-        #: Cores of each variant, while that is more than its limit.
+        #: Cores of each variant, while that is more than its limit, and the readings of their meters meanwhile.
         self._raised: float | None = None
+        self._readings: raised.Readings | None = None
 
     def renumbered(self, experiment: Experiment, number: int, attempt: int) -> LocalBlock:
         """Another block, with the variants of this one as they run."""
@@ -318,14 +319,16 @@ class LocalBlock:
             return None
         self._raised = cpu
         raised.prefer_compilers([variant.process.pid for variant in running], True)
+        self._readings = raised.Readings([f"http://{v.metrics_address}{v.launch.service.metrics}" for v in running])
         return cpu
 
     def restore_cpu(self) -> None:
         """Sets the variants' limit again, once what reads their meters is compiled, too, and their JIT compilers rest.
         BlockFault where it does not hold."""
+        if self._readings:
+            self._readings.finish()
+            self._readings = None
         running = [variant for variant in self._running() if variant.end() is None]
-        if running:
-            raised.read_meters([f"http://{v.metrics_address}{v.launch.service.metrics}" for v in running])
         pids = [variant.process.pid for variant in running]
         raised.await_compilers(pids)
         raised.prefer_compilers(pids, False)
@@ -349,8 +352,7 @@ class LocalBlock:
         """Runs k6 once. BlockFault when k6 fails, or, stopping k6 at once, when what the variants need or Prometheus
         dies; VariantFailed when a variant does.
 
-        Fills ``server`` and ``machine`` of every record. Without ``wait_for_answers`` the last variant ends with its
-        trial. Under light load the shortest pins of JDKs before 24 count,
+        Fills ``server`` and ``machine`` of every record. Under light load the shortest pins of JDKs before 24 count,
         too, and CPU is what the kernel counts: a window of a second lies between two scrapes.
         """
         if self.experiment.between and order:
@@ -365,10 +367,7 @@ class LocalBlock:
             pace=pace,
         )
         if light is None:
-            document = self._load(variables)
-            if not wait_for_answers:
-                self.drop(order[-1])
-            return document
+            return self._load(variables)
         pinning = [v for name in light.rates if (v := self._process_of(name)).pins]
         with short_pins.counted(pinning):
             document = self._load(variables)
