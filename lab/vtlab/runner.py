@@ -230,7 +230,7 @@ class Attempt:
         rest. Those without a steady state leave; of those that still compile the checks judge the trials.
 
         Where the pace of the trials is known before, they follow in the same call of k6, whose users are connected.
-        They count where the cycles before them show the steady state: else there are further cycles, and other trials.
+        They count where the cycles before them show the steady state: else there are further cycles, and trials later.
         ``gives_up``: what these leave unanswered at last is not waited for.
         """
         windows, block = self._experiment.windows, self._block
@@ -240,9 +240,9 @@ class Attempt:
             cheap_cycles, own_cycles = 0, LEAST_AFTER_RAISED
         least = cycles + cheap_cycles + own_cycles
         most = least + windows.max_cycles
-        followed = self._are_followed_by_trials()
+        follow = self._are_followed_by_trials()
         while self._variants:
-            trials = [variant for variant in order if variant in self._variants] if followed else []
+            trials = [variant for variant in order if variant in self._variants] if follow else []
             document = self._warm_up_cycles(
                 started, cycles, cheap_cycles, own_cycles, f"{least} to {most}", trials, gives_up
             )
@@ -265,13 +265,13 @@ class Attempt:
             if is_over:
                 # Of those that left there are trials, too.
                 return
-            cheap_cycles, own_cycles = 0, 1
+            cheap_cycles, own_cycles, follow = 0, 1, False
 
     def _warm_up_raised(self, started: StartedBlock) -> int:
         """The cheap cycles with more CPU than the limit, where the machine has it: how many there were. Until the JIT
         compilers rest, unless they will take nothing from the trials, whose bound is the load."""
         cycles, count = 0, self._experiment.windows.warmup_cycles
-        most = count if self._is_bound_known() else RAISED_CALLS * count
+        most = count if self._experiment.is_paced else RAISED_CALLS * count
         with more_cpu(started, self._experiment) as is_raised:
             while is_raised and self._variants and cycles < most:
                 if self._warm_up_cycles(started, cycles, count, 0, "those with more CPU") is None:
@@ -281,14 +281,9 @@ class Attempt:
                     break
         return cycles
 
-    def _is_bound_known(self) -> bool:
-        """Whether the experiment says what its load allows every variant."""
-        closed = self._experiment.load
-        return isinstance(closed, ClosedLoad) and all(name in closed.round for name in self._variants)
-
     def _are_followed_by_trials(self) -> bool:
         experiment = self._experiment
-        return self._is_bound_known() and experiment.windows.wait_for_answers and not experiment.between
+        return experiment.is_paced and experiment.windows.wait_for_answers and not experiment.between
 
     def _longest_round(self) -> float:
         """Seconds; 0 where no round is known."""

@@ -58,27 +58,13 @@ class Limited:
         return self.ended
 
 
-#: What was read to the end, and what is still being read.
 READ: list[str] = []
-READING: list[str] = []
-
-
-class Read:
-    """Readings that take no time."""
-
-    def __init__(self, urls: list[str]) -> None:
-        READING.extend(urls)
-
-    def finish(self) -> None:
-        READ.extend(READING)
-        READING.clear()
 
 
 @pytest.fixture(autouse=True)
 def read_back(monkeypatch: pytest.MonkeyPatch) -> None:
     READ.clear()
-    READING.clear()
-    monkeypatch.setattr(raised, "Readings", Read)
+    monkeypatch.setattr(raised, "read_meters", READ.extend)
     monkeypatch.setattr(cgroup, "limit_of", lambda variant: Limit(variant.cpu, None))
     monkeypatch.setattr(raised, "available", lambda: 2.0)
     monkeypatch.setattr(raised, "await_compilers", lambda pids: None)
@@ -119,10 +105,21 @@ def test_all_variants_of_a_block_are_raised_and_restored() -> None:
     started = block(*variants)
     assert started.raise_cpu() == 1.5
     assert [v.cpu for v in variants] == [1.5, 1.5]
-    assert READING == ["http://platform:8081/meters", "http://virtual:8081/meters"], "beside the load"
     started.restore_cpu()
     assert [v.history for v in variants] == [[1.5, 1.0], [1.5, 1.0]]
     assert READ == ["http://platform:8081/meters", "http://virtual:8081/meters"]
+
+
+def test_meters_are_not_read_where_the_load_is_the_bound() -> None:
+    rounds = {"platform": "5s", "virtual": "1s"}
+    run = builders.run(builders.experiment(load={"model": "closed", "users": 1000, "round": rounds}), blocks=1)
+    target: Any = SimpleNamespace(run_id="r")
+    variants: Any = [variant := Limited("platform")]
+    started = LocalBlock(target, run.experiment, 1, 1, variants, run.blocks[0].instances)
+    started.raise_cpu()
+    started.restore_cpu()
+    assert READ == []
+    assert variant.history == [1.5, 1.0]
 
 
 def test_jit_compilers_go_first_while_their_quota_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,7 +161,7 @@ def test_the_meters_of_every_variant_are_read_as_often(monkeypatch: pytest.Monke
             return httpx.Response(200)
 
     monkeypatch.setattr(raised.httpx, "Client", Client)
-    raised.Readings(["http://platform", "http://virtual", "http://ended"]).finish()
+    raised.read_meters(["http://platform", "http://virtual", "http://ended"])
     assert read == {"http://platform": 500, "http://virtual": 500, "http://ended": 3}
 
 

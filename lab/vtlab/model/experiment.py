@@ -325,6 +325,11 @@ class Experiment(_Strict):
         requests = self.workload.requests
         return requests[0] if len(requests) == 1 else None
 
+    @property
+    def is_paced(self) -> bool:
+        """Whether it says of every variant how long a round of its users takes, and so what the load allows it."""
+        return isinstance(self.load, ClosedLoad) and self.load.round.keys() >= set(self.variants)
+
     def window_of(self, name: str) -> str:
         """The length of this variant's windows."""
         return self.windows.measure_by_variant.get(name, self.windows.measure)

@@ -131,9 +131,7 @@ export function plan(input: Input): Plan {
     for (const variant of variants) {
       const warmingUsers = ownUsers(variant);
       const rampUp = Math.min(isOpen ? ramp_up : rampUpOf(load, ramp_up, variant), WARMUP_RAMP);
-      // Users who are served at once and start evenly over whole rounds are answered evenly from the end of these on.
-      const isSteady = !isOpen && variant in load.round && rampUp % servedIn(load, ramp_up, variant) === 0;
-      const start = isSteady ? rampUp : rampUp + shortest;
+      const start = rampUp + shortest;
       const end = start + Math.max(warmup_load, shortest);
       add('warmup', variant, { ...arriving, users: warmingUsers, rampUp, start, end });
       answering += (round(variant) * warmingUsers) / load.users;

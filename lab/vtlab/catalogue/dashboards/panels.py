@@ -4,7 +4,7 @@ says."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from grafana_foundation_sdk.builders import common, dashboard, prometheus, stat, table, timeseries
 from grafana_foundation_sdk.models import common as kinds
@@ -150,31 +150,25 @@ def figures(
 
 
 def verdict(*, width: int) -> stat.Panel:
-    """The verdict with its ratio, interval and blocks; before there is one, that there is none."""
-    primary = f'{queries.SERVER},verdict!=""'
+    """The verdict with its ratio, one for each comparison; before there is one, that there is none."""
     blocks = queries.metric("blocks_so_far", "run")
     panel = figures(
         "Verdict",
-        "That of vtlab's report: the ratio to the first variant, its confidence interval, the blocks that count. With ≥"
-        " or ≤ the load was the limit of one of them. A single block, as by hand, has no verdict.",
+        "That of vtlab's report: the ratio to the first variant. With ≥ or ≤ the load was the limit of one of them. A"
+        " single block, as by hand, has no verdict.",
         "suffix:×",
         [
-            Line(queries.published("vtlab_comparison_ratio", primary), "{{headline}}: {{metric}} {{sign}}"),
-            Line(queries.published("vtlab_comparison_low", primary), "from"),
-            Line(queries.published("vtlab_comparison_high", primary), "to"),
-            Line(queries.published("vtlab_verdict_blocks", queries.NAMESPACE), "blocks"),
+            Line(queries.published("vtlab_comparison_ratio", queries.PRIMARY), "{{headline}}: {{metric}} {{sign}}"),
             Line(f"{queries.published('vtlab_failed_blocks')} > 0", "blocks: {{variant}} failed"),
             Line(queries.without_verdict(f"{blocks} == 1"), "one block: no verdict"),
             Line(queries.without_verdict(f"{blocks} > 1"), "blocks so far: no verdict yet"),
         ],
         width=width,
         height=5,
-        decimals=2,
-        size=36,
+        size=40,
         names=16,
     )
     panel.override_by_regexp("/./", _NO_FIGURE)
-    panel.override_by_regexp("/^(from|to)$/", [fixed(style.NEUTRAL), _property("decimals", 3)])
     return panel.override_by_regexp(
         "/block/", [fixed(style.NEUTRAL), _property("unit", "none"), _property("decimals", 0)]
     )
@@ -232,7 +226,7 @@ def over_time(
         .gradient_mode(kinds.GraphGradientMode.NONE)
         .draw_style(kinds.GraphDrawStyle.LINE)
         .show_points(kinds.VisibilityMode.ALWAYS if points else kinds.VisibilityMode.NEVER)
-        .point_size(4)
+        .point_size(6)
         .span_nulls(False)
         .min(0)
         .axis_border_show(False)
@@ -301,13 +295,14 @@ def _as_bar(reached: float) -> list[models.DynamicConfigValue]:
 @dataclass(frozen=True)
 class Column:
     """A column of a table: its name, unit and query. With ``reached`` it is a utilisation, drawn as a bar to 1, which
-    stands out from there on."""
+    stands out from there on. ``texts`` stand in place of figures: those of NaN, and of numbers that are none."""
 
     name: str
     unit: str
     promql: str
     decimals: int | None = None
     reached: float | None = None
+    texts: Sequence[Mapping[str, object]] = field(default_factory=lambda: _NO_NUMBER)
 
 
 def rows(
@@ -321,8 +316,10 @@ def rows(
     width: int = 24,
     height: int = 8,
     no_value: str = NO_TRIAL,
+    pixels: Mapping[str, int] | None = None,
 ) -> table.Panel:
-    """A table with a row for each combination of ``labels`` (label -> its column's name), by the column ``sort``."""
+    """A table with a row for each combination of ``labels`` (label -> its column's name), by the column ``sort``.
+    ``pixels`` are the widths of columns that leave more to the others, by their names."""
     panel = (
         table.Panel()
         .title(title)
@@ -360,12 +357,15 @@ def rows(
     )
     for column in columns:
         properties = [_property("unit", column.unit), *_NO_FIGURE]
-        properties += _as_bar(column.reached) if column.reached is not None else [_property("mappings", _NO_NUMBER)]
+        properties += _as_bar(column.reached) if column.reached is not None else [_property("mappings", list(column.texts))]
         if column.decimals is not None:
             properties.append(_property("decimals", column.decimals))
         panel.override_by_name(column.name, properties)
-    if "variant" in labels:
-        panel.override_by_name(labels["variant"], _IN_ITS_COLOUR)
+    for name, width_of_column in (pixels or {}).items():
+        panel.override_by_name(name, [_property("custom.width", width_of_column)])
+    for label in ("variant", "over"):
+        if label in labels:
+            panel.override_by_name(labels[label], _IN_ITS_COLOUR)
     if "resource" in labels:
         panel.override_by_name(labels["resource"], [_property("mappings", [_RESOURCE_TITLES])])
     return panel
@@ -373,7 +373,17 @@ def rows(
 
 #: Labels of what is published, beside those that a table shows.
 _LABELS = ("namespace", "experiment", "testid", "variant", "over", "resource", "metric", "sign")
-_NO_NUMBER = [{"type": "special", "options": {"match": "nan", "result": {"text": "–"}}}]
+
+
+def no_number(text: str) -> dict[str, object]:
+    """What stands in place of NaN."""
+    return {"type": "special", "options": {"match": "nan", "result": {"text": text}}}
+
+
+_NO_NUMBER = [no_number("–")]
+#: Of a latency of clients.
+NOT_SETTLED = no_number("not settled")
+TOO_FEW = {"type": "value", "options": {str(queries.TOO_FEW): {"text": "too few requests"}}}
 _IN_ITS_COLOUR = [
     _property(
         "mappings",

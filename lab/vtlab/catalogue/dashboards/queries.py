@@ -16,6 +16,10 @@ _VALUES = {
     "window": "$__rate_interval",
     "range": "$__range",
 }
+#: Of comparisons: those of the primary metric, which have the verdict.
+PRIMARY = f'{SERVER},verdict!=""'
+#: In place of a percentile.
+TOO_FEW = -1
 _BY_VARIANT = "max by (namespace, variant)"
 _BY_RESOURCE = "max by (namespace, variant, resource)"
 
@@ -38,6 +42,33 @@ def published(name: Name, matchers: str = SERVER) -> str:
 def of_variants_or_plain(name: Name, plain: str) -> str:
     """A figure of each variant as the verdict has it; where there is no verdict, the metric of the run."""
     return f"{_BY_VARIANT} ({published(name)}) or {_BY_VARIANT} ({metric(plain, 'run')})"
+
+
+def latency_mean() -> str:
+    """The mean latency of each variant; NaN where the verdict says that there is none: it had not settled."""
+    return of_variants_or_plain("vtlab_latency_mean_seconds", "latency_mean")
+
+
+def latency_p99() -> str:
+    """The same for the 99th percentile, and ``TOO_FEW`` where the windows had too few requests for it."""
+    few = f"({_BY_VARIANT} ({published('vtlab_latency_mean_seconds')}) >= bool 0) * 0 + {TOO_FEW}"
+    p99 = f"{_BY_VARIANT} ({published('vtlab_latency_p99_seconds')})"
+    return (
+        f"({p99} >= 0) or ({few} and on (namespace, variant) {latency_mean()} >= 0)"
+        f" or {of_variants_or_plain('vtlab_latency_p99_seconds', 'latency_p99')}"
+    )
+
+
+def where_settled(plain: str) -> str:
+    """The metric of the run; NaN where the clients' latency had not settled."""
+    latency = f"({latency_mean()})"
+    settled = f"({_BY_VARIANT} ({metric(plain, 'run')})) and on (namespace, variant) ({latency} >= 0)"
+    return f"({settled}) or ({latency} != {latency})"
+
+
+def of_run(name: str) -> str:
+    """A metric of the run, the most of all variants, as a constant over the whole time range."""
+    return f"max(max_over_time(({metric(name, 'run')})[1s:1s] @ end()))"
 
 
 def of_resources(name: Name) -> str:

@@ -9,7 +9,9 @@ from grafana_foundation_sdk.builders import table, timeseries
 from vtlab.catalogue.dashboards import frame, queries, style
 from vtlab.catalogue.dashboards.panels import (
     NAME_ONLY,
+    NOT_SETTLED,
     NO_VERDICT,
+    TOO_FEW,
     Column,
     Line,
     bottleneck,
@@ -40,7 +42,7 @@ def dashboard() -> dict[str, Any]:
         [
             verdict(width=12),
             bottleneck(width=12),
-            _figures_of_each(),
+            _interval(),
             figures(
                 "Limits",
                 "What a variant may use: the most, where they differ. A comparison holds for these limits only.",
@@ -49,9 +51,9 @@ def dashboard() -> dict[str, Any]:
                     Line(f"max({queries.metric('cpu_limit', 'run')})", "CPU"),
                     Line(f"max({queries.metric('memory_limit', 'run')})", "memory"),
                 ],
-                width=4,
+                width=6,
                 height=5,
-                size=26,
+                size=32,
                 units={"memory": "bytes"},
                 no_value="no data because no variant with a limit was scraped in this time range",
             ),
@@ -61,30 +63,60 @@ def dashboard() -> dict[str, Any]:
                 " dashboard Why, and at vtlab's validity checks, before trusting the figures.",
                 "none",
                 [Line(_WARNINGS, "{{warning}}")],
-                width=4,
+                width=6,
                 height=5,
                 text=NAME_ONLY,
                 size=20,
                 vertical=True,
                 no_value="no data because Prometheus has not loaded the lab's rules",
             ).override_by_regexp("/^(?!none$)/", [fixed(style.REACHED)]),
+            _figures_of_each(),
             over_time(
                 "Throughput in the measured windows",
                 "OK requests per second. In a window it should be level: if it still rises, the warm-up was too short.",
                 "reqps",
                 [Line(queries.in_windows("throughput"))],
-                height=9,
+                height=8,
             ),
             over_time(
                 "Client latency, 99th percentile, in the measured windows",
                 "With the wait for a connection. What rises within a window is a queue that grows.",
                 "s",
                 [Line(queries.in_windows("latency_p99"))],
-                height=9,
+                height=8,
             ),
             ("Ratios of all metrics", [_ratios()]),
             ("With the warm-up", _with_warm_up()),
         ],
+    )
+
+
+def _interval() -> table.Panel:
+    by = "variant, over, headline, metric, sign"
+
+    def column(name: str, published: Name) -> Column:
+        return Column(name, "suffix:×", f"max by ({by}) ({queries.published(published, queries.PRIMARY)})", 3)
+
+    ratio = queries.published("vtlab_comparison_ratio", queries.PRIMARY)
+    blocks = queries.published("vtlab_verdict_blocks", queries.NAMESPACE)
+    # A verdict without a ratio has blocks, too.
+    of_each = f"max by ({by}) (0 * ({ratio} == bool 0) + on (namespace, testid) group_left () {blocks})"
+    return rows(
+        "How sure that is",
+        "The confidence interval of each ratio, as in the report, and the blocks of fresh JVMs that count. With fewer"
+        " than 6 blocks it is a quick look. The verdict is clear where the interval is beyond the margin.",
+        {"variant": "variant", "over": "over", "metric": "metric", "sign": " "},
+        [
+            column("ratio", "vtlab_comparison_ratio"),
+            column("95 % from", "vtlab_comparison_low"),
+            column("95 % to", "vtlab_comparison_high"),
+            Column("blocks", "none", of_each, 0),
+        ],
+        sort="variant",
+        width=12,
+        height=5,
+        no_value=NO_VERDICT,
+        pixels={" ": 30, "blocks": 65, "metric": 110},
     )
 
 
@@ -94,19 +126,18 @@ def _figures_of_each() -> table.Panel:
 
     return rows(
         "Figures of each variant",
-        "Over all measured windows that count. Under closed load latency follows from throughput. Memory compares at"
-        " equal throughput only. Throttled: the share of CPU periods in which the quota ran out.",
+        "Over all measured windows that count. Latency that is not settled does not fit the number of users, or still"
+        " grew. Memory compares at equal throughput only. Throttled: share of CPU periods in which the quota ran out.",
         {"variant": "variant"},
         [
             column("throughput", "reqps", "vtlab_throughput_rate", "throughput"),
-            column("latency, mean", "s", "vtlab_latency_mean_seconds", "latency_mean"),
-            column("latency, p99", "s", "vtlab_latency_p99_seconds", "latency_p99"),
+            Column("latency, mean", "s", queries.latency_mean(), texts=[NOT_SETTLED]),
+            Column("latency, p99", "s", queries.latency_p99(), texts=[NOT_SETTLED, TOO_FEW]),
             column("memory", "bytes", "vtlab_memory_bytes", "resident"),
             column("CPU throttled", "percentunit", "vtlab_throttled_ratio", "throttled_periods", 1),
             column("errors", "percentunit", "vtlab_error_ratio", "error_ratio", 2),
         ],
         sort="variant",
-        width=16,
         height=5,
     )
 

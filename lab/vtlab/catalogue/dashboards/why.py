@@ -10,7 +10,7 @@ from typing import Any
 from grafana_foundation_sdk.builders import table
 
 from vtlab.catalogue.dashboards import frame, queries, style, why_rows
-from vtlab.catalogue.dashboards.panels import Column, Line, bottleneck, figures, over_time, rows
+from vtlab.catalogue.dashboards.panels import NOT_SETTLED, Column, Line, bottleneck, over_time, rows
 from vtlab.catalogue.resources import REACHED
 
 
@@ -22,26 +22,13 @@ def dashboard() -> dict[str, Any]:
         " warm-up is not in them.",
         [
             bottleneck(width=12),
-            figures(
-                "Response time and its parts",
-                "What a client waits for its answer: before a thread has its request (queue), and what the request then"
-                " takes (service), where the server tells them. Means. Queue time is what too few threads cost.",
-                "s",
-                [
-                    Line(queries.metric("latency_mean", "run"), "{{variant}} response"),
-                    Line(queries.metric("queue_time", "run"), "{{variant}} queue"),
-                    Line(queries.metric("service_time", "run"), "{{variant}} service"),
-                ],
-                width=12,
-                height=5,
-                size=32,
-            ),
+            _parts(),
             _resources(),
             "Requests and queues",
             over_time(
                 "Requests in flight",
                 "Those that clients wait for, and those of them that have a thread in the server (dashed). What lies"
-                " between is the queue.",
+                " between is the queue. While response times still rise, clients wait for more than this shows.",
                 "none",
                 [
                     Line(queries.in_windows("in_flight_client"), "{{variant}} client"),
@@ -49,7 +36,7 @@ def dashboard() -> dict[str, Any]:
                 ],
             ),
             over_time(
-                "Response time over time",
+                "Response time",
                 "What clients wait for an answer, and of that the queue time (dashed), before a thread has their"
                 " request, where the server tells the rest. Means.",
                 "s",
@@ -65,7 +52,7 @@ def dashboard() -> dict[str, Any]:
                 "suffix: CPU",
                 [
                     Line(queries.in_windows("cpu_cores")),
-                    Line(f"max({queries.metric('cpu_limit')})", "limit", dashed=True),
+                    Line(queries.of_run("cpu_limit"), "limit", dashed=True),
                 ],
                 width=8,
                 colours={"limit": style.NEUTRAL},
@@ -83,19 +70,19 @@ def dashboard() -> dict[str, Any]:
                 "Time stopped by the CPU quota",
                 "Seconds per second, over all CPUs, that runnable threads were stopped. Throttled without much time"
                 " stopped costs little.",
-                "s",
+                "suffix: s/s",
                 [Line(queries.in_windows("throttled_seconds"))],
                 width=8,
                 maximum=0.1,
             ),
             "Pinned virtual threads",
             over_time(
-                "Time pinned",
+                "Carriers that pinned threads keep",
                 "Seconds per second that virtual threads kept their carriers while they waited, over all of them. As"
                 " much as there are carriers means that pinning is the bottleneck.",
-                "s",
+                "none",
                 [Line(queries.in_windows("pinned_seconds"))],
-                maximum=0.1,
+                maximum=1,
             ),
             _places(),
             "Threads and memory",
@@ -118,7 +105,7 @@ def dashboard() -> dict[str, Any]:
                 [
                     Line(queries.in_windows("resident"), "{{variant}} resident"),
                     Line(queries.in_windows("heap_used"), "{{variant}} heap", dashed=True),
-                    Line(f"max({queries.metric('memory_limit')})", "limit", dashed=True),
+                    Line(queries.of_run("memory_limit"), "limit", dashed=True),
                 ],
                 colours={"limit": style.NEUTRAL},
             ),
@@ -129,12 +116,29 @@ def dashboard() -> dict[str, Any]:
     )
 
 
+def _parts() -> table.Panel:
+    return rows(
+        "Response time and its parts",
+        "What a client waits for its answer: before a thread has its request (queue), and what the request then takes"
+        " (service), where the server tells them. Means. Queue time is what too few threads cost.",
+        {"variant": "variant"},
+        [
+            Column("response", "s", queries.latency_mean(), texts=[NOT_SETTLED]),
+            Column("= queue", "s", queries.where_settled("queue_time"), texts=[NOT_SETTLED]),
+            Column("+ service", "s", f"max by (namespace, variant) ({queries.metric('service_time', 'run')})"),
+        ],
+        sort="variant",
+        width=12,
+        height=5,
+    )
+
+
 def _resources() -> table.Panel:
     return (
         rows(
             "Resources of $variants",
-            "The smallest bound first: capacity / service demand, the most throughput that the resource allows. Red: it"
-            " is reached. A run without a verdict has plain utilisations.",
+            "The smallest bound first: capacity / service demand, the most throughput that the resource allows. Needed:"
+            " throughput × service demand. Red: the bound is reached. A run without a verdict has plain utilisations.",
             {"resource": "resource"},
             [
                 Column(
@@ -144,9 +148,9 @@ def _resources() -> table.Panel:
                     0,
                     REACHED,
                 ),
-                Column("in use", "none", queries.of_resources_or_plain("vtlab_used_count", queries.USED)),
+                Column("needed", "none", queries.of_resources_or_plain("vtlab_used_count", queries.USED)),
                 Column(
-                    "of",
+                    "there are",
                     "none",
                     queries.of_resources_or_plain("vtlab_capacity_count", queries.metric("capacity", "run")),
                 ),
@@ -155,7 +159,7 @@ def _resources() -> table.Panel:
             ],
             sort="utilisation",
             descending=True,
-            height=8,
+            height=7,
         )
         .repeat("variants")
         .repeat_direction("v")
@@ -164,17 +168,19 @@ def _resources() -> table.Panel:
 
 def _places() -> table.Panel:
     scraped = f"0 * max(last_over_time(up{{{queries.SERVER}}}[$__range]))"
-    none = f'label_replace(label_replace({scraped}, "class", "none", "", ""), "line", "–", "", "")'
+    none = f'label_replace({scraped}, "place", "none", "", "")'
+    pinned = f'sum by (variant, place) (label_join({queries.metric("pinned_places", "run")}, "place", ":", "class", "line"))'
     return rows(
         "Where they were pinned",
         "The line of code that waited while it kept its carrier, in the measured windows: before JDK 24 synchronized"
         " pins, too. A carrier that waits runs no other thread.",
-        {"variant": "variant", "class": "class", "line": "line"},
-        [Column("pinnings per second", "none", f"{queries.metric('pinned_places', 'run')} or on () {none}", 1)],
-        sort="pinnings per second",
+        {"variant": "variant", "place": "class and line"},
+        [Column("pinnings/s", "none", f"{pinned} or on () {none}", 1)],
+        sort="pinnings/s",
         descending=True,
         width=12,
         no_value="no data because no variant was scraped in this time range",
+        pixels={"variant": 120, "pinnings/s": 100},
     )
 
 
@@ -182,11 +188,11 @@ def _load_generator() -> table.Panel:
     by_variant = "max by (namespace, variant)"
     return rows(
         "Load asked for, and what the load generator made of it",
-        "Asked for: users, or arrivals per second under open load. Late: how much later than due k6 sent a request, the"
+        "Users were asked for, or arrivals per second under open load. Late: how much later than due k6 sent a request, the"
         " most; beyond tens of milliseconds it is short of CPU. Dropped: arrivals that it could not send.",
         {"variant": "variant"},
         [
-            Column("asked for", "none", f"{by_variant} (last_over_time(({queries.LOAD})[$__range:10s]))", 0),
+            Column("users, or arrivals/s", "none", f"{by_variant} (last_over_time(({queries.LOAD})[$__range:10s]))", 0),
             Column("answered OK", "reqps", f"{by_variant} ({queries.metric('throughput', 'run')})"),
             Column("late, the most", "s", f"{by_variant} ({queries.metric('late', 'run')})"),
             Column("dropped", "percentunit", f"{by_variant} ({queries.metric('dropped_ratio', 'run')})", 1),

@@ -77,32 +77,23 @@ def prefer_compilers(pids: Sequence[int], is_preferred: bool) -> None:
                 os.setpriority(os.PRIO_PROCESS, thread, _FIRST if is_preferred else 0)
 
 
-class Readings:
-    """Reads of the meters at these URLs, beside the load, so many that what serves them is compiled; of a service that
-    ends, no further.
+def read_meters(urls: Sequence[str]) -> None:
+    """Reads the meters at these URLs so often that what serves them is compiled; of a service that ends, no further.
 
     By a connection each: in one that stays the JDK's HTTP server, as the agent has it, waits 40 ms for the client's
     acknowledgement before it sends the end of a page.
     """
 
-    def __init__(self, urls: Sequence[str]) -> None:
-        self._together = ThreadPoolExecutor(len(urls))
-        self._reads = [self._together.submit(_read, url) for url in urls]
+    def read(url: str) -> None:
+        with (
+            httpx.Client(trust_env=False, timeout=10, headers={"Connection": "close"}) as client,
+            contextlib.suppress(httpx.HTTPError),
+        ):
+            for _ in range(_READINGS):
+                client.get(url)
 
-    def finish(self) -> None:
-        """Returns when all are read."""
-        for read in self._reads:
-            read.result()
-        self._together.shutdown()
-
-
-def _read(url: str) -> None:
-    with (
-        httpx.Client(trust_env=False, timeout=10, headers={"Connection": "close"}) as client,
-        contextlib.suppress(httpx.HTTPError),
-    ):
-        for _ in range(_READINGS):
-            client.get(url)
+    with ThreadPoolExecutor(len(urls)) as together:
+        list(together.map(read, urls))
 
 
 def await_compilers(pids: Sequence[int], patience: float = _COMPILED_WITHIN) -> None:

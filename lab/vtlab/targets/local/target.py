@@ -295,9 +295,8 @@ class LocalBlock:
         self._before: dict[str, Trial] = {}
         #: Of each call of k6.
         self._samplers: list[machine.Sampler] = []
-        #: Cores of each variant, while that is more than its limit, and the readings of their meters meanwhile.
+        #: Cores of each variant, while that is more than its limit.
         self._raised: float | None = None
-        self._readings: raised.Readings | None = None
 
     def renumbered(self, experiment: Experiment, number: int, attempt: int) -> LocalBlock:
         """Another block, with the variants of this one as they run."""
@@ -319,16 +318,14 @@ class LocalBlock:
             return None
         self._raised = cpu
         raised.prefer_compilers([variant.process.pid for variant in running], True)
-        self._readings = raised.Readings([f"http://{v.metrics_address}{v.launch.service.metrics}" for v in running])
         return cpu
 
     def restore_cpu(self) -> None:
         """Sets the variants' limit again, once what reads their meters is compiled, too, and their JIT compilers rest.
-        BlockFault where it does not hold."""
-        if self._readings:
-            self._readings.finish()
-            self._readings = None
+        BlockFault where it does not hold. Where the load is the bound, what is compiled later takes nothing from it."""
         running = [variant for variant in self._running() if variant.end() is None]
+        if running and not self.experiment.is_paced:
+            raised.read_meters([f"http://{v.metrics_address}{v.launch.service.metrics}" for v in running])
         pids = [variant.process.pid for variant in running]
         raised.await_compilers(pids)
         raised.prefer_compilers(pids, False)
