@@ -15,8 +15,8 @@ from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Trial
 from vtlab.planning.load import Pace
 from vtlab.report import figures
-from vtlab.runner import RAISED_CALLS, are_compiled, more_cpu
 from vtlab.targets.target import StartedBlock
+from vtlab.warm_up import RAISED_CALLS, are_compiled, more_cpu
 
 #: Seconds that the levels of a search take at most, once the pair is warm.
 WITHIN = 90.0

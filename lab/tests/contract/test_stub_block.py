@@ -21,8 +21,8 @@ from tests.support.lab_call import alive
 from tests.support.privileges import needs_root
 from tests.support.runs import LONG, Later, RunFolder, environment_of, kill_under_load
 from tests.support.stalls import Stalls, undisturbed
-from vtlab import runner
 from vtlab.analysis.validity import failing
+from vtlab.attempt import Attempt
 from vtlab.catalogue.metrics import REPORT_SERIES, WINDOW_METRICS
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing, VariantFailed
 from vtlab.host import cgroup, ports
@@ -336,7 +336,7 @@ def attempted(run: RunFolder, *broken: str) -> Block:
     """The first attempt at the first block, of the variant platform and of those that break."""
     order = plan.order(run.planned.variants, 1, 1, run.planned.windows.trials)
     with run.target() as target:
-        attempt = runner.Attempt(run.planned, 1, Progress(Console(quiet=True), [60]), "stub", 1, 1)
+        attempt = Attempt(run.planned, 1, Progress(Console(quiet=True), [60]), "stub", 1, 1)
         block, _ = attempt.measure(target, order, with_single=True)
         run.look()
     run.nothing_left("service platform", *(f"service {variant}" for variant in broken), "k6", "prometheus")

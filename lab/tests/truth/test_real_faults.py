@@ -14,8 +14,9 @@ from tests.support.lab_call import TINY, Running, alive, blocks, leftovers, meas
 from tests.support.privileges import needs_root
 from tests.support.runs import RunFolder
 from vtlab import results as stored
-from vtlab import runner, session
+from vtlab import session
 from vtlab.analysis.validity import checks
+from vtlab.attempt import Attempt
 from vtlab.host.cgroup import Cgroup
 from vtlab.planning import plan
 from vtlab.progress import Progress
@@ -78,7 +79,7 @@ def test_a_squeezed_k6_is_called_saturated(tmp_path: Path) -> None:
         with local_target(folder, root, session.REPOSITORY, k6_prefix=squeeze.prefix) as target:
             run = stored.read(folder)
             order = plan.order(run.experiment.variants, 1, 1)
-            attempt = runner.Attempt(run.experiment, 1, Progress(Console(quiet=True), [60]), "tiny", 1, 1)
+            attempt = Attempt(run.experiment, 1, Progress(Console(quiet=True), [60]), "tiny", 1, 1)
             block, _ = attempt.measure(target, order, with_single=True)
     finally:
         squeeze.remove()

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support import builders
 from tests.support.played import ALONE, COUNTED, RUN, Breaking, WithMore, as_recorded, console, measured, one_block
-from vtlab import results, runner
+from vtlab import results, runner, warm_up
 from vtlab.errors import BlockFault, InvalidRun, VariantFailed
 from vtlab.model.records import Block, Failure, K6Document
 from vtlab.planning import load
@@ -111,13 +111,13 @@ def test_the_cycles_with_more_cpu_go_on_until_the_compilers_rest(tmp_path: Path,
 
 def test_the_cycles_with_more_cpu_end_though_the_compilers_do_not_rest(tmp_path: Path) -> None:
     exp = builders.experiment(windows=COUNTED)
-    warmup = builders.block(cycles=2 * runner.RAISED_CALLS + 12).warmup
+    warmup = builders.block(cycles=2 * warm_up.RAISED_CALLS + 12).warmup
     one_block(
         target := Compiling([builders.run(exp, blocks=1).blocks[0].model_copy(update={"warmup": warmup})], 9),
         tmp_path,
         exp,
     )
-    assert target.said.count("2 cheap and 0 own cycles of platform virtual") == runner.RAISED_CALLS
+    assert target.said.count("2 cheap and 0 own cycles of platform virtual") == warm_up.RAISED_CALLS
 
 
 def test_compilers_are_not_waited_for_where_the_load_is_the_bound(tmp_path: Path) -> None:
