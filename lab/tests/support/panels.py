@@ -10,7 +10,8 @@ _BOTTLENECK = {("What limits each variant", letter) for letter in "AB"}
 WITHOUT_DATA = {
     # All but "one block: no verdict".
     "verdict": {
-        *(("Verdict", letter) for letter in "ABCDEG"),
+        *(("Verdict", letter) for letter in "ABD"),
+        *(("How sure that is", letter) for letter in "ABCD"),
         *_BOTTLENECK,
         *(("Ratios to the first variant", letter) for letter in "ABC"),
     },

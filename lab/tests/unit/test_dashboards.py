@@ -14,6 +14,7 @@ import pytest
 from vtlab import session
 from vtlab.catalogue import palette, rules
 from vtlab.catalogue.dashboards import frame, style, substitute
+from vtlab.catalogue.dashboards import queries as queries_of_runs
 from vtlab.catalogue.published import PUBLISHED
 from vtlab.catalogue.resources import RESOURCES
 from vtlab.host import tools
@@ -339,6 +340,65 @@ def test_every_query_parses(tmp_path: Path) -> None:
     done = subprocess.run([promtool, "check", "rules", file], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr + done.stdout
     assert f"{len(rules_of_queries)} rules found" in done.stdout
+
+
+def test_a_latency_that_the_verdict_does_not_have_is_not_made_up(tmp_path: Path) -> None:
+    """Nothing is computed in its place: it had not settled (NaN), or there were too few requests for a percentile."""
+    of_run = 'testid="20261121T212016Z-blocking"'
+    means, p99s = ("1", "1", "NaN"), ("2", "NaN", "NaN")
+    series = [
+        {"series": f'vtlab_latency_{of}_seconds{{{of_run},variant="{variant}"}}', "values": value}
+        for of, values in (("mean", means), ("p99", p99s))
+        for variant, value in zip("abc", values, strict=True)
+    ]
+    values = {**VALUES, "variants": ["a", "b", "c"]}
+    p99, queue = (
+        substitute.filled(promql, values, {"__range": "300s", "__rate_interval": "4s"})
+        for promql in (queries_of_runs.latency_p99(), queries_of_runs.where_settled("queue_time"))
+    )
+    expected = {
+        f"({p99}) > 0": {'{variant="a"}': 2},
+        f"({p99}) == {queries_of_runs.TOO_FEW}": {'{variant="b"}': queries_of_runs.TOO_FEW},
+        # Of all three: NaN is not equal to itself.
+        f"count({p99})": {"{}": 3},
+        f"count(({queue}) != ({queue}))": {"{}": 1},
+    }
+    tests = [
+        {
+            "expr": promql,
+            "eval_time": "1m",
+            "exp_samples": [{"labels": labels, "value": value} for labels, value in samples.items()],
+        }
+        for promql, samples in expected.items()
+    ]
+    file = tmp_path / "test.json"
+    file.write_text(json.dumps({"tests": [{"interval": "1m", "input_series": series, "promql_expr_test": tests}]}))
+    promtool = tools.find_promtool(session.REPOSITORY).path
+    done = subprocess.run([promtool, "test", "rules", file], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr + done.stdout
+
+
+def test_a_limit_is_that_of_the_windows() -> None:
+    """A warm-up may have more CPU than the variant's limit: that is not drawn."""
+    limits = [
+        target["expr"] for panel in panels("why") for target in panel["targets"] if target["legendFormat"] == "limit"
+    ]
+    assert len(limits) == 2
+    for promql in limits:
+        assert "@ end()" in promql
+        assert "k6_trial_window_start" in promql
+
+
+def test_each_comparison_is_one_figure_and_one_line_with_its_interval() -> None:
+    """Of three variants, too: which end belongs to which ratio is never a guess."""
+    tables = {panel["title"]: panel for panel in panels("verdict")}
+    sure = tables["How sure that is"]
+    assert len(sure["targets"]) == 4
+    for target in sure["targets"]:
+        assert re.match(r"max by \(variant, verdict, over, sign\)", target["expr"])
+    text = json.dumps(tables["Verdict"]["targets"])
+    assert "vtlab_comparison_low" not in text
+    assert "vtlab_comparison_high" not in text
 
 
 def test_recorded_series_exist() -> None:

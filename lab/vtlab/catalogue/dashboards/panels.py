@@ -4,7 +4,7 @@ says."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from grafana_foundation_sdk.builders import common, dashboard, prometheus, stat, table, timeseries
 from grafana_foundation_sdk.models import common as kinds
@@ -78,11 +78,10 @@ def _range(least: float, most: float | None, text: str) -> models.RangeMap:
     return models.RangeMap(options=models.DashboardRangeMapOptions(from_val=least, to=most, result=result))
 
 
-#: Of utilisations: a bound is measured, too, so that 101 % means the same as 100 %.
-_OF_BOUNDS: list[models.ValueMapping] = [
-    _range(0.995, EXCEEDED, "at its limit"),
-    _range(EXCEEDED, None, "no such bound"),
-]
+def _of_bounds(reached: str) -> list[models.ValueMapping]:
+    """Of utilisations: a bound is measured, too, so that 101 % means the same as 100 %."""
+    return [_range(0.995, EXCEEDED, reached), _range(EXCEEDED, None, "no such bound")]
+
 
 #: Of a variant that the load alone limits.
 _NOT_SATURATED = [{"type": "range", "options": {"from": 0.9, "to": EXCEEDED, "result": {"text": "not saturated"}}}]
@@ -165,8 +164,9 @@ def verdict(*, width: int) -> stat.Panel:
         ],
         width=width,
         height=5,
-        size=40,
-        names=16,
+        decimals=3,
+        size=None,
+        names=20,
     )
     panel.override_by_regexp("/./", _NO_FIGURE)
     return panel.override_by_regexp(
@@ -189,7 +189,7 @@ def bottleneck(*, width: int) -> stat.Panel:
         names=20,
         no_value=NO_VERDICT,
     )
-    panel.mappings(_OF_BOUNDS).override_by_regexp("/./", _NO_FIGURE)
+    panel.mappings(_of_bounds("at its limit")).override_by_regexp("/./", _NO_FIGURE)
     return panel.override_by_regexp("/: load .it keeps up.$/", [_property("mappings", _NOT_SATURATED)])
 
 
@@ -226,7 +226,7 @@ def over_time(
         .gradient_mode(kinds.GraphGradientMode.NONE)
         .draw_style(kinds.GraphDrawStyle.LINE)
         .show_points(kinds.VisibilityMode.ALWAYS if points else kinds.VisibilityMode.NEVER)
-        .point_size(6)
+        .point_size(7)
         .span_nulls(False)
         .min(0)
         .axis_border_show(False)
@@ -261,7 +261,9 @@ def over_time(
 
 
 _NO_POINTS = [_property("custom.showPoints", "never")]
+#: In a short window there are points and no line: small ones are those of the dashed line.
 _DASHED = [
+    _property("custom.pointSize", 3),
     _property("custom.lineStyle", {"fill": "dash", "dash": [6, 6]}),
     _property("custom.lineWidth", 1),
 ]
@@ -288,8 +290,19 @@ def _as_bar(reached: float) -> list[models.DynamicConfigValue]:
         _property("max", 1),
         _property("color", {"mode": "thresholds"}),
         _property("thresholds", {"mode": "absolute", "steps": steps}),
-        _property("mappings", _OF_BOUNDS),
+        _property("mappings", _of_bounds("reached")),
     ]
+
+
+def no_number(text: str) -> dict[str, object]:
+    """What stands in place of NaN."""
+    return {"type": "special", "options": {"match": "nan", "result": {"text": text}}}
+
+
+_NO_NUMBER = (no_number("–"),)
+#: Of a latency of clients.
+NOT_SETTLED = no_number("not settled")
+TOO_FEW: dict[str, object] = {"type": "value", "options": {str(queries.TOO_FEW): {"text": "too few requests"}}}
 
 
 @dataclass(frozen=True)
@@ -302,7 +315,7 @@ class Column:
     promql: str
     decimals: int | None = None
     reached: float | None = None
-    texts: Sequence[Mapping[str, object]] = field(default_factory=lambda: _NO_NUMBER)
+    texts: Sequence[Mapping[str, object]] = _NO_NUMBER
 
 
 def rows(
@@ -357,7 +370,9 @@ def rows(
     )
     for column in columns:
         properties = [_property("unit", column.unit), *_NO_FIGURE]
-        properties += _as_bar(column.reached) if column.reached is not None else [_property("mappings", list(column.texts))]
+        properties += (
+            _as_bar(column.reached) if column.reached is not None else [_property("mappings", list(column.texts))]
+        )
         if column.decimals is not None:
             properties.append(_property("decimals", column.decimals))
         panel.override_by_name(column.name, properties)
@@ -373,17 +388,6 @@ def rows(
 
 #: Labels of what is published, beside those that a table shows.
 _LABELS = ("namespace", "experiment", "testid", "variant", "over", "resource", "metric", "sign")
-
-
-def no_number(text: str) -> dict[str, object]:
-    """What stands in place of NaN."""
-    return {"type": "special", "options": {"match": "nan", "result": {"text": text}}}
-
-
-_NO_NUMBER = [no_number("–")]
-#: Of a latency of clients.
-NOT_SETTLED = no_number("not settled")
-TOO_FEW = {"type": "value", "options": {str(queries.TOO_FEW): {"text": "too few requests"}}}
 _IN_ITS_COLOUR = [
     _property(
         "mappings",

@@ -51,12 +51,10 @@ def latency_mean() -> str:
 
 def latency_p99() -> str:
     """The same for the 99th percentile, and ``TOO_FEW`` where the windows had too few requests for it."""
-    few = f"({_BY_VARIANT} ({published('vtlab_latency_mean_seconds')}) >= bool 0) * 0 + {TOO_FEW}"
     p99 = f"{_BY_VARIANT} ({published('vtlab_latency_p99_seconds')})"
-    return (
-        f"({p99} >= 0) or ({few} and on (namespace, variant) {latency_mean()} >= 0)"
-        f" or {of_variants_or_plain('vtlab_latency_p99_seconds', 'latency_p99')}"
-    )
+    few = f"0 * ({_BY_VARIANT} ({published('vtlab_latency_mean_seconds')}) >= 0) + {TOO_FEW}"
+    plain = of_variants_or_plain("vtlab_latency_p99_seconds", "latency_p99")
+    return f"({p99} >= 0) or ({few}) or {plain}"
 
 
 def where_settled(plain: str) -> str:

@@ -9,8 +9,8 @@ from grafana_foundation_sdk.builders import table, timeseries
 from vtlab.catalogue.dashboards import frame, queries, style
 from vtlab.catalogue.dashboards.panels import (
     NAME_ONLY,
-    NOT_SETTLED,
     NO_VERDICT,
+    NOT_SETTLED,
     TOO_FEW,
     Column,
     Line,
@@ -51,9 +51,9 @@ def dashboard() -> dict[str, Any]:
                     Line(f"max({queries.metric('cpu_limit', 'run')})", "CPU"),
                     Line(f"max({queries.metric('memory_limit', 'run')})", "memory"),
                 ],
-                width=6,
+                width=5,
                 height=5,
-                size=32,
+                size=28,
                 units={"memory": "bytes"},
                 no_value="no data because no variant with a limit was scraped in this time range",
             ),
@@ -63,7 +63,7 @@ def dashboard() -> dict[str, Any]:
                 " dashboard Why, and at vtlab's validity checks, before trusting the figures.",
                 "none",
                 [Line(_WARNINGS, "{{warning}}")],
-                width=6,
+                width=5,
                 height=5,
                 text=NAME_ONLY,
                 size=20,
@@ -92,7 +92,7 @@ def dashboard() -> dict[str, Any]:
 
 
 def _interval() -> table.Panel:
-    by = "variant, over, headline, metric, sign"
+    by = "variant, verdict, over, sign"
 
     def column(name: str, published: Name) -> Column:
         return Column(name, "suffix:×", f"max by ({by}) ({queries.published(published, queries.PRIMARY)})", 3)
@@ -105,7 +105,7 @@ def _interval() -> table.Panel:
         "How sure that is",
         "The confidence interval of each ratio, as in the report, and the blocks of fresh JVMs that count. With fewer"
         " than 6 blocks it is a quick look. The verdict is clear where the interval is beyond the margin.",
-        {"variant": "variant", "over": "over", "metric": "metric", "sign": " "},
+        {"variant": "variant", "verdict": "verdict", "over": "over", "sign": " "},
         [
             column("ratio", "vtlab_comparison_ratio"),
             column("95 % from", "vtlab_comparison_low"),
@@ -113,10 +113,10 @@ def _interval() -> table.Panel:
             Column("blocks", "none", of_each, 0),
         ],
         sort="variant",
-        width=12,
+        width=14,
         height=5,
         no_value=NO_VERDICT,
-        pixels={" ": 30, "blocks": 65, "metric": 110},
+        pixels={"variant": 120, "verdict": 95, "over": 110, " ": 60, "blocks": 60},
     )
 
 

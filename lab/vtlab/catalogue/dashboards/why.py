@@ -169,7 +169,9 @@ def _resources() -> table.Panel:
 def _places() -> table.Panel:
     scraped = f"0 * max(last_over_time(up{{{queries.SERVER}}}[$__range]))"
     none = f'label_replace({scraped}, "place", "none", "", "")'
-    pinned = f'sum by (variant, place) (label_join({queries.metric("pinned_places", "run")}, "place", ":", "class", "line"))'
+    pinned = (
+        f'sum by (variant, place) (label_join({queries.metric("pinned_places", "run")}, "place", ":", "class", "line"))'
+    )
     return rows(
         "Where they were pinned",
         "The line of code that waited while it kept its carrier, in the measured windows: before JDK 24 synchronized"
@@ -188,8 +190,8 @@ def _load_generator() -> table.Panel:
     by_variant = "max by (namespace, variant)"
     return rows(
         "Load asked for, and what the load generator made of it",
-        "Users were asked for, or arrivals per second under open load. Late: how much later than due k6 sent a request, the"
-        " most; beyond tens of milliseconds it is short of CPU. Dropped: arrivals that it could not send.",
+        "Users were asked for, or arrivals per second under open load. Late: how much later than due k6 sent a request,"
+        " the most; beyond tens of milliseconds it is short of CPU. Dropped: arrivals that it could not send.",
         {"variant": "variant"},
         [
             Column("users, or arrivals/s", "none", f"{by_variant} (last_over_time(({queries.LOAD})[$__range:10s]))", 0),
