@@ -1,0 +1,65 @@
+"""A wheel of vtlab, and an environment outside the checkout in which it is installed."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from vtlab import data
+
+Installed = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built from a copy: a build leaves files beside its sources."""
+    checkout = tmp_path_factory.mktemp("checkout")
+    lab = data.ROOT / "lab"
+    for path in data.files(data.ROOT):
+        (checkout / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(data.ROOT / path, checkout / path)
+    shutil.copytree(lab / "vtlab", checkout / "lab" / "vtlab", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "setup.py"):
+        shutil.copyfile(lab / name, checkout / "lab" / name)
+    build = "from setuptools import build_meta; build_meta.build_wheel('../dist')"
+    done = subprocess.run(
+        [sys.executable, "-c", build], cwd=checkout / "lab", capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    (built,) = (checkout / "dist").iterdir()
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """Calls vtlab in an environment that has the wheel, and of this one the packages that it depends on. ``path`` and
+    ``more`` are all of its variables that say where something is."""
+    folder = tmp_path_factory.mktemp("elsewhere")
+    venv.create(folder / "venv")
+    python = folder / "venv" / "bin" / "python"
+    scheme = {"base": str(folder / "venv"), "platbase": str(folder / "venv")}
+    site = Path(sysconfig.get_path("purelib", "venv", scheme))
+    # To install a wheel of pure Python is to unpack it.
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
+
+    def call(*arguments: str | Path, path: str = "/nowhere", **more: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [python, "-m", "vtlab", *map(str, arguments)],
+            cwd=folder,
+            env={"PATH": path, "HOME": str(folder), "COLUMNS": "200", **more},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return call
