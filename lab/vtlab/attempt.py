@@ -22,7 +22,7 @@ from vtlab.progress import Progress
 from vtlab.report import class_archives
 from vtlab.targets.target import StartedBlock, Target
 from vtlab.under_way import UnderWay
-from vtlab.warm_up import WarmUp
+from vtlab.warm_up import WarmUpCycles
 
 
 class Attempt:
@@ -41,7 +41,7 @@ class Attempt:
     ) -> None:
         title = name + (f", attempt {attempt}" if attempt > 1 else "")
         self._under_way = UnderWay(experiment, seed, progress, title, Block(block=number, attempt=attempt, order=[]))
-        self._warm_up = WarmUp(self._under_way, wait)
+        self._warm_up = WarmUpCycles(self._under_way, wait)
 
     def measure(
         self,

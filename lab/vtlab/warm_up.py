@@ -46,8 +46,8 @@ def are_compiled(warmup: Sequence[Trial], variants: Sequence[str], experiment: E
     return all(warmth.is_compiled(trial, experiment) for trial in last_cycles(warmup, variants))
 
 
-class WarmUp:
-    """That of one block under way."""
+class WarmUpCycles:
+    """Those of one block under way."""
 
     def __init__(self, under_way: UnderWay, wait: Callable[[float], None]) -> None:
         self._under_way = under_way
@@ -110,6 +110,7 @@ class WarmUp:
         return cycles
 
     def _are_followed_by_trials(self) -> bool:
+        """Whether nothing of the trials depends on the cycles before them."""
         experiment = self._under_way.experiment
         return experiment.is_paced and experiment.windows.wait_for_answers and not experiment.between
 

@@ -87,40 +87,45 @@ const OF_TLS: Options = Object.values(input.targets).some((base) => base.startsW
 /** Its thresholds may ask for these; `scenario` is its own, too, and set on the user. */
 const SCRIPT_TAGS = [...TAGS, 'group', 'check', 'error', 'proto', 'subproto', 'tls_version'] as const;
 
-export const options: Options = {
-  ...OF_TLS,
-  ...(script ? { systemTags: [...SCRIPT_TAGS], ...keptOptions(script) } : OF_REQUESTS),
-  // The pre-flight is in setup(), and a service that hangs answers none of its requests. vtlab waits no longer than that.
-  ...(input.isPreflight ? { setupTimeout: '10m' } : {}),
-  scenarios: {
-    // Every iteration of a user is its part in one phase.
-    users: {
-      executor: 'per-vu-iterations',
-      vus: input.isPreflight ? 1 : block.users,
-      iterations: input.isPreflight ? 1 : block.phases.length,
-      // Longer than anything can take: an interrupted request leaves no sample.
-      maxDuration: `${block.longest}ms`,
-      gracefulStop: `${block.timeout}ms`,
-      // `k6 inspect` prints it: how long the block takes where every request is answered in time.
-      env: { BLOCK_SECONDS: String(block.seconds) },
-    },
-  },
-  thresholds: input.isPreflight
-    ? preflightThresholds(Object.keys(input.targets))
-    : {
-        ...thresholds(block.phases, script !== undefined),
-        ...(script && input.order.length > 0 ? thresholdsOf(script, [...new Set(input.order)]) : {}),
+/** k6 reads the options of the first instance alone, and a thousand users are a thousand instances. */
+export const options: Options = __VU > 0 ? {} : optionsOfBlock();
+
+function optionsOfBlock(): Options {
+  return {
+    ...OF_TLS,
+    ...(script ? { systemTags: [...SCRIPT_TAGS], ...keptOptions(script) } : OF_REQUESTS),
+    // The pre-flight is in setup(), and a service that hangs answers none of its requests. vtlab waits no longer than that.
+    ...(input.isPreflight ? { setupTimeout: '10m' } : {}),
+    scenarios: {
+      // Every iteration of a user is its part in one phase.
+      users: {
+        executor: 'per-vu-iterations',
+        vus: input.isPreflight ? 1 : block.users,
+        iterations: input.isPreflight ? 1 : block.phases.length,
+        // Longer than anything can take: an interrupted request leaves no sample.
+        maxDuration: `${block.longest}ms`,
+        gracefulStop: `${block.timeout}ms`,
+        // `k6 inspect` prints it: how long the block takes where every request is answered in time.
+        env: { BLOCK_SECONDS: String(block.seconds) },
       },
-  tags: {
-    ...(script?.options?.tags as Record<string, string> | undefined),
-    testid: input.runId,
-    experiment: input.experiment.name,
-    block: String(input.block),
-    // As Prometheus's label of the variants' own series.
-    ...(input.namespace === undefined ? {} : { namespace: input.namespace }),
-  },
-  summaryTrendStats: SUMMARY_STATISTICS,
-};
+    },
+    thresholds: input.isPreflight
+      ? preflightThresholds(Object.keys(input.targets))
+      : {
+          ...thresholds(block.phases, script !== undefined),
+          ...(script && input.order.length > 0 ? thresholdsOf(script, [...new Set(input.order)]) : {}),
+        },
+    tags: {
+      ...(script?.options?.tags as Record<string, string> | undefined),
+      testid: input.runId,
+      experiment: input.experiment.name,
+      block: String(input.block),
+      // As Prometheus's label of the variants' own series.
+      ...(input.namespace === undefined ? {} : { namespace: input.namespace }),
+    },
+    summaryTrendStats: SUMMARY_STATISTICS,
+  };
+}
 
 export async function setup(): Promise<Common> {
   if (input.experiment.workload.is_script && !script) {

@@ -343,6 +343,29 @@ def attempted(run: RunFolder, *broken: str) -> Block:
     return block
 
 
+def test_trials_whose_pace_is_known_follow_the_warm_up_in_one_call_of_k6(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the rounds of all variants are known, k6 goes on from the warm-up's own cycles to the trials."""
+    calls: list[tuple[int, Sequence[str]]] = []
+    loaded = LocalBlock.load
+
+    def load(block: LocalBlock, **rest: Any) -> Any:
+        calls.append((rest.get("own_cycles", 0), rest["order"]))
+        return loaded(block, **rest)
+
+    monkeypatch.setattr(LocalBlock, "load", load)
+    rounds = dict.fromkeys(VARIANTS, "50ms")
+    paced = stub(load={"model": "closed", "users": 10, "round": rounds}, windows={"warmup_load": "3s"})
+    block = attempted(RunFolder(tmp_path, paced), "virtual")
+    order = plan.order(paced.variants, 1, 1, 1)
+    assert [trial.variant for trial in block.trials] == order
+    assert calls[0] == (3, order), "three cycles, and then the trials"
+    # However slow the machine is: the single users come last, and light load is the next block's.
+    assert calls[-1] == (0, [])
+    assert block.trials[0].begin >= block.warmup[-1].end
+
+
 #: How one variant of a block breaks, its reason, and the moment: phases follow one another in parts of a second.
 BROKEN = {
     "refusing": (

@@ -20,6 +20,7 @@ from vtlab.analysis.laws.alone import shortest_response
 from vtlab.analysis.laws.demands import cpu_share
 from vtlab.analysis.laws.phases import of_variant
 from vtlab.analysis.validity import checks
+from vtlab.analysis.validity.completeness import SERVER_MEASURED
 from vtlab.errors import BlockFault
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block
@@ -117,10 +118,12 @@ class Lab:
 
     def disturbances(self, block: Block, planned: Experiment) -> list[str]:
         """Why a run would measure the block again, and where the machine stalled."""
-        # The bounds hang on the single-user phases as much as on the trials.
+        # The bounds hang on the single-user phases as much as on the trials. A second of these may lie between scrapes.
         both = block.model_copy(update={"trials": [*block.single, *block.trials]})
-        failed = [check for check in checks.results([both], planned) if not check.passed]
-        reasons = [f"{check.name}: {check.worst}" for check in failed if check.name not in NOT_HERE]
+        sampled = SERVER_MEASURED.name
+        judged = [check for check in checks.results([both], planned) if check.name not in NOT_HERE | {sampled}]
+        judged += [check for check in checks.results([block], planned) if check.name == sampled]
+        reasons = [f"{check.name}: {check.worst}" for check in judged if not check.passed]
         return reasons + self._stalls.disturbed([*block.single, *block.trials])
 
     def measured(

@@ -102,7 +102,7 @@ def test_what_is_next_is_what_more_users_reach(lab: Lab) -> None:
                 "measure": "9s",
             },
         )
-        # The fewer use almost half of the CPU: with less, five short phases seldom tell its slope within 20 %.
+        # The fewer use almost half of the CPU: with less, short phases seldom tell its slope within 20 %.
         for users, duration in ((41, "exp(130ms)"), (9, "130ms"))
     )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.support import builders
@@ -9,7 +11,7 @@ from tests.support.phases import bound_of, measured, names, users
 from vtlab.analysis.laws.alone import service_alone
 from vtlab.analysis.laws.demands import cpu_capacity
 from vtlab.analysis.laws.explanation import explain
-from vtlab.analysis.laws.phases import demand_per_ok
+from vtlab.analysis.laws.phases import Measured, demand_per_ok
 from vtlab.catalogue.resources import RESOURCES
 
 
@@ -56,17 +58,41 @@ def test_the_cpu_demand_is_a_slope_where_the_cpu_had_time_to_spare() -> None:
     assert (bound.low, bound.high) == pytest.approx((bound.bound / 1.2, bound.bound / 0.8))
 
 
-def test_the_slope_of_the_cpu_is_that_of_the_trials_where_few_requests_take_more_each() -> None:
-    # 1.1 ms by light load, 0.8 ms at 200/s: "next would be the CPU at 888/s" of a service that serves more.
-    server = {"capacity_tomcat-threads": 200.0, "cpu_cores": 0.18}
-    windows = [(999, 5, server)] * 6
-    m = measured("platform", *windows, exp=users(1000), cpu=0.0011, idle=0.02)
-    e = explain(m)
-    assert bound_of(m, "cpu").bound == pytest.approx(0.98 / 0.0008, rel=0.05)
-    assert e.next is not None
-    assert e.next.resource == "load"
-    agreeing = measured("platform", (999, 5, {**server, "cpu_cores": 0.24}), exp=users(1000), cpu=0.0011, idle=0.02)
-    assert bound_of(agreeing, "cpu").bound == pytest.approx(0.98 / 0.0011, rel=0.02)
+def curved(first: float, last: float, *, blocks: int = 1) -> Measured:
+    """A variant at 80/s, where a request takes ``last`` seconds of CPU, and ``first`` under light load up to 40/s."""
+    m = measured("virtual", *[(400, 5, {"cpu_cores": 0.02 + 80 * last})] * 4, exp=users(80), cpu=first, idle=0.02)
+    # In blocks after the first there are trials alone.
+    later = replace(m.blocks[0], single=[], light=[])
+    return replace(m, blocks=[*m.blocks, *[later] * (blocks - 1)])
+
+
+def test_the_trials_count_in_the_slope_of_the_cpu() -> None:
+    alike = bound_of(curved(0.001, 0.001), "cpu")
+    assert alike.bound == pytest.approx(0.98 / 0.001, rel=0.01)
+    assert alike.high == pytest.approx(alike.bound / 0.8, rel=0.01)
+    # Few requests take more CPU each: by light load alone it would be 907/s.
+    assert bound_of(curved(0.00108, 0.001), "cpu").bound == pytest.approx(0.98 / 0.001, rel=0.03)
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 6, 12])
+def test_a_slope_from_which_the_trials_are_far_gives_no_bound_however_many_they_are(blocks: int) -> None:
+    # 1.10 ms by light load, 0.82 ms at twice the rate: "next would be the CPU at 888/s" of a service that serves more.
+    e = explain(curved(0.0011, 0.00082, blocks=blocks))
+    assert "cpu" not in names(e)
+    assert e.next is None, "the CPU's bound may be the smaller one"
+
+
+@pytest.mark.parametrize("blocks", [1, 12])
+@pytest.mark.parametrize("more", [1.0, 1.1, 1.15, 1.2])
+def test_the_interval_of_the_cpu_reaches_to_what_the_last_requests_took(more: float, blocks: int) -> None:
+    """What a request takes falls with the rate: further requests take no more than the last ones did."""
+    m = curved(more * 0.001, 0.001, blocks=blocks)
+    if "cpu" not in names(explain(m)):
+        assert more > 1.1
+        return
+    bound = bound_of(m, "cpu")
+    last = (0.08 - 0.04 * more * 0.001 * 1000) / 40
+    assert bound.high is None or bound.high >= 0.99 * 0.98 / last
 
 
 def test_a_burst_of_the_jit_compiler_in_light_load_is_no_requests_cpu_time() -> None:

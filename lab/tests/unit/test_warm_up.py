@@ -14,7 +14,7 @@ from tests.support.played import ALONE, COUNTED, RUN, Breaking, WithMore, as_rec
 from vtlab import results, runner, warm_up
 from vtlab.errors import BlockFault, InvalidRun, VariantFailed
 from vtlab.model.records import Block, Failure, K6Document
-from vtlab.planning import load
+from vtlab.planning import load, plan
 from vtlab.planning.load import Pace
 from vtlab.progress import Progress
 
@@ -176,6 +176,9 @@ def test_trials_after_a_warm_up_that_was_too_short_do_not_count(tmp_path: Path) 
     assert len(block.warmup) == 2 * 7
 
 
+CHEAP = ["raise platform virtual", "2 cheap and 0 own cycles of platform virtual", "restore"]
+
+
 class GivingUp(WithMore):
     """A target whose last trial leaves three requests unanswered where they are not waited for."""
 
@@ -187,16 +190,25 @@ class GivingUp(WithMore):
         return document.model_copy(update={"trials": [*before, last.model_copy(update={"given_up": 3})]})
 
 
-def test_what_the_trials_gave_up_ends_with_its_variant_or_is_waited_for(tmp_path: Path) -> None:
-    run = builders.run(PACED, blocks=2)
+def test_what_the_trials_gave_up_ends_with_its_variant_or_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = "virtual platform platform virtual"
+    monkeypatch.setattr(plan, "order", lambda *_: order.split())
+    run = builders.run(PACED, blocks=3)
     results.create(tmp_path, run.manifest)
     waited: list[float] = []
-    target = GivingUp([paced(4), paced(7, "virtual", 4)])
-    with Progress(console()[0], [1, 1]) as progress:
+    target = GivingUp([paced(4), paced(4), paced(7, "virtual", 4)])
+    with Progress(console()[0], [1, 1, 1]) as progress:
         runner.measure(tmp_path, target, progress, "blocking", wait=waited.append)
-    assert waited == [5.0], "a round of the slower users, before the further cycles"
-    assert [said for said in target.said if said.startswith("drop")] == [f"drop {RUN.blocks[1].order[-1]}"]
-    assert target.said[-1].startswith("drop"), "when its trials count"
+    # The first block has single users and light load after its trials: it waits for all answers.
+    last = order.split()[-1]
+    followed = f"2 own cycles then trials {order} of platform virtual"
+    second = [*CHEAP, followed, f"drop {last}"]
+    further = ["1 own cycles of platform virtual"] * 3
+    third = [*CHEAP, followed, *further, f"trials {order} of platform virtual", f"drop {last}"]
+    assert target.said[-len(second + third) :] == second + third
+    assert waited == [5.0], "a round of the slower users, before the further cycles of the third block"
 
 
 def test_a_variant_that_breaks_in_trials_after_the_warm_up_leaves_and_the_other_is_measured(tmp_path: Path) -> None:

@@ -129,8 +129,8 @@ class Windows(_Strict):
         Field(
             gt=0,
             description="of all users together in each of these cycles, which ends with the last answer, and after"
-            " ten times warmup_load at the latest; of closed load. They get more CPU than the limit, where the"
-            " machine has it. None: a cycle lasts for warmup_load",
+            " three times warmup_load, or ten seconds, at the latest; of closed load. They get more CPU than the"
+            " limit, where the machine has it. None: a cycle lasts for warmup_load",
         ),
     ] = None
     max_cycles: Annotated[

@@ -68,8 +68,11 @@ const GENTLY = 5;
 const CONNECTED = 1;
 /** The longest ramp-up of a warm-up cycle in milliseconds. */
 const WARMUP_RAMP = 1000;
-/** A warm-up cycle of so many requests lasts so many times `warmup_load` at most. */
-const PATIENCE = 10;
+/** A warm-up cycle of so many requests lasts so many times `warmup_load` at most, and so many milliseconds in any case. */
+const PATIENCE = 3;
+const LEAST_PATIENCE = 10_000;
+/** Milliseconds for which a server keeps a connection without a request, at least: Jetty 30 s, Tomcat 60 s. */
+const KEPT = 15_000;
 /** Most users of a phase of light load. */
 const MOST_LIGHT_USERS = 2000;
 /** Most milliseconds of an idle phase before its window, in which no answer is awaited. */
@@ -120,7 +123,8 @@ export function plan(input: Input): Plan {
       if (isCounted) {
         // As many for each variant: one that gets more of the CPU is ready sooner, and no warmer.
         const requests = Math.ceil(windows.warmup_requests / users);
-        Object.assign(part, { requests, start: 0, end: rampUp + PATIENCE * warmup_load });
+        const most = Math.max(PATIENCE * warmup_load, LEAST_PATIENCE);
+        Object.assign(part, { requests, start: 0, end: rampUp + most });
       }
       add('warmup', variant, part, true);
     }
@@ -190,12 +194,22 @@ export function plan(input: Input): Plan {
    * a time. They are answered evenly over the service time, which takes the place of the round.
    */
   function closedWindow(load: Closed, variant: string, position: number) {
-    const isConnected = input.ownCycles > 0 && ownUsers(variant) >= load.users;
-    const rampUp = rampUpOf(load, ramp_up, variant, isConnected ? CONNECTED : GENTLY);
+    const rampUp = rampUpOf(load, ramp_up, variant, isConnected(load, variant) ? CONNECTED : GENTLY);
     const served = servedIn(load, ramp_up, variant);
     const rounds = 1 + random(input.seed, 'window', position)();
     const start = Math.floor((rampUp * served) / round(variant) + served * rounds);
     return { rampUp, start, isLatencySteady: start >= rampUp + round(variant) };
+  }
+
+  /**
+   * Whether all users of a trial had a phase of the variant a moment ago. vtlab asks for both in one call only where the
+   * round of every variant is known.
+   */
+  function isConnected({ users, round: rounds }: Closed, variant: string): boolean {
+    if (!variants.every((name) => name in rounds)) return false;
+    const last = phases.findLastIndex((phase) => phase.variant === variant && phase.users >= users);
+    const since = phases.slice(last + 1).reduce((sum, phase) => sum + phase.end + round(phase.variant), 0);
+    return last >= 0 && since < KEPT;
   }
 
   if (workload.has_login) logIn();
@@ -215,7 +229,8 @@ export function plan(input: Input): Plan {
   const users = Math.max(...phases.map((phase) => phase.users));
   const sum = (extra: number) => phases.reduce((total, phase) => total + phase.end + extra, 0);
   // The requests of a cheap cycle take as long as its load, about.
-  const sooner = phases.filter((phase) => phase.requests !== undefined).length * (PATIENCE - 1) * warmup_load;
+  const counted = phases.filter((phase) => phase.requests !== undefined);
+  const sooner = counted.reduce((total, phase) => total + phase.end - phase.rampUp - warmup_load, 0);
   return {
     phases,
     users,

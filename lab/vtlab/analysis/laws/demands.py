@@ -5,7 +5,8 @@ Threads, connections and pools are held, and count by what a request holds of th
 that under load (with what load adds: garbage collection, switching) where the CPU was used to half at least, less what
 the JVM uses when it is idle. With less load the fixed costs would count as the requests': then it is the slope over an
 idle phase, light load and the trials. Few requests a second take more CPU each, so that light load alone has too steep
-a slope: the trials weigh most in it, as they have the most requests.
+a slope: the trials weigh most in it, as they have the most requests. Under load the CPU time of the JIT compiler
+counts, as throughput was reached beside it.
 
 Carriers are held for the CPU's time and while a thread is pinned. Both are time integrals. Without pinning they have no
 bound of their own (``vtlab.analysis.laws.slow.short_of_carriers``).
@@ -13,6 +14,7 @@ bound of their own (``vtlab.analysis.laws.slow.short_of_carriers``).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from vtlab.analysis.laws.alone import demand_of_round, estimate_alone, service_alone
@@ -66,13 +68,14 @@ def demand(m: Measured, resource: Resource) -> Demand | None:
 
 def idle_cores(m: Measured) -> float:
     """Cores that the JVM uses without any request; 0 where no phase was idle."""
-    return ratio((weighted(_compiled_cores(t), t.window), t.window) for t in m.light if not t.rate) or 0.0
+    return ratio((weighted(cores_without_jit(t), t.window), t.window) for t in m.light if not t.rate) or 0.0
 
 
-def _compiled_cores(trial: Trial) -> float | None:
-    """Cores without those of the JIT compiler, which has bursts long after the warm-up; None where not measured."""
+def cores_without_jit(trial: Trial) -> float | None:
+    """Cores without those of the JIT compiler, which has bursts long after the warm-up, where these are measured: on
+    one machine. None where no cores are measured."""
     cores = trial.server.get("cpu_cores")
-    return None if cores is None else max(0.0, cores - (trial.server.get("jit_cpu") or 0.0))
+    return None if cores is None or cores < 0 else max(0.0, cores - (trial.server.get("jit_cpu") or 0.0))
 
 
 def cpu_demand(m: Measured) -> Demand | None:
@@ -81,10 +84,30 @@ def cpu_demand(m: Measured) -> Demand | None:
     used = mean_level(m.trials, "cpu_cores")
     if used is not None and limit is not None and used >= BUSY * limit:
         return estimate(m, lambda block: block.trials, lambda trials: _cpu_consumed(trials, idle_cores(m)))
-    if not any(t.rate for t in m.light):
+    return _by_light_load(m)
+
+
+def _by_light_load(m: Measured) -> Demand | None:
+    """The slope of the CPU over idle phases, light load and the trials; None where it is not known.
+
+    All trials are one point: they have one rate, and many of them would hide that the others lie on no line with it.
+    The slope falls with the rate. Where it is less from the larger light rate to the trials than the interval of the
+    whole allows, the interval reaches to that.
+    """
+    rates = [t.rate for t in m.light if t.rate]
+    used = ratio((weighted(cores_without_jit(t), t.window), t.window) for t in m.trials)
+    if not rates or used is None or m.throughput is None:
         return None
-    levels = [(t, _compiled_cores(t)) for t in (*m.light, *m.trials) if t.window > 0]
-    return slope([(t.ok / t.window, cores) for t, cores in levels if cores is not None])
+    light = [(t, cores) for t in m.light if t.window > 0 and (cores := cores_without_jit(t)) is not None]
+    whole = slope([*((t.ok / t.window, cores) for t, cores in light), (m.throughput, used)])
+    nearest = [(t.ok / t.window, cores) for t, cores in light if t.rate == max(rates)]
+    if whole is None or whole.low is None or not nearest:
+        return whole
+    rate, cores = (math.fsum(column) / len(nearest) for column in zip(*nearest, strict=True))
+    if m.throughput <= rate:
+        return whole
+    last = (used - cores) / (m.throughput - rate)
+    return Demand(whole.seconds, max(0.0, min(whole.low, last)), whole.high)
 
 
 def _cpu_consumed(trials: Sequence[Trial], idle: float) -> float | None:

@@ -15,7 +15,7 @@ from vtlab.model.records import Trial
 
 #: Half of the width, over its middle, that the interval of a demand may have for its bound to be relied on.
 NARROW = 0.2
-#: Phases of light load that a slope needs.
+#: Points that a slope needs: phases of light load, and the trials as one.
 LEAST_PHASES = 5
 
 
@@ -55,10 +55,10 @@ def quantile(degrees: int) -> float:
 def slope(points: Sequence[tuple[float, float]]) -> Demand | None:
     """Of cores over requests per second, by least squares; None where its t interval is wider than ``NARROW``.
 
-    The interval of an accepted slope is as wide as that, not its own. Five points leave three degrees of freedom: what
-    passes has often been made narrow by chance, and its own interval would hold the true slope in 82 % of the cases
-    where levels scatter by 10 % of the highest. It is also one JVM's, and JVMs differ. Fewer points say too little to
-    select by.
+    The interval of an accepted slope is as wide as that, not its own. Few points leave few degrees of freedom: what
+    passes has often been made narrow by chance, and the own interval of five would hold the true slope in 82 % of the
+    cases where levels scatter by 10 % of the highest. Light load is also of one JVM, and JVMs differ. Fewer points say
+    too little to select by.
     """
     rates, cores = np.array([rate for rate, _ in points]), np.array([level for _, level in points])
     if len(points) < LEAST_PHASES or rates.max() <= rates.min():
