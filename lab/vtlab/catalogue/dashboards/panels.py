@@ -165,8 +165,10 @@ def verdict(*, width: int) -> stat.Panel:
         width=width,
         height=5,
         decimals=3,
-        size=None,
+        # Room for two lines above it, and for what an empty one says.
+        size=40,
         names=20,
+        no_value="no data because no trial",
     )
     panel.override_by_regexp("/./", _NO_FIGURE)
     return panel.override_by_regexp(
