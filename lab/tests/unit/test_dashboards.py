@@ -378,6 +378,20 @@ def test_a_latency_that_the_verdict_does_not_have_is_not_made_up(tmp_path: Path)
     assert done.returncode == 0, done.stderr + done.stdout
 
 
+def test_requests_in_flight_of_a_latency_that_had_not_settled_are_not_drawn() -> None:
+    """A thousand users wait for 200 threads, and 400 requests seemed to be in flight."""
+    (client,) = (
+        target["expr"]
+        for panel in panels("why")
+        for target in panel["targets"]
+        if panel["title"] == "Requests in flight" and target["legendFormat"] == "{{variant}} client"
+    )
+    assert "vtlab_latency_mean_seconds" in client
+    # The verdict is dated at the run's end.
+    assert "@ end()" in client
+    assert "k6_trial_rate" in client, "of an open load the growth is the point"
+
+
 def test_a_limit_is_that_of_the_windows() -> None:
     """A warm-up may have more CPU than the variant's limit: that is not drawn."""
     limits = [

@@ -64,6 +64,15 @@ def where_settled(plain: str) -> str:
     return f"({settled}) or ({latency} != {latency})"
 
 
+def in_flight_client() -> str:
+    """Requests that clients wait for, in the windows; of a closed load only where latency had settled: a wait counts
+    when it ends, and before all users have waited for as long as later there seem to be fewer."""
+    settled = f"max_over_time(({latency_mean()})[1s:1s] @ end()) >= 0"
+    return (
+        f"({in_windows('in_flight_client')}) and on (namespace, variant) (({settled}) or {metric('arrivals', 'now')})"
+    )
+
+
 def of_run(name: str) -> str:
     """A metric of the run, the most of all variants, as a constant over the whole time range."""
     return f"max(max_over_time(({metric(name, 'run')})[1s:1s] @ end()))"

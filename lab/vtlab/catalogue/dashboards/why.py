@@ -28,10 +28,10 @@ def dashboard() -> dict[str, Any]:
             over_time(
                 "Requests in flight",
                 "Those that clients wait for, and those of them that have a thread in the server (dashed). What lies"
-                " between is the queue. While response times still rise, clients wait for more than this shows.",
+                " between is the queue. Of a closed load with a latency that has not settled no line is drawn.",
                 "none",
                 [
-                    Line(queries.in_windows("in_flight_client"), "{{variant}} client"),
+                    Line(queries.in_flight_client(), "{{variant}} client"),
                     Line(queries.in_windows("in_flight"), "{{variant}} server", dashed=True),
                 ],
             ),
