@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
 
 import pytest
 
@@ -25,6 +30,49 @@ def test_shares_and_rates_between_two_samples() -> None:
             "steal": 0.025,
         }
     )
+
+
+def test_a_signal_while_the_sampler_starts_leaves_no_half_started_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """vtlab's handler raises: in the middle of Thread.start() Python then prints a traceback of the new thread."""
+
+    class Stop(Exception):
+        pass
+
+    raised, ended = threading.Event(), threading.Event()
+
+    def stop(*_: object) -> None:
+        raised.set()
+        raise Stop
+
+    def interrupted(bootstrap: Callable[[], None], arguments: tuple[()]) -> object:
+        """What Thread.start() calls: the signal comes before the new thread has registered itself."""
+
+        def later() -> None:
+            raised.wait(0.5)
+            time.sleep(0.05)
+            try:
+                bootstrap()
+            finally:
+                ended.set()
+
+        begun = begin(later, arguments)
+        signal.raise_signal(signal.SIGINT)
+        return begun
+
+    ignored: list[object] = []
+    begin = threading._start_new_thread  # type: ignore[attr-defined]
+    before = signal.signal(signal.SIGINT, stop)
+    monkeypatch.setattr(sys, "unraisablehook", ignored.append)
+    monkeypatch.setattr(threading, "_start_new_thread", interrupted)
+    sampler = machine.Sampler(os.getpid())
+    try:
+        with pytest.raises(Stop):
+            sampler.__enter__()
+    finally:
+        signal.signal(signal.SIGINT, before)
+        sampler._stop.set()
+    assert ended.wait(60)
+    assert ignored == []
 
 
 def test_between_samples_it_is_linear() -> None:

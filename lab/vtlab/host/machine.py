@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
-from vtlab.host import cgroup
+from vtlab.host import cgroup, processes
 from vtlab.host.usage import ServiceUsage
 from vtlab.model.records import MachineFigure, ServerFigure
 
@@ -242,7 +242,9 @@ class Sampler:
                 return
 
     def __enter__(self) -> Sampler:
-        self._thread.start()
+        # Raised while a thread starts, a signal would leave it half registered, and Python would print a traceback.
+        with processes.uninterrupted():
+            self._thread.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:

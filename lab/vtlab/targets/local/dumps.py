@@ -22,7 +22,7 @@ from types import TracebackType
 
 from vtlab.analysis import places
 from vtlab.errors import BlockFault, LabError, PrerequisiteMissing
-from vtlab.host import jcmd
+from vtlab.host import jcmd, processes
 from vtlab.model.records import Diagnosis, Trial
 from vtlab.planning import dumping
 from vtlab.planning.load import AS_PLANNED, Pace
@@ -152,7 +152,8 @@ class Dumps:
         # A vtlab that was killed may have left some.
         shutil.rmtree(self._folder, ignore_errors=True)
         self._folder.mkdir(mode=0o700)
-        self._thread.start()
+        with processes.uninterrupted():
+            self._thread.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
