@@ -16,7 +16,7 @@ from vtlab.model.records import Trial
 #: Half of the width, over its middle, that the interval of a demand may have for its bound to be relied on.
 NARROW = 0.2
 #: Points that a slope needs: phases of light load, and the trials as one.
-LEAST_PHASES = 5
+LEAST_POINTS = 5
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def slope(points: Sequence[tuple[float, float]]) -> Demand | None:
     too little to select by.
     """
     rates, cores = np.array([rate for rate, _ in points]), np.array([level for _, level in points])
-    if len(points) < LEAST_PHASES or rates.max() <= rates.min():
+    if len(points) < LEAST_POINTS or rates.max() <= rates.min():
         return None
     fitted = stats.linregress(rates, cores)
     half = quantile(len(points) - 2) * float(fitted.stderr)

@@ -322,8 +322,8 @@ class LocalBlock:
 
     def restore_cpu(self) -> None:
         """Sets the variants' limit again, once what reads their meters is compiled, too, and their JIT compilers rest.
-        BlockFault where it does not hold. Where the round of every variant is known no CPU is short: what is compiled
-        later takes nothing from the requests."""
+        BlockFault where it does not hold. Where the experiment says the round of every variant, and so that the load is
+        the bound, the meters are not read: what is compiled later takes nothing from the requests."""
         running = [variant for variant in self._running() if variant.end() is None]
         if running and not self.experiment.is_paced:
             raised.read_meters([f"http://{v.metrics_address}{v.launch.service.metrics}" for v in running])
