@@ -22,7 +22,7 @@ from vtlab.progress import Progress
 from vtlab.report import class_archives
 from vtlab.targets.target import StartedBlock, Target
 from vtlab.under_way import UnderWay
-from vtlab.warm_up import WarmUpCycles
+from vtlab.warm_up import WarmUpCycles, last_cycles
 
 
 class Attempt:
@@ -131,6 +131,7 @@ class Attempt:
         while self._under_way.variants:
             left = [variant for variant in order if variant in self._under_way.variants]
             self._under_way.step(f"measuring in the order {', '.join(left)}" if left else "measuring a single user")
+            at_once = not left and self._at_once(started) and load.share_nothing(self._under_way.experiment)
             document = self._under_way.survived(
                 started,
                 0,
@@ -142,11 +143,17 @@ class Attempt:
                     single=single,
                     wait_for_answers=wait_for_answers,
                     pace=self._under_way.pace,
+                    at_once=at_once,
                 ),
             )
             if document is not None:
                 self._under_way.keep(started, document)
                 return
+
+    def _at_once(self, started: StartedBlock) -> bool:
+        """Whether the variants can have what is less than the trials' load at the same time."""
+        under_way = self._under_way
+        return started.loads_at_once and load.at_once(last_cycles(under_way.block.warmup, under_way.variants))
 
     @contextmanager
     def _beside_the_trials(self) -> Iterator[None]:
@@ -166,12 +173,22 @@ class Attempt:
         # Where a variant had none of this in an earlier block, it may have been alone there.
         alone = {variant: of_variant([*before, block], experiment, variant) for variant in variants}
         self._under_way.step("light load")
+        at_once = self._at_once(started)
         light = load.light(
             {variant: shortest_response(m) or 0.0 for variant, m in alone.items()},
             {variant: m.throughput or 0.0 for variant, m in under_load.items()},
             {variant: cpu_share(m) or 0.0 for variant, m in under_load.items()},
+            at_once,
         )
-        call = partial(started.load, order=[], warmup_cycles=0, single=None, light=light, pace=self._under_way.pace)
+        call = partial(
+            started.load,
+            order=[],
+            warmup_cycles=0,
+            single=None,
+            light=light,
+            pace=self._under_way.pace,
+            at_once=at_once,
+        )
         document = self._under_way.survived(started, 0, "light load", call)
         block.light = document.light if document else []
 

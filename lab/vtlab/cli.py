@@ -37,6 +37,7 @@ from vtlab.cli_options import (
     To,
 )
 from vtlab.errors import BadInput, Interrupted, LabError
+from vtlab.host import tool_images, tools
 from vtlab.model import experiment, normalised
 from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.planning import further, plan
@@ -425,6 +426,17 @@ def list_() -> None:
 def normalise(name: Annotated[str, typer.Argument(metavar="FILE", help="An experiment's name or JSON file.")]) -> None:
     """Print an experiment as k6 reads it: every default filled in, durations in milliseconds."""
     print(normalised.text(experiment.load(name, session.EXPERIMENTS)), end="")
+
+
+@app.command("tools")
+def tools_(
+    engine: Annotated[str, typer.Argument(metavar="ENGINE", help=f"One of {', '.join(tool_images.ENGINES)}.")],
+) -> None:
+    """Copy k6 and Prometheus out of their images, for a machine that has a container engine and not these programs."""
+    if engine not in tool_images.ENGINES:
+        raise BadInput(f"ENGINE is '{engine}'", f"it is one of {', '.join(tool_images.ENGINES)}")
+    for tool in tool_images.copy(engine, tools.copies()):
+        console.print(f"{tool.path}: {tool.version}", highlight=False, markup=False)
 
 
 @app.command("doctor")

@@ -44,6 +44,8 @@ def as_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
 class Played:
     """A target, and its blocks: those of a run that was. Cycles are played one after the other."""
 
+    loads_at_once = True
+
     def __init__(self, blocks: Sequence[Block]) -> None:
         self.blocks = list(blocks)
 
@@ -83,6 +85,7 @@ class Played:
         light: LightLoad | None = None,
         wait_for_answers: bool = True,
         pace: Pace = AS_PLANNED,
+        at_once: bool = False,
     ) -> K6Document:
         parts: dict[str, list[Trial]] = {"warmup": [], "single": [], "trials": [], "light": []}
         if warmup_cycles + own_cycles:
@@ -147,6 +150,7 @@ class Breaking(Played):
         self.said: list[str] = []
         self.light: list[LightLoad] = []
         self.paces: list[Pace] = []
+        self.at_once: list[str] = []
         self.left: list[str] = []
 
     def start(self, experiment: Experiment, block: int, attempt: int) -> Breaking:
@@ -177,8 +181,12 @@ class Breaking(Played):
         light: LightLoad | None = None,
         wait_for_answers: bool = True,
         pace: Pace = AS_PLANNED,
+        at_once: bool = False,
     ) -> K6Document:
         self.paces.append(pace)
+        if at_once:
+            assert not order
+            self.at_once.append("light" if light else "single")
         if light:
             call, kind = "light", f"light load for {' '.join(light.rates)}"
             self.light.append(light)

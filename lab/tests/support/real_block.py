@@ -20,7 +20,8 @@ from vtlab.host.threads import compilers
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Trial
 from vtlab.model.run import BlockSeries
-from vtlab.targets.local.target import LocalBlock, LocalTarget
+from vtlab.targets.local.block import LocalBlock
+from vtlab.targets.local.target import LocalTarget
 from vtlab.targets.prometheus import Prometheus
 
 VARIANTS = ("platform", "virtual")

@@ -32,6 +32,8 @@ class RunFolder:
         self.plan(planned)
         #: role -> newest pid
         self.pids: dict[str, int] = {}
+        #: role -> all of its pids
+        self.every: dict[str, set[int]] = {}
         self.cgroups: set[str] = set()
 
     def plan(self, planned: Experiment) -> None:
@@ -49,6 +51,7 @@ class RunFolder:
             for entry in map(json.loads, ledger.read_text(encoding="utf-8").rpartition("\n")[0].splitlines()):
                 if "role" in entry:
                     self.pids[entry["role"]] = entry["pid"]
+                    self.every.setdefault(entry["role"], set()).add(entry["pid"])
                 elif "cgroup" in entry:
                     self.cgroups.update(entry["cgroup"]["directories"].values())
         return self.pids
@@ -56,7 +59,7 @@ class RunFolder:
     def nothing_left(self, *roles: str) -> None:
         """These were started, and nothing is left of them or of anything else."""
         assert set(roles) <= set(self.pids), self.pids
-        assert [role for role, pid in self.pids.items() if alive(pid)] == []
+        assert [role for role, pids in self.every.items() if any(map(alive, pids))] == []
         assert [directory for directory in self.cgroups if Path(directory).exists()] == []
         assert list((self.root / FOLDER).glob("*.jsonl")) == []
 

@@ -27,7 +27,8 @@ from vtlab.model.records import Block
 from vtlab.planning import load
 from vtlab.planning.load import AS_PLANNED
 from vtlab.services import downstream
-from vtlab.targets.local.target import LocalBlock, LocalTarget
+from vtlab.targets.local.block import LocalBlock
+from vtlab.targets.local.target import LocalTarget
 
 #: What a block here has less of than a run's. All other checks hold.
 NOT_HERE = {"trials complete", "warm-up cycles", "warm-up measured", "steady state", "JIT compiler", "trend"}

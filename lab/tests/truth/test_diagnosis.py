@@ -16,7 +16,8 @@ from vtlab.model.experiment import Experiment
 from vtlab.model.records import Diagnosis
 from vtlab.planning import dumping
 from vtlab.planning.load import AS_PLANNED
-from vtlab.targets.local.target import LocalBlock, LocalTarget
+from vtlab.targets.local.block import LocalBlock
+from vtlab.targets.local.target import LocalTarget
 
 pytestmark = [pytest.mark.timeout(600), needs_root]
 

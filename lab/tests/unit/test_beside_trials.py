@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -76,6 +77,30 @@ def test_only_a_variant_that_nothing_explains_is_diagnosed(tmp_path: Path) -> No
     blocks, _ = measured(target := Breaking(run.blocks), tmp_path, run)
     assert beside(target) == ["light load for platform virtual of platform virtual", "thread dumps of virtual"]
     assert [list(block.diagnosis) for block in blocks] == [["virtual"], []]
+
+
+@pytest.mark.parametrize(
+    ("idle", "changes", "loads_at_once", "at_once"),
+    [
+        (0.63, {}, True, ["single", "light"]),
+        (0.63, {}, False, []),
+        (0.62, {}, True, []),
+        (None, {}, True, []),
+        (0.63, {"needs": ["downstream"]}, True, ["light"]),
+        (0.63, {"needs": ["jdk21"]}, True, ["single", "light"]),
+    ],
+)
+def test_variants_that_leave_most_of_the_machine_idle_are_measured_at_once_beside_the_trials(
+    tmp_path: Path, idle: float | None, changes: dict[str, Any], loads_at_once: bool, at_once: list[str]
+) -> None:
+    exp = builders.experiment(**changes)
+    (good,) = builders.run(exp, blocks=1).blocks
+    warmup = [t.model_copy(update={"machine": {**t.machine, "idle_cores": idle}}) for t in good.warmup]
+    target = Breaking([good.model_copy(update={"warmup": warmup})])
+    target.loads_at_once = loads_at_once
+    block, _ = one_block(target, tmp_path, exp)
+    assert target.at_once == at_once
+    assert {t.variant for t in block.single} == {t.variant for t in block.light} == {"platform", "virtual"}
 
 
 def test_the_last_trial_is_not_waited_for_where_nothing_comes_after_it(tmp_path: Path) -> None:

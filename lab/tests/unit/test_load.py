@@ -6,6 +6,7 @@ import heapq
 import math
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,15 +28,19 @@ VARIANT = st.tuples(st.floats(0, 20), st.floats(0, 50_000), st.floats(0, 1.2))
 IDLE = (0.0, 0.0)
 
 
-def light(*variants: tuple[float, float, float]) -> LightLoad:
+def light(*variants: tuple[float, float, float], at_once: bool = False) -> LightLoad:
     responses, throughputs, cpu = ({f"v{i}": variant[part] for i, variant in enumerate(variants)} for part in range(3))
-    return load.light(responses, throughputs, cpu)
+    return load.light(responses, throughputs, cpu, at_once)
 
 
-@given(st.lists(VARIANT, min_size=2, max_size=8))
-def test_light_load_takes_half_a_minute_at_most(variants: list[tuple[float, float, float]]) -> None:
-    planned = light(*variants)
-    assert passed(planned, {f"v{i}": response for i, (response, _, _) in enumerate(variants)}) <= 30
+@given(st.lists(VARIANT, min_size=2, max_size=8), st.booleans())
+def test_light_load_takes_half_a_minute_at_most(variants: list[tuple[float, float, float]], at_once: bool) -> None:
+    planned = light(*variants, at_once=at_once)
+    took = [
+        passed(part, {f"v{i}": response for i, (response, _, _) in enumerate(variants)})
+        for part in calls(planned, at_once)
+    ]
+    assert max(took) <= (load.AT_ONCE_SECONDS if at_once else load.LIGHT_SECONDS)
     assert planned.measure >= 1000 * load.LEAST_WINDOW - 1
     assert len(planned.rates) == len(variants)
     assert planned.settle > 0
@@ -58,6 +63,27 @@ def test_the_windows_of_two_variants_are_as_long_as_half_a_minute_allows(
     assert planned.measure >= 1000 * least
     took = passed(planned, {f"v{i}": response for i, (response, _, _) in enumerate(variants)})
     assert 24 < took <= 30
+
+
+def calls(planned: LightLoad, at_once: bool) -> list[LightLoad]:
+    """What each call of k6 has of it."""
+    return [replace(planned, rates={name: rates}) for name, rates in planned.rates.items()] if at_once else [planned]
+
+
+@pytest.mark.parametrize("variants", [((1.005, 200, 0.07), (1.005, 1000, 0.35)), ((0.102, 99, 0.1), (0.102, 99, 0.1))])
+def test_at_once_windows_are_about_as_long_as_one_after_the_other(
+    variants: tuple[tuple[float, float, float], ...],
+) -> None:
+    assert light(*variants, at_once=True).measure >= light(*variants).measure
+
+
+@given(st.lists(VARIANT, min_size=2, max_size=8))
+def test_at_once_all_together_ask_for_no_more_than_one_in_its_trials(
+    variants: list[tuple[float, float, float]],
+) -> None:
+    planned = light(*variants, at_once=True)
+    most = max(throughput for _, throughput, _ in variants)
+    assert sum(max(rates) for rates in planned.rates.values()) <= most * (1 + 1e-9)
 
 
 def passed(planned: LightLoad, responses: dict[str, float]) -> float:

@@ -4,6 +4,8 @@ test_short_pins, test_diagnosis.)"""
 from __future__ import annotations
 
 import contextlib
+import json
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,10 +17,12 @@ from tests.support import builders
 from vtlab.errors import BlockFault, VariantFailed
 from vtlab.host import jcmd
 from vtlab.model.records import Diagnosis, Trial
-from vtlab.planning.load import AS_PLANNED, Pace
+from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
+from vtlab.targets.k6 import Call
 from vtlab.targets.local import dumps, short_pins
 from vtlab.targets.local import target as target_module
-from vtlab.targets.local.target import LocalBlock, LocalTarget
+from vtlab.targets.local.block import LocalBlock
+from vtlab.targets.local.target import LocalTarget
 
 
 class OfAVariant:
@@ -28,6 +32,7 @@ class OfAVariant:
         self.variant = variant
         self.launch = SimpleNamespace(service=SimpleNamespace(meters=meters))
         identity = SimpleNamespace(alive=lambda: False)
+        self.url = f"http://localhost/{variant}"
         self.process = SimpleNamespace(pid=variant, identity=identity, stop=lambda grace: None)
 
     def oom_kills(self) -> int:
@@ -61,6 +66,53 @@ def test_a_variant_that_breaks_under_its_dumps_does_not_cost_the_next_one_its_ow
     monkeypatch.setattr(dumps, "diagnose", diagnose)
     block.diagnose(dict.fromkeys(["platform", "virtual"], AS_PLANNED))
     assert targets == [["platform", "virtual"], ["virtual"]]
+
+
+def test_at_once_each_variant_that_runs_has_a_call_of_k6_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = builders.run(blocks=1)
+    variants: list[Any] = [OfAVariant(name) for name in ("platform", "virtual", "gone")]
+    target: Any = SimpleNamespace(folder=tmp_path, run_id="r", _origin=None)
+    block = LocalBlock(target, run.experiment, 1, 1, variants, run.blocks[0].instances)
+    block.__dict__["_workload"] = SimpleNamespace(script=tmp_path / "block.ts", private=None)
+    block._retired["gone"] = None
+    made: list[Call] = []
+
+    def run_calls(calls: Sequence[Call]) -> Any:
+        made.extend(calls)
+        return SimpleNamespace(light=[])
+
+    monkeypatch.setattr(block, "_run", run_calls)
+    block.load(order=[], warmup_cycles=0, single="6s", at_once=True)
+    light = LightLoad({"platform": (0.0, 2.0), "virtual": (0.0, 8.0)})
+    block.load(order=[], warmup_cycles=0, single=None, light=light, at_once=True)
+    assert [list(call.targets) for call in made] == [["platform"], ["virtual"]] * 2
+    assert [call.variables["SINGLE"] for call in made] == ["6s", "6s", "0s", "0s"]
+    assert [json.loads(call.variables["LIGHT"]) for call in made[2:]] == [{"platform": [0, 2]}, {"virtual": [0, 8]}]
+    assert len({call.document for call in made[:2]}) == 2, "neither overwrites the other's"
+
+
+def test_calls_at_once_have_all_begun_before_any_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = builders.run(blocks=1)
+    target: Any = SimpleNamespace(root=tmp_path, prometheus=SimpleNamespace(url="http://localhost:1"))
+    block = LocalBlock(target, run.experiment, 1, 1, [], run.blocks[0].instances)
+    said: list[str] = []
+
+    def start(call: Call) -> Any:
+        said.append(f"start {call.block}")
+        return SimpleNamespace(pid=os.getpid(), stop=lambda grace: said.append(f"stop {call.block}"))
+
+    def watch(generators: Sequence[Any]) -> None:
+        said.append(f"watch {len(generators)}")
+        raise BlockFault("Prometheus ended")
+
+    monkeypatch.setattr(block, "_start", start)
+    monkeypatch.setattr(block, "_watch", watch)
+    calls = [Call(tmp_path, tmp_path, {}, {}, "r", number, tmp_path / f"{number}.json") for number in (1, 2)]
+    with pytest.raises(BlockFault, match="Prometheus ended"):
+        block._run(calls)
+    assert said == ["start 1", "start 2", "watch 2", "stop 2", "stop 1"]
 
 
 def test_a_slow_start_is_waited_for_and_said(monkeypatch: pytest.MonkeyPatch) -> None:

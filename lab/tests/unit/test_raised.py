@@ -14,7 +14,7 @@ from vtlab.errors import BlockFault
 from vtlab.host import cgroup
 from vtlab.host.cgroup import Limit
 from vtlab.targets.local import raised
-from vtlab.targets.local.target import LocalBlock
+from vtlab.targets.local.block import LocalBlock
 
 
 def test_a_variant_gets_what_the_others_leave_over_where_that_is_more_than_its_limit() -> None:

@@ -34,6 +34,7 @@ def _nothing_from_outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     monkeypatch.setenv("PATH", str(path))
     monkeypatch.delenv("VTLAB_JAVA_HOME", raising=False)
     monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
 
 
 def test_the_repositorys_own_k6_comes_first(tmp_path: Path) -> None:
@@ -65,11 +66,19 @@ def test_an_installed_vtlab_looks_on_path_and_names_no_command_of_a_checkout(
     monkeypatch.setattr(data, "IS_CHECKOUT", False)
     with pytest.raises(PrerequisiteMissing, match="looked on PATH") as error:
         tools.find_k6(tmp_path)
-    assert error.value.fix == "install k6 1.8 or newer, and put it on PATH"
+    install = "install k6 1.8 or newer, and put it on PATH; or copy it out of its image: vtlab tools docker"
+    assert error.value.fix == install
     for find in (lambda: tools.find_java("21", []), lambda: sample.find(tmp_path), lambda: tools.find_java(None, [])):
         with pytest.raises(PrerequisiteMissing) as error:
             find()
         assert "make setup" not in error.value.fix
+
+
+def test_a_copy_out_of_the_image_comes_after_what_is_on_path(tmp_path: Path) -> None:
+    copy = fake(tmp_path / "data" / "vtlab" / "bin" / "k6", "k6 v1.8.1 (go1.26, linux/amd64)")
+    assert tools.find_k6(tmp_path) == tools.Tool(copy, "1.8.1")
+    own = fake(tmp_path / "path" / "k6", "k6 v1.9.0 (go1.26, linux/amd64)")
+    assert tools.find_k6(tmp_path) == tools.Tool(own, "1.9.0")
 
 
 def test_prometheus_2_is_too_old_for_left_open_windows(tmp_path: Path) -> None:

@@ -37,6 +37,12 @@ def in_checkout(text: str) -> str:
     return text if data.IS_CHECKOUT else ""
 
 
+#: How a program is asked for its version, and says it.
+_VERSIONS = {
+    "k6": ("version", r"k6(?:\.exe)? v(\d[\w.+-]*)"),
+    "prometheus": ("--version", r"prometheus, version (\d[\w.+-]*)"),
+    "promtool": ("--version", r"promtool, version (\d[\w.+-]*)"),
+}
 _PLACES = ("/usr/lib/jvm/*", "/opt/*jdk*")
 _SDKMAN = ".sdkman/candidates/java/*"
 
@@ -129,19 +135,32 @@ def find_java(wanted: str | None = None, places: Sequence[Path] | None = None, c
     return max(suitable, key=lambda java: _numbers(java.version))
 
 
+def copies() -> Path:
+    """The folder of the programs that vtlab copied out of their images (``vtlab.host.tool_images``)."""
+    base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(base, "vtlab", "bin")
+
+
 def find_k6(repository: Path) -> Tool:
-    """k6 of at least 1.8: the repository's own or the first on PATH that is new enough."""
-    return _find("k6", ["version"], r"k6(?:\.exe)? v(\d[\w.+-]*)", K6, repository)
+    """k6 of at least 1.8: the repository's own, the first on PATH that is new enough, or a copy out of its image."""
+    return _find("k6", K6, repository)
 
 
 def find_prometheus(repository: Path) -> Tool:
-    """Prometheus of at least 3.0 (left-open range selectors): the repository's own or the first on PATH."""
-    return _find("prometheus", ["--version"], r"prometheus, version (\d[\w.+-]*)", PROMETHEUS, repository)
+    """Prometheus of at least 3.0 (left-open range selectors), in the same places."""
+    return _find("prometheus", PROMETHEUS, repository)
 
 
 def find_promtool(repository: Path) -> Tool:
     """Prometheus's own tool, which tests rules: of the same versions."""
-    return _find("promtool", ["--version"], r"promtool, version (\d[\w.+-]*)", PROMETHEUS, repository)
+    return _find("promtool", PROMETHEUS, repository)
+
+
+def version_of(name: str, path: Path) -> str | None:
+    """What a k6, Prometheus or promtool says of itself; None where it does not run, or is something else."""
+    ask, pattern = _VERSIONS[name]
+    match = re.search(pattern, _output([str(path), ask]))
+    return match[1] if match else None
 
 
 def find_mariadb(repository: Path) -> Tool:
@@ -174,21 +193,22 @@ def versions(repository: Path, java: str | None = None) -> dict[str, str]:
     }
 
 
-def _find(name: str, ask: list[str], pattern: str, least: tuple[int, ...], repository: Path) -> Tool:
-    folders = [repository / ".tools" / "bin", *map(Path, os.get_exec_path())]
+def _find(name: str, least: tuple[int, ...], repository: Path) -> Tool:
+    folders = [repository / ".tools" / "bin", *map(Path, os.get_exec_path()), copies()]
     too_old = []
     for path in _distinct(folder / name for folder in folders if str(folder)):
         if not (path.is_file() and os.access(path, os.X_OK)):
             continue
-        match = re.search(pattern, _output([str(path), *ask]))
-        if match and _numbers(match[1]) >= least:
-            return Tool(path, match[1])
-        too_old.append(f"{path} is {match[1] if match else 'of no known version'}")
+        version = version_of(name, path)
+        if version and _numbers(version) >= least:
+            return Tool(path, version)
+        too_old.append(f"{path} is {version or 'of no known version'}")
     at_least = ".".join(map(str, least))
     raise PrerequisiteMissing(
         f"no {name} of at least {at_least}: looked {in_checkout(f'in {folders[0]} and ')}on PATH"
         + (f" ({'; '.join(too_old)})" if too_old else ""),
-        in_checkout(SETUP) or f"install {name} {at_least} or newer, and put it on PATH",
+        in_checkout(SETUP)
+        or f"install {name} {at_least} or newer, and put it on PATH; or copy it out of its image: vtlab tools docker",
     )
 
 

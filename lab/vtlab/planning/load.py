@@ -13,12 +13,17 @@ from vtlab.model import units
 from vtlab.model.experiment import ClosedLoad, Experiment, OpenLoad
 from vtlab.model.records import Trial
 
-#: Seconds of light load of all variants together, at most, and of these for k6 to come up and end.
-LIGHT_SECONDS, COMING_UP = 30.0, 2.5
+#: Seconds of light load of all variants together, at most, one after the other and at once; and of these for k6 to come
+#: up and end.
+LIGHT_SECONDS, AT_ONCE_SECONDS, COMING_UP = 30.0, 17.0, 2.5
 #: The shortest window that is worth it, and the longest, in steps.
 LEAST_WINDOW, MOST_WINDOW, _STEP = 0.5, 4.0, 0.05
 #: Users of a phase, at most: more begin and end on a coarser grid of time.
 MOST_LIGHT_USERS = 500
+#: What the sample application may need that its variants do not share.
+_OF_ONE_VARIANT = {"jdk21"}
+#: See ``at_once``.
+_QUIET = 0.75
 #: Seconds of an idle phase before its window, as in ``k6/lib/plan.ts``.
 IDLE_SETTLE = 0.3
 #: Of the throughput under load, the larger light rate. It takes no more than a quarter of the CPU limit, as there is
@@ -185,55 +190,71 @@ def _round(cycle: Trial, load: ClosedLoad) -> float:
     return max(seconds, cycle.users * cycle.window / cycle.ok)
 
 
-def light(responses: Mapping[str, float], throughputs: Mapping[str, float], cpu: Mapping[str, float]) -> LightLoad:
+def at_once(cycles: Sequence[Trial]) -> bool:
+    """Whether all variants may be loaded at the same time with what is less than the trials' load, a single user or
+    light load: no CPU is short then. ``cycles``: the last warm-up cycle of each, with the trials' load. Together they
+    took at most three quarters of the machine, with k6 and all else that runs there; light load is half of that."""
+    idle = [cycle.machine.get("idle_cores") for cycle in cycles]
+    return sum(1.0 if share is None else 1.0 - share for share in idle) <= _QUIET
+
+
+def share_nothing(experiment: Experiment) -> bool:
+    """Whether a single user is alone in all that serves it while another variant has one, too."""
+    return experiment.service is None and set(experiment.needs) <= _OF_ONE_VARIANT
+
+
+def light(
+    responses: Mapping[str, float], throughputs: Mapping[str, float], cpu: Mapping[str, float], at_once: bool = False
+) -> LightLoad:
     """Light load for the CPU demand of each variant: two idle phases and two rates, in mirrored order, with the longest
-    window that fits into ``LIGHT_SECONDS``.
+    window that fits into ``LIGHT_SECONDS``, or ``AT_ONCE_SECONDS``.
 
     ``responses``: seconds of a request alone. ``throughputs``: requests per second under load. ``cpu``: the share of
     the CPU limit that was used for them. Only idle phases where the CPU was used to half, as its demand is known under
-    load then, where nothing was answered, and where requests take so long that all would exceed ``LIGHT_SECONDS``.
+    load then, where nothing was answered, and where requests take so long that all would take too long.
     """
     settle = max([0.2, *(1.1 * response + 0.1 for response in responses.values())])
+    share = min(OF_THROUGHPUT, 1 / max(1, len(throughputs))) if at_once else OF_THROUGHPUT
     idle = (0.0, 0.0)
     rates: dict[str, Sequence[float]] = {}
     for name, throughput in throughputs.items():
-        rate = min(OF_THROUGHPUT * throughput, MOST_LIGHT_USERS / settle)
+        rate = min(share * throughput, MOST_LIGHT_USERS / settle)
         is_known = cpu[name] >= demands.BUSY
         rates[name] = idle if is_known or not rate else (0.0, rate, rate / 3, rate, 0.0)
     steps = round((MOST_WINDOW - LEAST_WINDOW) / _STEP)
     windows = [MOST_WINDOW - _STEP * step for step in range(steps + 1)]
+    most = AT_ONCE_SECONDS if at_once else LIGHT_SECONDS
     for window in windows:
         planned = LightLoad(rates, _milliseconds(settle), _milliseconds(window))
-        if light_seconds(planned, responses) <= LIGHT_SECONDS:
+        if light_seconds(planned, responses, at_once) <= most:
             return planned
     only_idle = dict.fromkeys(throughputs, idle)
     shorter = [LightLoad(only_idle, _milliseconds(IDLE_SETTLE), _milliseconds(window)) for window in windows]
-    return next((planned for planned in shorter if light_seconds(planned, responses) <= LIGHT_SECONDS), shorter[-1])
+    return next((planned for planned in shorter if light_seconds(planned, responses, at_once) <= most), shorter[-1])
 
 
-def light_seconds(planned: LightLoad, responses: Mapping[str, float]) -> float:
+def light_seconds(planned: LightLoad, responses: Mapping[str, float], at_once: bool = False) -> float:
     """How long light load takes, at most. k6 begins and ends phases on a grid of time, which is coarser for more users
     (``k6/lib/plan.ts``). The answers to the last arrivals come after a window's end, a little later than alone."""
     settle, window = planned.settle / 1000, planned.measure / 1000
     most = max((rate for rates in planned.rates.values() for rate in rates), default=0.0)
     users = math.ceil(round(most * settle, 6))
     grid = 0.25 if users <= 100 else 0.5 * math.ceil(users / 500)
-    # Until the first phase begins.
-    total = COMING_UP + grid
+    seconds = []
     for name, rates in planned.rates.items():
-        for rate in rates:
-            answered = 1.02 * responses[name] + 0.05
-            length = settle + window + answered if rate else min(settle, IDLE_SETTLE) + window
-            total += grid * (math.ceil(round(length / grid, 6)) + 1)
-    return total
+        answered = 1.02 * responses[name] + 0.05
+        lengths = [settle + window + answered if rate else min(settle, IDLE_SETTLE) + window for rate in rates]
+        seconds.append(sum(grid * (math.ceil(round(length / grid, 6)) + 1) for length in lengths))
+    # Until the first phase begins.
+    return COMING_UP + grid + (max(seconds, default=0.0) if at_once else sum(seconds))
 
 
 def beside_seconds(
     experiment: Experiment, with_single: bool, with_light: bool, is_always_diagnosed: bool = False
 ) -> float:
     """About how long takes what one block has beside warm-up and trials: single-user phases, light load, and one more
-    trial with thread dumps, of each variant or of one. Of a variant that figures explain there may be none: that is
-    not known before."""
+    trial with thread dumps, of each variant or of one. Of a variant that figures explain there may be none, and
+    variants may be measured at once: that is not known before."""
     load, windows = experiment.load, experiment.windows
     seconds = units.seconds(windows.single_user_phase) * len(experiment.variants) if with_single else 0.0
     if with_light and windows.wait_for_answers:

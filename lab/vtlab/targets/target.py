@@ -27,6 +27,10 @@ class StartedBlock(Protocol):
     def differences(self) -> list[str]:
         """What a pre-flight before this block showed that the variants do differently, in sentences."""
 
+    @property
+    def loads_at_once(self) -> bool:
+        """Whether it can run one k6 for each variant at the same time."""
+
     def drop(self, variant: str) -> None:
         """This variant gets no more load in the block; it ends where it can be ended."""
 
@@ -47,10 +51,12 @@ class StartedBlock(Protocol):
         light: LightLoad | None = None,
         wait_for_answers: bool = True,
         pace: Pace = AS_PLANNED,
+        at_once: bool = False,
     ) -> K6Document:
         """One call of k6: warm-up cycles, those with the trials' own load, then the single-user phases, then the trials
         in that order, then phases of light load. Without ``wait_for_answers`` what is unanswered when the last window
-        ends may be given up: it is still in flight then."""
+        ends may be given up: it is still in flight then. ``at_once``: one call for each variant, all at the same time, if
+        that can be done (``loads_at_once``); not with an order."""
 
     def diagnose(self, paces: Mapping[str, Pace]) -> dict[str, Diagnosis]:
         """What the threads of these variants wait for, by one more trial of each, at its pace, that does not count;

@@ -219,6 +219,11 @@ class KubernetesBlock:
         #: Cores of each variant, while that is more than its limit.
         self._raised: float | None = None
 
+    @property
+    def loads_at_once(self) -> bool:
+        """No: a node may have no room for two Jobs of k6."""
+        return False
+
     def raise_cpu(self) -> float | None:
         """Gives the pods more CPU in place; how many cores each, None where they keep the chart's limit."""
         target, limit = self._target, self._experiment.limits.cpu
@@ -241,6 +246,7 @@ class KubernetesBlock:
         light: LightLoad | None = None,
         wait_for_answers: bool = True,
         pace: Pace = AS_PLANNED,
+        at_once: bool = False,
     ) -> K6Document:
         """Runs k6 once, as a Job. BlockFault when k6 fails, or, deleting the Job at once, when a pod does;
         VariantFailed when the service in it does.

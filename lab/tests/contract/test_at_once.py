@@ -1,0 +1,81 @@
+"""Single users and light load of all variants at the same time, by one k6 for each."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.support.experiments import stub
+from tests.support.lab_call import alive
+from tests.support.privileges import needs_root
+from tests.support.runs import Later, RunFolder
+from vtlab.errors import VariantFailed
+from vtlab.host.wait import wait_until
+from vtlab.planning.load import LightLoad
+from vtlab.targets.prometheus import Prometheus
+
+pytestmark = [pytest.mark.timeout(300), needs_root]
+
+VARIANTS = ("platform", "virtual")
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunFolder:
+    return RunFolder(tmp_path, stub())
+
+
+def test_each_variant_has_a_k6_of_its_own(run: RunFolder) -> None:
+    """At once each variant has a k6 of its own, and what the other serves counts for nothing in its records."""
+    with run.target() as target:
+        block = target.start(run.planned, 1, 1)
+        assert block.loads_at_once
+        block.load(order=VARIANTS, warmup_cycles=1, single=None)
+        assert len(every_k6(run)) == 1
+        single = block.load(order=[], warmup_cycles=0, single="6s", at_once=True)
+        assert len(every_k6(run)) == 3
+        assert not single.trials
+        light = LightLoad(dict.fromkeys(VARIANTS, (0.0, 20.0, 0.0)), settle=500, measure=2000)
+        lit = block.load(order=[], warmup_cycles=0, single=None, light=light, at_once=True)
+        assert [t.rate for t in lit.light] == [0, 20, 0] * 2
+        for phases in (single.single, lit.light):
+            assert [t.variant for t in phases] == [name for name in VARIANTS for _ in range(3)]
+            for phase in phases:
+                assert (phase.failed, phase.failed_outside) == ({}, 0)
+                assert phase.server["in_flight_before"] == 0, "of its own: the other's is no leftover"
+                assert phase.machine["generator_cpu"] is not None
+                assert (phase.server["cpu_cores"] or 0) < 1
+        after = block.load(order=VARIANTS, warmup_cycles=0, single=None)
+        assert [t.server["in_flight_before"] for t in after.trials] == [0, 0]
+        assert block.check_instances() == block.instances
+    run.nothing_left("service platform", "service virtual", "k6", "prometheus")
+
+
+def every_k6(run: RunFolder) -> set[int]:
+    run.look()
+    return run.every["k6"]
+
+
+def test_a_variant_that_dies_is_named_and_every_k6_is_stopped(run: RunFolder) -> None:
+    """A variant that dies while each has a k6 of its own is named, every k6 is stopped, and the other is measured."""
+    with run.target() as target:
+        block = target.start(run.planned, 1, 1)
+        pid = run.look()["service virtual"]
+
+        def kill_under_load() -> None:
+            with Prometheus(target.prometheus.url) as client:
+                wait_until("no sample of k6", lambda: client.last_phase("virtual", 0), within=60)
+            os.kill(pid, signal.SIGKILL)
+
+        Later(run, "k6", kill_under_load)
+        with pytest.raises(VariantFailed) as broken:
+            block.load(order=[], warmup_cycles=0, single="120s", at_once=True)
+        assert broken.value.variant == "virtual"
+        assert len(every_k6(run)) == 2
+        assert not any(map(alive, run.every["k6"]))
+        block.drop("virtual")
+        left = block.load(order=[], warmup_cycles=0, single="3s", at_once=True)
+        assert {t.variant for t in left.single} == {"platform"}
+    run.nothing_left("service platform", "service virtual", "k6", "prometheus")

@@ -1,0 +1,98 @@
+"""k6 and Prometheus out of their container images, for a machine that has a container engine and neither program.
+
+Copied once, they are started like those on PATH: vtlab must see their processes to watch and to end them, which it could
+not inside a container.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from vtlab.errors import PrerequisiteMissing
+from vtlab.host import tools
+from vtlab.host.tools import Tool
+
+#: Container engines with the command line of Docker.
+ENGINES = ("docker", "podman", "nerdctl")
+_BY_HAND = "put k6 and Prometheus on PATH: both have archives with a single program"
+
+
+@dataclass(frozen=True)
+class ToolImage:
+    """A program and the image that it is in."""
+
+    program: str
+    image: str
+    path: str
+
+
+IMAGES = (
+    ToolImage("k6", "docker.io/grafana/k6:1.8.1", "/usr/bin/k6"),
+    ToolImage("prometheus", "quay.io/prometheus/prometheus:v3.15.0", "/bin/prometheus"),
+)
+
+
+def copy(engine: str, folder: Path) -> list[Tool]:
+    """Copies the programs into the folder, with an engine of ``ENGINES``, which pulls the images. None is replaced
+    before its copy runs here.
+
+    PrerequisiteMissing where that is no Linux, the engine is missing or fails, or a copy does not run.
+    """
+    if platform.system() != "Linux":
+        raise PrerequisiteMissing(f"the images hold programs for Linux, this is {platform.system()}", _BY_HAND)
+    path = shutil.which(engine)
+    if path is None:
+        raise PrerequisiteMissing(f"{engine} is not on PATH", f"install it, or {_BY_HAND}")
+    folder.mkdir(parents=True, exist_ok=True)
+    return [_copied(path, image, folder) for image in IMAGES]
+
+
+def _copied(engine: str, image: ToolImage, folder: Path) -> Tool:
+    # In a folder of its own, as a program is asked for its version by its name.
+    part = folder / f".{image.program}.part"
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir()
+    try:
+        with _container(engine, image) as name:
+            _called(engine, image, "cp", f"{name}:{image.path}", str(part / image.program))
+        (part / image.program).chmod(0o755)
+        version = tools.version_of(image.program, part / image.program)
+        if version is None:
+            what = f"{image.program} of {image.image} does not run on this {platform.machine()}"
+            raise PrerequisiteMissing(what, _BY_HAND)
+        os.replace(part / image.program, folder / image.program)  # noqa: PTH105 (atomic)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return Tool(folder / image.program, version)
+
+
+@contextlib.contextmanager
+def _container(engine: str, image: ToolImage) -> Iterator[str]:
+    """A container of the image that never runs, by its id. Removed at the end."""
+    # Of what the engine prints the id is the last line, after that of a pull.
+    name = _called(engine, image, "create", image.image).split()[-1:]
+    if not name:
+        raise _failed(engine, image, "create", "it names no container")
+    try:
+        yield name[0]
+    finally:
+        subprocess.run([engine, "rm", name[0]], capture_output=True, check=False)
+
+
+def _called(engine: str, image: ToolImage, *words: str) -> str:
+    done = subprocess.run([engine, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        raise _failed(engine, image, words[0], " ".join(done.stderr.split())[-400:] or f"exit code {done.returncode}")
+    return done.stdout
+
+
+def _failed(engine: str, image: ToolImage, what: str, why: str) -> PrerequisiteMissing:
+    name = Path(engine).name
+    return PrerequisiteMissing(f"{name} {what} of {image.image}: {why}", f"see what {name} says, or {_BY_HAND}")
