@@ -17,6 +17,7 @@ pytestmark = pytest.mark.usefixtures("invented_tools")
 
 COMMANDS = (
     *("run", "aa", "reproduce", "resume", "report", "compare", "history", "prometheus", "list", "doctor", "jmh"),
+    "tools",
     "simulate",
 )
 

@@ -32,6 +32,7 @@ class OfAVariant:
         self.variant = variant
         self.launch = SimpleNamespace(service=SimpleNamespace(meters=meters))
         identity = SimpleNamespace(alive=lambda: False)
+        self.pins = False
         self.url = f"http://localhost/{variant}"
         self.process = SimpleNamespace(pid=variant, identity=identity, stop=lambda grace: None)
 

@@ -1,7 +1,7 @@
 """k6 and Prometheus out of their container images, for a machine that has a container engine and neither program.
 
-Copied once, they are started like those on PATH: vtlab must see their processes to watch and to end them, which it could
-not inside a container.
+Copied once, they are started like those on PATH: vtlab must see their processes to watch and to end them, which it
+could not inside a container.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _container(engine: str, image: ToolImage) -> Iterator[str]:
 
 
 def _called(engine: str, image: ToolImage, *words: str) -> str:
-    done = subprocess.run([engine, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run([engine, *words], capture_output=True, text=True, check=False)
     if done.returncode:
         raise _failed(engine, image, words[0], " ".join(done.stderr.split())[-400:] or f"exit code {done.returncode}")
     return done.stdout

@@ -55,8 +55,8 @@ class StartedBlock(Protocol):
     ) -> K6Document:
         """One call of k6: warm-up cycles, those with the trials' own load, then the single-user phases, then the trials
         in that order, then phases of light load. Without ``wait_for_answers`` what is unanswered when the last window
-        ends may be given up: it is still in flight then. ``at_once``: one call for each variant, all at the same time, if
-        that can be done (``loads_at_once``); not with an order."""
+        ends may be given up: it is still in flight then. ``at_once``: one call for each variant, all at the same time,
+        if that can be done (``loads_at_once``); not with an order."""
 
     def diagnose(self, paces: Mapping[str, Pace]) -> dict[str, Diagnosis]:
         """What the threads of these variants wait for, by one more trial of each, at its pace, that does not count;
