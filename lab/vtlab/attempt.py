@@ -15,7 +15,7 @@ from vtlab.analysis.validity import checks
 from vtlab.errors import BlockFault
 from vtlab.model import units
 from vtlab.model.experiment import ClosedLoad, Experiment
-from vtlab.model.records import Block, DiagnosisMode
+from vtlab.model.records import Block, DiagnosisMode, Trial
 from vtlab.model.run import BlockSeries
 from vtlab.planning import dumping, load
 from vtlab.progress import Progress
@@ -131,7 +131,7 @@ class Attempt:
         while self._under_way.variants:
             left = [variant for variant in order if variant in self._under_way.variants]
             self._under_way.step(f"measuring in the order {', '.join(left)}" if left else "measuring a single user")
-            at_once = not left and self._at_once(started) and load.share_nothing(self._under_way.experiment)
+            at_once = not left and self._may(load.single_at_once, started)
             document = self._under_way.survived(
                 started,
                 0,
@@ -150,10 +150,11 @@ class Attempt:
                 self._under_way.keep(started, document)
                 return
 
-    def _at_once(self, started: StartedBlock) -> bool:
-        """Whether the variants can have what is less than the trials' load at the same time."""
+    def _may(self, at_once: Callable[[Experiment, Sequence[Trial]], bool], started: StartedBlock) -> bool:
+        """Whether the variants that are left can be loaded at the same time."""
         under_way = self._under_way
-        return started.loads_at_once and load.at_once(last_cycles(under_way.block.warmup, under_way.variants))
+        cycles = last_cycles(under_way.block.warmup, under_way.variants)
+        return started.loads_at_once and at_once(under_way.experiment, cycles)
 
     @contextmanager
     def _beside_the_trials(self) -> Iterator[None]:
@@ -173,7 +174,7 @@ class Attempt:
         # Where a variant had none of this in an earlier block, it may have been alone there.
         alone = {variant: of_variant([*before, block], experiment, variant) for variant in variants}
         self._under_way.step("light load")
-        at_once = self._at_once(started)
+        at_once = self._may(load.at_once, started)
         light = load.light(
             {variant: shortest_response(m) or 0.0 for variant, m in alone.items()},
             {variant: m.throughput or 0.0 for variant, m in under_load.items()},

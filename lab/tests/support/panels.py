@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from vtlab.catalogue.dashboards.verdict import HOW_SURE
+
 #: Panel and letter: there is a pool of connections only where there is a database.
 POOL = ("Pool: database connections in use, and waiting", "A")
 _BOTTLENECK = {("What limits each variant", letter) for letter in "AB"}
@@ -11,7 +13,7 @@ WITHOUT_DATA = {
     # All but "one block: no verdict".
     "verdict": {
         *(("Verdict", letter) for letter in "ABD"),
-        *(("How sure that is", letter) for letter in "ABCD"),
+        *((HOW_SURE, letter) for letter in "ABCD"),
         *_BOTTLENECK,
         *(("Ratios to the first variant", letter) for letter in "ABC"),
     },

@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 
 from vtlab import session
+from vtlab.analysis import statistics
 from vtlab.catalogue import palette, rules
 from vtlab.catalogue.dashboards import frame, style, substitute
 from vtlab.catalogue.dashboards import queries as queries_of_runs
+from vtlab.catalogue.dashboards.verdict import HOW_SURE
 from vtlab.catalogue.published import PUBLISHED
 from vtlab.catalogue.resources import RESOURCES
 from vtlab.host import tools
@@ -406,13 +408,14 @@ def test_a_limit_is_that_of_the_windows() -> None:
 def test_each_comparison_is_one_figure_and_one_line_with_its_interval() -> None:
     """Of three variants, too: which end belongs to which ratio is never a guess."""
     tables = {panel["title"]: panel for panel in panels("verdict")}
-    sure = tables["How sure that is"]
+    sure = tables[HOW_SURE]
     assert len(sure["targets"]) == 4
     for target in sure["targets"]:
         assert re.match(r"max by \(variant, verdict, over, sign\)", target["expr"])
     text = json.dumps(tables["Verdict"]["targets"])
     assert "vtlab_comparison_low" not in text
     assert "vtlab_comparison_high" not in text
+    assert f"up to {100 * statistics.MARGIN:g} % do not count" in HOW_SURE
 
 
 def test_recorded_series_exist() -> None:

@@ -77,15 +77,6 @@ def test_at_once_windows_are_about_as_long_as_one_after_the_other(
     assert light(*variants, at_once=True).measure >= light(*variants).measure
 
 
-@given(st.lists(VARIANT, min_size=2, max_size=8))
-def test_at_once_all_together_ask_for_no_more_than_one_in_its_trials(
-    variants: list[tuple[float, float, float]],
-) -> None:
-    planned = light(*variants, at_once=True)
-    most = max(throughput for _, throughput, _ in variants)
-    assert sum(max(rates) for rates in planned.rates.values()) <= most * (1 + 1e-9)
-
-
 def passed(planned: LightLoad, responses: dict[str, float]) -> float:
     """Seconds of a call of k6 for light load, as its clock has it (k6/lib/clock.ts): users end at the first point of a
     grid at which all have their answers, look half a point later, and begin at the next."""

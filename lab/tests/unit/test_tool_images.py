@@ -54,6 +54,7 @@ def test_both_programs_are_copied_and_no_container_stays(engine: Path, tmp_path:
     assert copies == [Tool(folder / "k6", "1.8.1"), Tool(folder / "prometheus", "3.15.0")]
     calls = (engine / "calls").read_text(encoding="utf-8").splitlines()
     assert [call.split()[0] for call in calls] == ["create", "cp", "rm"] * 2
+    assert calls[2].split()[1] == calls[5].split()[1] == "-v", "volumes go, too"
     assert {path.name for path in folder.iterdir()} == {"k6", "prometheus"}
 
 

@@ -20,7 +20,7 @@ from vtlab.host import tools
 from vtlab.host.tools import Tool
 
 #: Container engines with the command line of Docker.
-ENGINES = ("docker", "podman", "nerdctl")
+ENGINES = ("docker", "podman")
 _BY_HAND = "put k6 and Prometheus on PATH: both have archives with a single program"
 
 
@@ -75,7 +75,7 @@ def _copied(engine: str, image: ToolImage, folder: Path) -> Tool:
 
 @contextlib.contextmanager
 def _container(engine: str, image: ToolImage) -> Iterator[str]:
-    """A container of the image that never runs, by its id. Removed at the end."""
+    """A container of the image that never runs, by its id. Removed at the end, with the volumes of the image."""
     # Of what the engine prints the id is the last line, after that of a pull.
     name = _called(engine, image, "create", image.image).split()[-1:]
     if not name:
@@ -83,7 +83,7 @@ def _container(engine: str, image: ToolImage) -> Iterator[str]:
     try:
         yield name[0]
     finally:
-        subprocess.run([engine, "rm", name[0]], capture_output=True, check=False)
+        subprocess.run([engine, "rm", "-v", name[0]], capture_output=True, check=False)
 
 
 def _called(engine: str, image: ToolImage, *words: str) -> str:

@@ -205,7 +205,7 @@ def _find(name: str, least: tuple[int, ...], repository: Path) -> Tool:
         too_old.append(f"{path} is {version or 'of no known version'}")
     at_least = ".".join(map(str, least))
     raise PrerequisiteMissing(
-        f"no {name} of at least {at_least}: looked {in_checkout(f'in {folders[0]} and ')}on PATH"
+        f"no {name} of at least {at_least}: looked {in_checkout(f'in {folders[0]}, ')}on PATH and in {folders[-1]}"
         + (f" ({'; '.join(too_old)})" if too_old else ""),
         in_checkout(SETUP)
         or f"install {name} {at_least} or newer, and put it on PATH; or copy it out of its image: vtlab tools docker",

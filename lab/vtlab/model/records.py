@@ -176,7 +176,7 @@ class K6Document(Record):
 
     @property
     def phases(self) -> list[Trial]:
-        """All of them, in the order in which they ran."""
+        """All of them, in the order in which each variant had them."""
         return [*self.warmup, *self.single, *self.trials, *self.light]
 
 

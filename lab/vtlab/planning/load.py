@@ -190,17 +190,20 @@ def _round(cycle: Trial, load: ClosedLoad) -> float:
     return max(seconds, cycle.users * cycle.window / cycle.ok)
 
 
-def at_once(cycles: Sequence[Trial]) -> bool:
-    """Whether all variants may be loaded at the same time with what is less than the trials' load, a single user or
-    light load: no CPU is short then. ``cycles``: the last warm-up cycle of each, with the trials' load. Together they
-    took at most three quarters of the machine, with k6 and all else that runs there; light load is half of that."""
+def at_once(experiment: Experiment, cycles: Sequence[Trial]) -> bool:
+    """Whether all variants may have light load at the same time: the sample application by itself, of which they share
+    nothing, and no CPU is short. ``cycles``: the last warm-up cycle of each, with the trials' load. Together they took
+    at most three quarters of the machine, with k6 and all else that runs there; light load is half of that."""
+    if experiment.service is not None or not set(experiment.needs) <= _OF_ONE_VARIANT or experiment.workload.k6:
+        return False
     idle = [cycle.machine.get("idle_cores") for cycle in cycles]
     return sum(1.0 if share is None else 1.0 - share for share in idle) <= _QUIET
 
 
-def share_nothing(experiment: Experiment) -> bool:
-    """Whether a single user is alone in all that serves it while another variant has one, too."""
-    return experiment.service is None and set(experiment.needs) <= _OF_ONE_VARIANT
+def single_at_once(experiment: Experiment, cycles: Sequence[Trial]) -> bool:
+    """The same for single users. They do not think, so that one of them may be more than a load whose users do."""
+    load = experiment.load
+    return isinstance(load, ClosedLoad) and not load.mean_think_time and at_once(experiment, cycles)
 
 
 def light(
@@ -214,11 +217,10 @@ def light(
     load then, where nothing was answered, and where requests take so long that all would take too long.
     """
     settle = max([0.2, *(1.1 * response + 0.1 for response in responses.values())])
-    share = min(OF_THROUGHPUT, 1 / max(1, len(throughputs))) if at_once else OF_THROUGHPUT
     idle = (0.0, 0.0)
     rates: dict[str, Sequence[float]] = {}
     for name, throughput in throughputs.items():
-        rate = min(share * throughput, MOST_LIGHT_USERS / settle)
+        rate = min(OF_THROUGHPUT * throughput, MOST_LIGHT_USERS / settle)
         is_known = cpu[name] >= demands.BUSY
         rates[name] = idle if is_known or not rate else (0.0, rate, rate / 3, rate, 0.0)
     steps = round((MOST_WINDOW - LEAST_WINDOW) / _STEP)

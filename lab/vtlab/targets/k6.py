@@ -188,7 +188,7 @@ def read_document(path: Path, log: str) -> K6Document:
 
 
 def joined(documents: Sequence[K6Document]) -> K6Document:
-    """What several calls measured one after the other, as if by one. A threshold holds where it does in each."""
+    """What several calls measured, as if by one. A threshold holds where it does in each."""
     thresholds: dict[str, dict[str, dict[str, bool]]] = {}
     for document in documents:
         for variant, metrics in document.thresholds.items():

@@ -32,6 +32,10 @@ _WARNINGS = (
 )
 
 
+#: With the margin of a verdict.
+HOW_SURE = "How sure that is (differences up to 5 % do not count)"
+
+
 def dashboard() -> dict[str, Any]:
     return frame.build(
         "verdict",
@@ -102,7 +106,7 @@ def _interval() -> table.Panel:
     # A verdict without a ratio has blocks, too.
     of_each = f"max by ({by}) (0 * ({ratio} == bool 0) + on (namespace, testid) group_left () {blocks})"
     return rows(
-        "How sure that is",
+        HOW_SURE,
         "The confidence interval of each ratio, as in the report, and the blocks of fresh JVMs that count. With fewer"
         " than 6 blocks it is a quick look. The verdict is clear where the interval is beyond the margin.",
         {"variant": "variant", "verdict": "verdict", "over": "over", "sign": " "},

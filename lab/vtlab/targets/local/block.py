@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -65,8 +66,8 @@ class LocalBlock:
 
     @property
     def loads_at_once(self) -> bool:
-        """Yes, as one k6 uses little of this machine for what is not to fill a CPU."""
-        return True
+        """Where vtlab may use the whole machine, as idle cores that it may not use tell nothing."""
+        return raised.available() >= (os.cpu_count() or 1)
 
     def renumbered(self, experiment: Experiment, number: int, attempt: int) -> LocalBlock:
         """Another block, with the variants of this one as they run."""
@@ -259,10 +260,8 @@ class LocalBlock:
 
     def _document(self, call: k6.Call, generator: Process, sampler: machine.Sampler, client: Prometheus) -> K6Document:
         """What a call measured that has ended. BlockFault where it failed."""
-        log = generator.last_lines()
-        if generator.returncode() not in k6.DONE:
-            raise BlockFault(f"k6 ended with {generator.exit_description()}: {log or 'its log is empty'}")
-        document = k6.read_document(call.document, log)
+        _refuse_failed(generator)
+        document = k6.read_document(call.document, generator.last_lines())
         # Of variants that another call loads at the same time it knows nothing.
         before = {name: phase for name, phase in self._before.items() if name in call.targets}
         annotate(document, client, sampler.window, before, units.milliseconds(self.experiment.max_response))
@@ -349,7 +348,7 @@ class LocalBlock:
 
     def _watch(self, generators: Sequence[Process]) -> None:
         """Returns when all of k6 has ended; VariantFailed as soon as a variant has, BlockFault for what else it
-        needs."""
+        needs, and where one of several k6 fails."""
         began = round(1000 * time.time())
         while any(generator.exit_description() is None for generator in generators):
             self._target.bound_logs()
@@ -358,6 +357,8 @@ class LocalBlock:
                 if how is not None:
                     phase = self._last_phase(variant.variant, began)
                     raise VariantFailed(variant.variant, how, phase, variant.process.last_lines(3))
+            for generator in generators:
+                _refuse_failed(generator)
             how = self._target.companions.exit_description() or self._target.prometheus.exit_description()
             if how is not None:
                 raise BlockFault(f"{how} while k6 loaded the variants")
@@ -376,3 +377,10 @@ class LocalBlock:
 
     def _process_of(self, name: str) -> VariantProcess:
         return next(variant for variant in self.variants if variant.variant == name)
+
+
+def _refuse_failed(generator: Process) -> None:
+    """BlockFault for a k6 that has ended without a document."""
+    how = generator.exit_description()
+    if how is not None and generator.returncode() not in k6.DONE:
+        raise BlockFault(f"k6 ended with {how}: {generator.last_lines() or 'its log is empty'}")
