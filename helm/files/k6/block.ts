@@ -122,9 +122,16 @@ function optionsOfBlock(): Options {
       block: String(input.block),
       // As Prometheus's label of the variants' own series.
       ...(input.namespace === undefined ? {} : { namespace: input.namespace }),
+      ...ofOneVariant(),
     },
     summaryTrendStats: SUMMARY_STATISTICS,
   };
+}
+
+/** Another k6 may load another variant at the same time: then what counts for no phase must not be the same series. */
+function ofOneVariant(): Record<string, string> {
+  const [variant, ...others] = Object.keys(input.targets);
+  return variant !== undefined && others.length === 0 ? { variant } : {};
 }
 
 export async function setup(): Promise<Common> {

@@ -28,7 +28,7 @@ def run(tmp_path: Path) -> RunFolder:
 
 
 def test_each_variant_has_a_k6_of_its_own(run: RunFolder) -> None:
-    """At once each variant has a k6 of its own, and what the other serves counts for nothing in its records."""
+    """At once there is one k6 for every variant, and what the other serves counts for nothing in its records."""
     with run.target() as target:
         block = target.start(run.planned, 1, 1)
         block.load(order=VARIANTS, warmup_cycles=1, single=None)
@@ -61,7 +61,7 @@ def every_k6(run: RunFolder) -> set[int]:
 
 
 def test_a_variant_that_dies_is_named_and_every_k6_is_stopped(run: RunFolder) -> None:
-    """A variant that dies while each has a k6 of its own is named, every k6 is stopped, and the other is measured."""
+    """A variant that dies while every variant has a k6 is named, every k6 is stopped, and the other is measured."""
     with run.target() as target:
         block = target.start(run.planned, 1, 1)
         pid = run.look()["service virtual"]

@@ -64,7 +64,7 @@ def test_an_installed_vtlab_looks_on_path_and_names_no_command_of_a_checkout(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(data, "IS_CHECKOUT", False)
-    with pytest.raises(PrerequisiteMissing, match="looked on PATH and in .+/data/vtlab/bin") as error:
+    with pytest.raises(PrerequisiteMissing, match=r"looked on PATH and in .+/data/vtlab/bin") as error:
         tools.find_k6(tmp_path)
     install = "install k6 1.8 or newer, and put it on PATH; or copy it out of its image: vtlab tools docker"
     assert error.value.fix == install
