@@ -28,7 +28,7 @@ def run(tmp_path: Path) -> RunFolder:
 
 
 def test_each_variant_has_a_k6_of_its_own(run: RunFolder) -> None:
-    """At once there is one k6 for every variant, and what the other serves counts for nothing in its records."""
+    """At once there is one k6 for every variant. No sample is lost, and the other's requests are no leftover."""
     with run.target() as target:
         block = target.start(run.planned, 1, 1)
         block.load(order=VARIANTS, warmup_cycles=1, single=None)

@@ -116,6 +116,36 @@ def test_calls_at_once_have_all_begun_before_any_is_waited_for(tmp_path: Path, m
     assert said == ["start 1", "start 2", "watch 2", "stop 2", "stop 1"]
 
 
+def test_a_k6_that_fails_ends_those_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = builders.run(blocks=1)
+    running = SimpleNamespace(exit_description=lambda: None)
+    target: Any = SimpleNamespace(
+        root=tmp_path,
+        prometheus=SimpleNamespace(url="http://localhost:1", exit_description=lambda: None),
+        companions=running,
+        bound_logs=lambda: None,
+    )
+    block = LocalBlock(target, run.experiment, 1, 1, [], run.blocks[0].instances)
+    stopped: list[int] = []
+    codes = {1: None, 2: 107}
+
+    def start(call: Call) -> Any:
+        code = codes[call.block]
+        return SimpleNamespace(
+            pid=os.getpid(),
+            stop=lambda grace: stopped.append(call.block),
+            exit_description=lambda: None if code is None else f"exit code {code}",
+            returncode=lambda: code,
+            last_lines=lambda: "no such option",
+        )
+
+    monkeypatch.setattr(block, "_start", start)
+    calls = [Call(tmp_path, tmp_path, {}, {}, "r", number, tmp_path / f"{number}.json") for number in codes]
+    with pytest.raises(BlockFault, match="k6 ended with exit code 107: no such option"):
+        block._run(calls)
+    assert stopped == [2, 1]
+
+
 def test_a_slow_start_is_waited_for_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     clock = SimpleNamespace(monotonic=lambda: now[0], sleep=lambda _: now.append(now.pop() + 1))

@@ -110,6 +110,14 @@ def test_all_variants_of_a_block_are_raised_and_restored() -> None:
     assert READ == ["http://platform:8081/meters", "http://virtual:8081/meters"]
 
 
+@pytest.mark.parametrize(("cores", "expected"), [(2, True), (4, False), (None, True)])
+def test_variants_are_loaded_at_once_only_where_vtlab_may_use_the_whole_machine(
+    cores: int | None, expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vtlab.targets.local.block.os.cpu_count", lambda: cores)
+    assert block(Limited("platform")).loads_at_once is expected, "of two cores that it may use"
+
+
 def test_meters_are_not_read_where_the_load_is_the_bound() -> None:
     rounds = {"platform": "5s", "virtual": "1s"}
     run = builders.run(builders.experiment(load={"model": "closed", "users": 1000, "round": rounds}), blocks=1)

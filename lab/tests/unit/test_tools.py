@@ -77,8 +77,8 @@ def test_an_installed_vtlab_looks_on_path_and_names_no_command_of_a_checkout(
 def test_a_copy_out_of_the_image_comes_after_what_is_on_path(tmp_path: Path) -> None:
     copy = fake(tmp_path / "data" / "vtlab" / "bin" / "k6", "k6 v1.8.1 (go1.26, linux/amd64)")
     assert tools.find_k6(tmp_path) == tools.Tool(copy, "1.8.1")
-    own = fake(tmp_path / "path" / "k6", "k6 v1.9.0 (go1.26, linux/amd64)")
-    assert tools.find_k6(tmp_path) == tools.Tool(own, "1.9.0")
+    on_path = fake(tmp_path / "path" / "k6", "k6 v1.9.0 (go1.26, linux/amd64)")
+    assert tools.find_k6(tmp_path) == tools.Tool(on_path, "1.9.0")
 
 
 def test_prometheus_2_is_too_old_for_left_open_windows(tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ def fill_in_flight_before(
     every answer, so that the server has nothing left of it. After failures that are no answer (a timeout's request
     still runs in the server) it does not, and the value is None. What the other variant's server still works on when
     the window begins counts, too: it takes the machine's time. ``before`` holds the last phase of each variant that
-    still runs, of the block's earlier calls of k6 as well, and is kept up to date. ``longest_ms`` is the time after
-    which a request times out.
+    still runs, of the block's earlier calls of k6 as well, and is kept up to date: without the variants that another k6
+    loads at the same time. ``longest_ms`` is the time after which a request times out.
     """
     variants = {*before, *(trial.variant for trial in document.phases)}
     for trial in document.phases:
