@@ -4,45 +4,23 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support.dashboards import DOCUMENTS, panels
 from vtlab import session
-from vtlab.analysis import statistics
-from vtlab.catalogue import palette, rules
-from vtlab.catalogue.dashboards import frame, style, substitute
-from vtlab.catalogue.dashboards import queries as queries_of_runs
-from vtlab.catalogue.dashboards.verdict import HOW_SURE
-from vtlab.catalogue.published import PUBLISHED
+from vtlab.catalogue import palette
+from vtlab.catalogue.dashboards import frame, style
 from vtlab.catalogue.resources import RESOURCES
-from vtlab.host import tools
 from vtlab.model import experiment
 from vtlab.planning import further
 
-FOLDER = session.REPOSITORY / "grafana-dashboards"
-DOCUMENTS = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
 VARIABLES = ["datasource", "namespace", "experiment", "run", "variants"]
 VARIANTS = ["platform", "virtual", "virtual-jdk21", "reactive", "pool-250", "virtual-pool50", "platform-1000"]
-VALUES: substitute.Values = {
-    "datasource": "prometheus",
-    "namespace": substitute.ALL,
-    "experiment": substitute.ALL,
-    "run": "20261121T212016Z-blocking",
-    "variants": ["platform", "virtual"],
-}
 
 each_dashboard = pytest.mark.parametrize("name", DOCUMENTS)
-
-
-def panels(name: str) -> list[dict[str, Any]]:
-    """Those that draw something, of closed rows too."""
-    top_level = DOCUMENTS[name]["panels"]
-    inner = [panel for row in top_level for panel in row.get("panels", ())]
-    return [panel for panel in [*top_level, *inner] if panel["type"] != "row"]
 
 
 PANELS = [
@@ -318,145 +296,3 @@ def test_what_with_adds_has_a_colour_of_its_own() -> None:
 def test_colours_differ() -> None:
     for names in (style.RESOURCES, style.STATES):
         assert len(set(names.values())) == len(names)
-
-
-# --- the queries -------------------------------------------------------------
-
-
-def test_every_query_parses(tmp_path: Path) -> None:
-    queries = {
-        f"{name} / {query.panel} / {query.ref}": query.promql
-        for name, document in DOCUMENTS.items()
-        for query in substitute.expanded(document, VALUES, 1800)
-    }
-    for name, document in DOCUMENTS.items():
-        for annotation in document["annotations"]["list"]:
-            queries[f"{name} / {annotation['name']}"] = substitute.filled(annotation["expr"], VALUES)
-    rules_of_queries = [
-        {"record": "dashboard:query", "expr": promql, "labels": {"of": of}} for of, promql in sorted(queries.items())
-    ]
-    file = tmp_path / "queries.json"
-    file.write_text(json.dumps({"groups": [{"name": "dashboards", "rules": rules_of_queries}]}), encoding="utf-8")
-
-    promtool = tools.find_promtool(session.REPOSITORY).path
-    done = subprocess.run([promtool, "check", "rules", file], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr + done.stdout
-    assert f"{len(rules_of_queries)} rules found" in done.stdout
-
-
-def test_a_latency_that_the_verdict_does_not_have_is_not_made_up(tmp_path: Path) -> None:
-    """Nothing is computed in its place: it had not settled (NaN), or there were too few requests for a percentile."""
-    of_run = 'testid="20261121T212016Z-blocking"'
-    means, p99s = ("1", "1", "NaN"), ("2", "NaN", "NaN")
-    series = [
-        {"series": f'vtlab_latency_{of}_seconds{{{of_run},variant="{variant}"}}', "values": value}
-        for of, values in (("mean", means), ("p99", p99s))
-        for variant, value in zip("abc", values, strict=True)
-    ]
-    values = {**VALUES, "variants": ["a", "b", "c"]}
-    p99, queue = (
-        substitute.filled(promql, values, {"__range": "300s", "__rate_interval": "4s"})
-        for promql in (queries_of_runs.latency_p99(), queries_of_runs.where_settled("queue_time"))
-    )
-    expected = {
-        f"({p99}) > 0": {'{variant="a"}': 2},
-        f"({p99}) == {queries_of_runs.TOO_FEW}": {'{variant="b"}': queries_of_runs.TOO_FEW},
-        # Of all three: NaN is not equal to itself.
-        f"count({p99})": {"{}": 3},
-        f"count(({queue}) != ({queue}))": {"{}": 1},
-    }
-    tests = [
-        {
-            "expr": promql,
-            "eval_time": "1m",
-            "exp_samples": [{"labels": labels, "value": value} for labels, value in samples.items()],
-        }
-        for promql, samples in expected.items()
-    ]
-    file = tmp_path / "test.json"
-    file.write_text(json.dumps({"tests": [{"interval": "1m", "input_series": series, "promql_expr_test": tests}]}))
-    promtool = tools.find_promtool(session.REPOSITORY).path
-    done = subprocess.run([promtool, "test", "rules", file], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr + done.stdout
-
-
-def test_requests_in_flight_of_a_latency_that_had_not_settled_are_not_drawn() -> None:
-    """A thousand users wait for 200 threads, and 400 requests seemed to be in flight."""
-    (client,) = (
-        target["expr"]
-        for panel in panels("why")
-        for target in panel["targets"]
-        if panel["title"] == "Requests in flight" and target["legendFormat"] == "{{variant}} client"
-    )
-    assert "vtlab_latency_mean_seconds" in client
-    # The verdict is dated at the run's end.
-    assert "@ end()" in client
-    assert "k6_trial_rate" in client, "of an open load the growth is the point"
-
-
-def test_a_limit_is_that_of_the_windows() -> None:
-    """A warm-up may have more CPU than the variant's limit: that is not drawn."""
-    limits = [
-        target["expr"] for panel in panels("why") for target in panel["targets"] if target["legendFormat"] == "limit"
-    ]
-    assert len(limits) == 2
-    for promql in limits:
-        assert "@ end()" in promql
-        assert "k6_trial_window_start" in promql
-
-
-def test_each_comparison_is_one_figure_and_one_line_with_its_interval() -> None:
-    """Of three variants, too: which end belongs to which ratio is never a guess."""
-    tables = {panel["title"]: panel for panel in panels("verdict")}
-    sure = tables[HOW_SURE]
-    assert len(sure["targets"]) == 4
-    for target in sure["targets"]:
-        assert re.match(r"max by \(variant, verdict, over, sign\)", target["expr"])
-    text = json.dumps(tables["Verdict"]["targets"])
-    assert "vtlab_comparison_low" not in text
-    assert "vtlab_comparison_high" not in text
-    assert f"up to {100 * statistics.MARGIN:g} % do not count" in HOW_SURE
-
-
-def test_recorded_series_exist() -> None:
-    """What a dashboard takes from the rules is recorded by them."""
-    used = set(re.findall(r"vtlab:\w+:\w+", json.dumps(list(DOCUMENTS.values()))))
-    recorded = {rule.get("record") for group in json.loads(rules.text())["groups"] for rule in group["rules"]}
-    assert used <= recorded
-
-
-def test_published_series_exist() -> None:
-    """What a dashboard shows of the verdict is written by vtlab, and all that vtlab writes is shown."""
-    used = set(re.findall(r"\bvtlab_\w+", json.dumps(list(DOCUMENTS.values()))))
-    assert used == PUBLISHED.keys() - {"vtlab_verdict_margin"}
-
-
-def test_variables_are_substituted_as_grafana_does() -> None:
-    document = {
-        "panels": [
-            {"type": "stat", "title": "one", "targets": [target('a{run="$run",v=~"$variants"}[$__range]', True)]},
-            {
-                "type": "row",
-                "panels": [
-                    {
-                        "type": "timeseries",
-                        "title": "of $variants",
-                        "repeat": "variants",
-                        "targets": [target('b{v=~"${variants}"}[$__rate_interval]', False)],
-                    }
-                ],
-            },
-        ]
-    }
-    values: substitute.Values = {"run": "r", "variants": ["x", "y.z"]}
-    assert list(substitute.expanded(document, values, 60)) == [
-        substitute.Query("one", "A", 'a{run="r",v=~"x|y\\\\.z"}[60s]', True),
-        substitute.Query("of x", "A", 'b{v=~"x"}[4s]', False),
-        substitute.Query("of y.z", "A", 'b{v=~"y\\\\.z"}[4s]', False),
-    ]
-    with pytest.raises(KeyError):
-        list(substitute.expanded(document, {"run": "r"}, 60))
-
-
-def target(promql: str, instant: bool) -> dict[str, Any]:
-    return {"refId": "A", "expr": promql, "instant": instant, "interval": "1s"}

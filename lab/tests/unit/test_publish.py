@@ -214,13 +214,16 @@ def test_headlines(changes: dict[str, Any], words: str) -> None:
 
 def test_bottlenecks_in_words() -> None:
     alone = Bottleneck(resource="load", utilisation=0.99, bound=100.0)
-    assert publish.bottleneck(alone) == "load (it keeps up)"
+    assert publish.bottleneck(alone) == "Load (it keeps up)"
     together = Bottleneck(resource="cpu", utilisation=0.97, bound=100.0, together=["load"])
-    assert publish.bottleneck(together) == "cpu and load"
+    assert publish.bottleneck(together) == "CPU and load"
     inside = Inside(pool="db-pool", alone=0.035, loaded=0.48)
     assert publish.bottleneck(Bottleneck(resource="database", utilisation=None, bound=None, inside=inside)) == (
-        "database, inside db-pool"
+        "Database, inside database connections"
     )
+    # A place in the code keeps its name, and so does what is not known.
+    for name in ("shop.Orders.find:42", "unknown"):
+        assert publish.bottleneck(Bottleneck(resource=name, utilisation=None, bound=None)) == name
 
 
 def test_it_is_dated_at_the_end_of_the_run() -> None:

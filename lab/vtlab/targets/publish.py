@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vtlab.analysis import comparable
+from vtlab.catalogue import resources
 from vtlab.catalogue.published import PUBLISHED, Name
 from vtlab.catalogue.resources import EXCEEDED
 from vtlab.model.run import Analysis, Run
@@ -99,11 +100,18 @@ def _used(bound: Bound) -> float | None:
 
 
 def bottleneck(limit: Bottleneck) -> str:
-    """What limits a variant, in few words, for a panel: ``cpu and load``, ``database, inside db-pool``."""
+    """What limits a variant, in few words, for a panel, by the names of the dashboards' table of resources: ``CPU and
+    load``, ``Database, inside database connections``."""
     if comparable.is_load_alone(limit):
-        return "load (it keeps up)"
-    names = " and ".join([limit.resource, *limit.together])
-    return f"{names}, inside {limit.inside.pool}" if limit.inside else names
+        return "Load (it keeps up)"
+    names = " and ".join(_short(name) for name in [limit.resource, *limit.together])
+    if limit.resource in resources.WORDS:
+        names = names[0].upper() + names[1:]
+    return f"{names}, inside {_short(limit.inside.pool)}" if limit.inside else names
+
+
+def _short(name: str) -> str:
+    return resources.without_article(resources.words(name))
 
 
 def headline(comparison: Comparison) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from vtlab.catalogue import metrics
 from vtlab.catalogue.metrics import METRICS, Scope
 from vtlab.catalogue.published import Name
+from vtlab.catalogue.resources import REACHED
 
 #: Locally series have no label ``namespace``: that of All, ``.*``, matches those, too.
 NAMESPACE = 'namespace=~"$namespace"'
@@ -20,6 +21,8 @@ _VALUES = {
 PRIMARY = f'{SERVER},verdict!=""'
 #: In place of a percentile.
 TOO_FEW = -1
+#: In place of the load's utilisation, where nearly all of it is served.
+SERVED = -1
 _BY_VARIANT = "max by (namespace, variant)"
 _BY_RESOURCE = "max by (namespace, variant, resource)"
 
@@ -87,6 +90,13 @@ def of_resources_or_plain(name: Name, plain: str) -> str:
     """The same; where there is no verdict, the query ``plain`` of the run."""
     verdict = of_resources(name)
     return f"{verdict} or (({plain}) unless on (namespace, variant) {verdict})"
+
+
+def utilization() -> str:
+    """Of each resource; ``SERVED`` for a load that is: it is no resource, and a variant that reaches it keeps up."""
+    each = of_resources_or_plain("vtlab_utilization_ratio", metric("utilization", "run"))
+    load = 'label_replace(vector(0), "resource", "load", "", "")'
+    return f"(0 * (({each}) >= {REACHED} and on (resource) {load}) + {SERVED}) or {each}"
 
 
 def without_verdict(promql: str) -> str:

@@ -7,20 +7,9 @@ from typing import Any
 from grafana_foundation_sdk.builders import table, timeseries
 
 from vtlab.catalogue.dashboards import frame, queries, style
-from vtlab.catalogue.dashboards.panels import (
-    NAME_ONLY,
-    NO_VERDICT,
-    NOT_SETTLED,
-    TOO_FEW,
-    Column,
-    Line,
-    bottleneck,
-    figures,
-    fixed,
-    over_time,
-    rows,
-    verdict,
-)
+from vtlab.catalogue.dashboards.panels import NAME_ONLY, Line, bottleneck, figures, over_time, verdict
+from vtlab.catalogue.dashboards.parts import NO_VERDICT, fixed
+from vtlab.catalogue.dashboards.tables import NOT_SETTLED, TOO_FEW, Column, rows
 from vtlab.catalogue.published import Name
 
 _WARNINGS = (

@@ -10,7 +10,8 @@ from typing import Any
 from grafana_foundation_sdk.builders import table
 
 from vtlab.catalogue.dashboards import frame, queries, style, why_rows
-from vtlab.catalogue.dashboards.panels import NOT_SETTLED, Column, Line, bottleneck, over_time, rows
+from vtlab.catalogue.dashboards.panels import Line, bottleneck, over_time
+from vtlab.catalogue.dashboards.tables import NOT_SETTLED, Column, rows
 from vtlab.catalogue.resources import REACHED
 
 
@@ -138,13 +139,14 @@ def _resources() -> table.Panel:
         rows(
             "Resources of $variants",
             "The smallest bound first: capacity / service demand, the most throughput that the resource allows. Needed:"
-            " throughput × service demand. Red: the bound is reached. A run without a verdict has plain utilisations.",
+            " throughput × service demand. Red: the bound is reached; a load that is served is none. A run without a"
+            " verdict has plain utilisations.",
             {"resource": "resource"},
             [
                 Column(
                     "utilisation",
                     "percentunit",
-                    queries.of_resources_or_plain("vtlab_utilization_ratio", queries.metric("utilization", "run")),
+                    queries.utilization(),
                     0,
                     REACHED,
                 ),
