@@ -16,6 +16,7 @@ import pytest
 from e2e.on_cluster import lab, pods, runs
 from tests.support import lab_call
 from tests.support.lab_call import TINY, measuring
+from vtlab import results
 
 #: What vtlab may make for a run, by kubectl's names.
 KINDS = "deployments,services,configmaps,jobs,servicemonitors,networkpolicies,pods"
@@ -168,6 +169,28 @@ def test_copies_of_a_killed_vtlab_go_with_the_next_call(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert runs.verdict(lab_call.only(tmp_path / "next"))["valid"] is True
     lab.until("the cluster has deleted all copies", lambda: left() == [], within=120)
+
+
+@pytest.mark.cluster_all
+def test_a_load_is_searched_with_copies(tmp_path: Path) -> None:
+    """Without `--users` vtlab searches the load with copies of a Deployment, and measures blocks of other copies with
+    what it chose. Five threads are named."""
+    file = tmp_path / "shop.json"
+    flags = ["-Dserver.tomcat.threads.max=5"]
+    file.write_text(json.dumps({"name": "shop", "deployment": "shop", "jvm_flags": flags}), encoding="utf-8")
+    root = tmp_path / "results"
+    words = ["--target", "kubernetes", "--namespace", lab.NAMESPACE, "--agent-image", os.environ["LAB_IMAGE"]]
+    done = runs.vtlab("try", file, "GET /thread?duration=1s", "--blocks", "1", *words, "--results", root)
+    assert done.returncode == 0, done.stdout + done.stderr
+    run = results.read(lab_call.only(root))
+    curve = run.manifest.curve
+    assert curve is not None
+    assert {point.variant for point in curve.points} == {"platform", "virtual"}
+    assert curve.users[:4] == [1, 2, 4, 8]
+    assert run.experiment.load.users == curve.chosen > 5
+    document = runs.verdict(lab_call.only(root))
+    assert document["variants"]["platform"]["bottleneck"]["resource"] == "tomcat-threads", done.stdout
+    lab.until("the cluster has deleted the copies", lambda: left() == [], within=120)
 
 
 @pytest.mark.cluster_all

@@ -51,6 +51,10 @@ class BlockFault(Exception):
     """
 
 
+class GeneratorFailed(BlockFault):
+    """The load generator broke, and no variant did."""
+
+
 class VariantFailed(BlockFault):
     """A variant broke while it was measured: a result of the variant, and the others can be measured further.
 

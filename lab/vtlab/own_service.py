@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,7 +23,10 @@ from vtlab.planning import chosen
 from vtlab.planning.plan import PlannedRun
 from vtlab.report import curve as curve_words
 from vtlab.report import figures
+from vtlab.targets.kubernetes.cluster import ReleaseRef
+from vtlab.targets.kubernetes.target import kubernetes_target
 from vtlab.targets.local.target import local_target
+from vtlab.targets.target import Target
 
 #: Of the search, beside the manifest: its trials, one a line.
 TRIALS = "search.jsonl"
@@ -32,8 +36,6 @@ def measure(asked: Asked, options: session.Options, console: Console) -> None:
     """Looks at the jar, searches a load where none is asked for, measures blocks, reports. Errors as of ``session``."""
     if not options.cluster:
         session.refuse_other_systems()
-    if options.cluster and asked.is_searched:
-        raise BadInput("in a cluster vtlab searches no load", "name one: --users 200, or --rate 300")
     began = time.monotonic()
     options = replace(options, diagnosis="always")
     own_experiment.choose_java(asked.java)
@@ -45,8 +47,9 @@ def measure(asked: Asked, options: session.Options, console: Console) -> None:
     folder = options.root / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{experiment.name}"
     curve = None
     if asked.is_searched:
-        session.facts(experiment, not options.no_cpu_limit)
-        curve = _searched(experiment, folder, options, console)
+        there = session.measured_in(experiment, options)
+        session.facts(experiment, there, not options.no_cpu_limit)
+        curve = _searched(experiment, there, folder, options, console)
         for line in curve_words.lines(curve, experiment.variants):
             console.print(line, highlight=False, soft_wrap=True)
         experiment = chosen.with_load(experiment, curve)
@@ -58,7 +61,9 @@ def measure(asked: Asked, options: session.Options, console: Console) -> None:
     session.measure_and_report(folder, options.root, console)
 
 
-def _searched(experiment: Experiment, folder: Path, options: session.Options, console: Console) -> Curve:
+def _searched(
+    experiment: Experiment, there: ReleaseRef | None, folder: Path, options: session.Options, console: Console
+) -> Curve:
     """The curve of a pair of JVMs that the blocks do not use. PrerequisiteMissing where a variant does not start or
     something around the pair breaks, BadInput where no request is answered as expected."""
 
@@ -68,7 +73,8 @@ def _searched(experiment: Experiment, folder: Path, options: session.Options, co
     results.create_unmeasured(folder, experiment)
     logs = f"the logs are in {folder / 'logs'}"
     try:
-        curve = _curve(experiment, folder, options, say)
+        with _target(there, folder, options, say) as target:
+            curve = _curve(experiment, folder, target, say)
     except Interrupted as error:
         # Without a block it is no run, and could not be resumed.
         shutil.rmtree(folder, ignore_errors=True)
@@ -106,15 +112,22 @@ def refuse_without_levels(curve: Curve, experiment: Experiment, logs: str) -> No
     )
 
 
-def _curve(experiment: Experiment, folder: Path, options: session.Options, say: Callable[[str], None]) -> Curve:
+def _target(
+    there: ReleaseRef | None, folder: Path, options: session.Options, say: Callable[[str], None]
+) -> AbstractContextManager[Target]:
+    if there:
+        return kubernetes_target(folder, options.root, session.REPOSITORY, there, f"{folder.name}-search", say)
+    return local_target(folder, options.root, session.REPOSITORY, no_cpu_limit=options.no_cpu_limit, say=say)
+
+
+def _curve(experiment: Experiment, folder: Path, target: Target, say: Callable[[str], None]) -> Curve:
     say(f"starting {' and '.join(experiment.variants)}")
-    with local_target(folder, options.root, session.REPOSITORY, no_cpu_limit=options.no_cpu_limit, say=say) as target:
-        started = target.start(experiment, 0, 1)
-        if started.failures:
-            raise BlockFault("; ".join(f"{f.variant} failed, {f.moment}: {f.reason}" for f in started.failures))
-        searched = search.Search(started, experiment, say)
-        try:
-            return searched.run()
-        finally:
-            lines = "".join(trial.model_dump_json() + "\n" for trial in searched.trials)
-            results.write_atomic(folder / TRIALS, lines)
+    started = target.start(experiment, 0, 1)
+    if started.failures:
+        raise BlockFault("; ".join(f"{f.variant} failed, {f.moment}: {f.reason}" for f in started.failures))
+    searched = search.Search(started, experiment, say)
+    try:
+        return searched.run()
+    finally:
+        lines = "".join(trial.model_dump_json() + "\n" for trial in searched.trials)
+        results.write_atomic(folder / TRIALS, lines)

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 from vtlab.analysis import curve
 from vtlab.analysis.validity import generator
-from vtlab.errors import VariantFailed
+from vtlab.errors import GeneratorFailed, VariantFailed
 from vtlab.model import units
 from vtlab.model.curve import Curve, Ended, Point
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, Trial
+from vtlab.model.records import Block, K6Document, Trial
 from vtlab.planning.load import Pace
 from vtlab.report import figures
 from vtlab.targets.target import StartedBlock
@@ -35,14 +35,15 @@ _GENTLY = 0.005
 #: Users that warm the pair up at first, and rounds of warm-up cycles. More might break a variant before any level is
 #: measured: higher levels have a cycle before them.
 WARM_UP_USERS, WARM_UP_CYCLES = 64, 2
-#: Seconds of the warm-up after which no further cycles with more CPU begin.
+#: Seconds of the warm-up after which no further cycles begin for the JIT compilers.
 WARM_UP_WITHIN = 45.0
 #: Seconds in which the users of a warm-up cycle begin, at most (``k6/lib/plan.ts``).
 _WARM_UP_RAMP = 1.0
 
 
 class Search:
-    """One search. ``within``: seconds for its levels, by ``clock``."""
+    """One search. ``within``: seconds for its levels, by ``clock``. What k6 takes to come and go beyond ``_CALL``, as a
+    Job of a cluster does, is not among them."""
 
     def __init__(
         self,
@@ -68,7 +69,7 @@ class Search:
         self.trials: list[Trial] = []
 
     def run(self) -> Curve:
-        """The curve. BlockFault where what is around the variants breaks."""
+        """The curve. BlockFault where what is around the variants breaks, but for a k6 that breaks under more users."""
         ended, why = self._levels()
         variants = self._experiment.variants
         return Curve(
@@ -92,27 +93,40 @@ class Search:
                 return stop
         except VariantFailed as broken:
             return "failed", f"{broken.variant}: {broken.reason}"
+        except GeneratorFailed as broken:
+            if not self._points:
+                raise
+            return "load generator", str(broken)
         highest = max(point.users for point in self._points)
         return ("most users" if 2 * highest > curve.MOST_USERS else "levelled off"), ""
 
     def _warm_up(self) -> None:
         self._say(f"warm-up with {WARM_UP_USERS} users")
-        self._warm_up_raised()
+        is_over = self._warm_up_raised()
         pace = Pace(users=(WARM_UP_USERS,))
-        document = self._started.load(order=[], warmup_cycles=0, own_cycles=WARM_UP_CYCLES, single=None, pace=pace)
+        while True:
+            document = self._started.load(order=[], warmup_cycles=0, own_cycles=WARM_UP_CYCLES, single=None, pace=pace)
+            if is_over or self._is_warm(document.warmup):
+                break
         for trial in document.warmup:
             self._warm[trial.variant] = trial.latency.mean or LONGEST
         self._began = self._clock()
 
-    def _warm_up_raised(self) -> None:
-        """Cycles with more CPU, as before the blocks: until the JIT compilers rest."""
+    def _is_warm(self, warmup: Sequence[Trial]) -> bool:
+        """Whether the JIT compilers rest, or the time for that is over."""
+        if self._clock() > self._ready + WARM_UP_WITHIN:
+            return True
+        return are_compiled(warmup, self._experiment.variants, self._experiment)
+
+    def _warm_up_raised(self) -> bool:
+        """Cycles with more CPU, as before the blocks: until the JIT compilers rest. False where there is no more."""
         experiment, cycles = self._experiment, self._experiment.windows.warmup_cycles
-        end = self._ready + WARM_UP_WITHIN
         with more_cpu(self._started, experiment) as is_raised:
             for _ in range(RAISED_CALLS if is_raised else 0):
                 warmup = self._started.load(order=[], warmup_cycles=cycles, single=None).warmup
-                if self._clock() > end or are_compiled(warmup, experiment.variants, experiment):
-                    return
+                if self._is_warm(warmup):
+                    break
+            return is_raised
 
     def _measure_rare_answers(self) -> tuple[Ended, str] | None:
         """Measures a single user again where too few answers came to tell its throughput: for whole rounds."""
@@ -144,13 +158,13 @@ class Search:
         )
         began = self._clock()
         is_cold = max(affordable) > self._warmed
-        document = self._started.load(order=order, warmup_cycles=0, own_cycles=int(is_cold), single=None, pace=pace)
+        document = self._loaded(order, int(is_cold), pace)
         self._warmed = max(self._warmed, *affordable)
         took = self._clock() - began
         if self._disturbed(document.trials) and self._clock() + took < self._began + self._within:
             # What was in the way for a moment is no end of the load generator.
             self._say(f"once more: {self._disturbed(document.trials)}")
-            document = self._started.load(order=order, warmup_cycles=0, single=None, pace=pace)
+            document = self._loaded(order, 0, pace)
         self.trials += document.trials
         measured = [_point(trial) for trial in document.trials]
         self._points += measured
@@ -161,6 +175,15 @@ class Search:
         if reason := self._disturbed(document.trials):
             return "load generator", reason
         return ("time", "") if len(affordable) < len(levels) else None
+
+    def _loaded(self, order: Sequence[str], own_cycles: int, pace: Pace) -> K6Document:
+        """What one call of k6 measured."""
+        began = self._clock()
+        document = self._started.load(order=order, warmup_cycles=0, own_cycles=own_cycles, single=None, pace=pace)
+        phases = document.phases
+        under_load = (max(phase.drained for phase in phases) - min(phase.begin for phase in phases)) / 1000
+        self._within += max(0.0, self._clock() - began - under_load - _CALL)
+        return document
 
     def _affordable(self, levels: Sequence[int], window: float, rounds: Mapping[str, float]) -> list[int]:
         """Those of the levels, which grow, for which there is time; the first level of a search in any case."""

@@ -89,22 +89,12 @@ def create_runs(
     asserts.refuse_unknown(demands, [run.experiment for run in planned])
     if not options.cluster:
         refuse_other_systems()
-    cluster = options.cluster.with_context() if options.cluster else None
-    for run in planned if cluster else ():
-        _refuse_other_services(run.experiment)
-        _refuse_other_workloads(run.experiment)
-        _refuse_between(run.experiment)
-    if not cluster and any(run.experiment.service in (None, sample.NAME) for run in planned):
+    clusters = [measured_in(run.experiment, options) for run in planned]
+    if not options.cluster and any(run.experiment.service in (None, sample.NAME) for run in planned):
         sample.train(REPOSITORY, tools.find_java(), lambda text: print(f"vtlab: {text}", file=sys.stderr))
     publications = publication.load()
-    copying = options.copying or copies.default(REPOSITORY)
-    clusters = [
-        copies.measured_in(cluster, copying, services.of(run.experiment, REPOSITORY)) if cluster else None
-        for run in planned
-    ]
     facts_of_runs = [
-        _facts_in(there, run.experiment) if there else facts(run.experiment, not options.no_cpu_limit)
-        for run, there in zip(planned, clusters, strict=True)
+        facts(run.experiment, there, not options.no_cpu_limit) for run, there in zip(planned, clusters, strict=True)
     ]
     now = datetime.now(UTC)
     seed = options.seed if options.seed is not None else secrets.randbelow(SEEDS)
@@ -136,6 +126,18 @@ def create_runs(
         )
         results.create(run_folder, manifest)
     return folder
+
+
+def measured_in(experiment: Experiment, options: Options) -> ReleaseRef | None:
+    """What a cluster measures the experiment by, a release of the chart or copies; None on this machine. BadInput where
+    no cluster can."""
+    if not options.cluster:
+        return None
+    _refuse_other_services(experiment)
+    _refuse_other_workloads(experiment)
+    _refuse_between(experiment)
+    copying = options.copying or copies.default(REPOSITORY)
+    return copies.measured_in(options.cluster.with_context(), copying, services.of(experiment, REPOSITORY))
 
 
 def _rule(planned: Sequence[plan.PlannedRun], options: Options) -> SequentialRule:
@@ -198,8 +200,12 @@ def _facts_in(cluster: ReleaseRef, experiment: Experiment) -> Facts:
     return release.facts(cluster, service, experiment)
 
 
-def facts(experiment: Experiment, cpu_limited: bool) -> Facts:
-    """What this machine runs the experiment with; PrerequisiteMissing or BadInput where it cannot."""
+def facts(experiment: Experiment, cluster: ReleaseRef | None, cpu_limited: bool) -> Facts:
+    """What the cluster, or this machine, runs the experiment with; PrerequisiteMissing or BadInput where it cannot."""
+    return _facts_in(cluster, experiment) if cluster else _facts_here(experiment, cpu_limited)
+
+
+def _facts_here(experiment: Experiment, cpu_limited: bool) -> Facts:
     cores = os.cpu_count() or 1
     if experiment.limits.cpu > cores:
         raise BadInput(

@@ -441,11 +441,19 @@ def test_a_service_of_a_cluster_is_tried_by_its_file_with_a_load(tmp_path: Path)
     assert experiment.limits.heap is None
     assert "-Xss512k" in pod_copy.jvm_flags(pod_copy.of_deployment(experiment.service, DEPLOYMENT), experiment)
 
-    options = session.Options(1, None, tmp_path, False, cluster=SHOPS)
+
+def test_a_load_is_searched_with_copies_that_go_with_the_search(
+    namespace: Namespace, started: None, tmp_path: Path
+) -> None:
+    file = tmp_path / "service.json"
+    file.write_text('{"name": "shop", "deployment": "shop"}', encoding="utf-8")
     searched = own_experiment.of_call(file, ["GET /orders/17"], None, None)
-    with pytest.raises(BadInput, match="in a cluster vtlab searches no load") as refused:
+    options = session.Options(1, None, tmp_path / "results", False, cluster=SHOPS, copying=COPYING)
+    with pytest.raises(PrerequisiteMissing, match="the search broke off: no further"):
         own_service.measure(searched, options, Console())
-    assert "--users" in refused.value.fix
+    assert len(namespace.names("Deployment")) == 2
+    (name,) = [done.removeprefix("create ") for done in namespace.done if done.startswith("create ")]
+    assert namespace.deleted == [f"configmap {name}"]
 
 
 def test_a_jar_is_refused_in_a_cluster_and_a_deployment_on_this_machine(tmp_path: Path) -> None:

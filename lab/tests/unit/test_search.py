@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support import builders
-from vtlab.errors import BlockFault, VariantFailed
+from vtlab.errors import BlockFault, GeneratorFailed, VariantFailed
 from vtlab.model.curve import Curve
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Diagnosis, Failure, Instance, K6Document, Trial
@@ -31,6 +31,8 @@ class Pair:
         self,
         services: Mapping[str, builders.Service] = PARTING,
         broken: Callable[[Pace], None] = lambda pace: None,
+        coming: float = 2.5,
+        cold: int = 0,
         changes: Callable[[str, int], Mapping[str, Any]] = lambda variant, users: {},
     ) -> None:
         self.now = 0.0
@@ -40,6 +42,11 @@ class Pair:
         self.warmed: list[tuple[int, tuple[int, ...]]] = []
         self._services = services
         self._broken = broken
+        #: Seconds for k6 to come and go.
+        self._coming = coming
+        #: Warm-up cycles in which a JIT compiler works, and how many there were.
+        self._cold = cold
+        self._warm_ups = 0
         self._changes = changes
 
     @property
@@ -71,11 +78,16 @@ class Pair:
         self.calls.append((pace.users, list(order)))
         self.warmed.append((own_cycles, pace.users))
         self.paces.append(pace)
-        self.now += 2.5 + own_cycles * (4 if not order else 8)
+        self.now += self._coming
+        began = self.now
+        self.now += own_cycles * (4 if not order else 8)
         self._broken(pace)
         window = (pace.measure or 0) / 1000
         trials = [self._trial(variant, users, window) for users in pace.users for variant in order]
         self.now += sum(1 + 3 * (trial.latency.mean or 0) + window for trial in trials)
+        if trials:
+            trials[0] = trials[0].model_copy(update={"begin": round(1000 * began)})
+            trials = [trial.model_copy(update={"drained": round(1000 * self.now)}) for trial in trials]
         return K6Document(
             version=1,
             experiment="shop",
@@ -83,10 +95,16 @@ class Pair:
             block=0,
             order=[],
             agreed=True,
-            warmup=[],
+            warmup=[] if order else [self._warming(variant) for variant in PLANNED.variants],
             single=[],
             trials=trials,
         )
+
+    def _warming(self, variant: str) -> Trial:
+        self._warm_ups += 1
+        server = {"cpu_cores": 1.0, "jit_cpu": 0.5 if self._warm_ups <= self._cold else 0.0}
+        of = self._services[variant]
+        return builders.trial(variant, exp=PLANNED, service=of, server=server, phase="warmup")
 
     def _trial(self, variant: str, users: int, window: float) -> Trial:
         of = self._services[variant]
@@ -242,6 +260,46 @@ def test_a_slow_service_gets_fewer_levels_and_the_search_ends_in_time() -> None:
     assert curve.users[-1] < 64
     # Twice the users of the last level are the most that may be chosen.
     assert curve.chosen <= 2 * curve.users[-1]
+
+
+@pytest.mark.parametrize(("cold", "calls"), [(0, 1), (3, 3), (99, 5)])
+def test_without_more_cpu_it_warms_up_under_the_limit_until_the_compilers_rest_or_for_so_long(
+    cold: int, calls: int
+) -> None:
+    """As in a cluster, which gives copies no more."""
+    pair = Pair(cold=cold)
+    searched(pair)
+    assert [order for _, order in pair.calls].count([]) == calls
+
+
+def test_what_k6_takes_to_come_and_go_costs_no_level() -> None:
+    """As a Job of a cluster it needs several seconds for a pod, and a search would end at 64 users for it."""
+    endless = builders.Service(wait=0.01, threads=None, cpu=1e-9)
+    here, there = (Pair(dict.fromkeys(PLANNED.variants, endless), coming=coming) for coming in (2.5, 12.0))
+    curves = [searched(pair)[0] for pair in (here, there)]
+    assert curves[0].users == curves[1].users
+    assert curves[1].seconds - curves[0].seconds == pytest.approx(9.5 * len(there.calls), abs=0.2)
+
+
+def test_a_load_generator_that_breaks_under_more_users_ends_the_search() -> None:
+    """In a cluster its pod has a limit of memory."""
+
+    def broken(pace: Pace) -> None:
+        if 16 in pace.users:
+            raise GeneratorFailed("k6: its pod was killed for lack of memory")
+
+    curve, _, _ = searched(Pair(broken=broken))
+    assert (curve.ended, curve.why) == ("load generator", "k6: its pod was killed for lack of memory")
+    assert curve.users == [1, 2, 4, 8]
+    assert curve.chosen <= 8
+
+
+def test_a_load_generator_that_breaks_before_any_level_is_a_fault() -> None:
+    def broken(pace: Pace) -> None:
+        raise GeneratorFailed("k6 ended with exit code 1")
+
+    with pytest.raises(GeneratorFailed):
+        searched(Pair(broken=broken))
 
 
 def test_the_first_level_is_measured_even_if_the_time_is_over() -> None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vtlab import services
-from vtlab.errors import BadInput, BlockFault, LabError, PrerequisiteMissing, VariantFailed
+from vtlab.errors import BadInput, BlockFault, GeneratorFailed, LabError, PrerequisiteMissing, VariantFailed
 from vtlab.host import processes
 from vtlab.host.machine import difference, reaching
 from vtlab.model import units
@@ -337,7 +337,7 @@ class KubernetesBlock:
         code = pods.exit_code(pod, job.CONTAINER)
         # 99: a threshold was crossed, which the validity checks judge better.
         if code not in (0, 99):
-            raise BlockFault(f"k6 ended with exit code {code}: {job.last_lines(log) or 'its log is empty'}")
+            raise GeneratorFailed(f"k6 ended with exit code {code}: {job.last_lines(log) or 'its log is empty'}")
         return pod, log
 
     def _ended(self, name: str, began: int) -> Json:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 
-from vtlab.errors import BlockFault, PrerequisiteMissing, VariantFailed
+from vtlab.errors import BlockFault, GeneratorFailed, PrerequisiteMissing, VariantFailed
 from vtlab.targets.kubernetes import job, pods
 from vtlab.targets.kubernetes.cluster import Cluster, Json, ReleaseRef
 
@@ -104,7 +104,7 @@ def wait_for_job(cluster: Cluster, name: str, run: str, loaded: Mapping[str, Jso
             seen = True
             if pods.exit_code(k6, job.CONTAINER) is not None and pods.trouble(k6) is None:
                 return k6
-            _refuse_trouble(k6, "k6", waited)
+            _refuse_trouble(k6, "k6", waited, GeneratorFailed)
             if k6["status"].get("phase") == "Pending" and waited > READY_WITHIN:
                 reason = _warning(cluster, k6) or "no event says why"
                 raise BlockFault(f"k6: its pod does not run after {READY_WITHIN:.0f} s: {reason}")
@@ -117,9 +117,9 @@ def wait_for_job(cluster: Cluster, name: str, run: str, loaded: Mapping[str, Jso
         time.sleep(1)
 
 
-def _refuse_trouble(pod: Json, what: str, waited: float) -> None:
+def _refuse_trouble(pod: Json, what: str, waited: float, fault: type[BlockFault] = BlockFault) -> None:
     """Raises what is wrong with a pod that was asked for ``waited`` seconds ago, if anything is."""
-    _raise(pods.trouble(pod), f"{what}: its pod {pods.name(pod)}")
+    _raise(pods.trouble(pod), f"{what}: its pod {pods.name(pod)}", fault=fault)
     _refuse_unschedulable(what, pod, waited)
 
 
@@ -142,7 +142,7 @@ def _refuse_no_pod(cluster: Cluster, name: str) -> None:
             )
 
 
-def _raise(trouble: pods.Trouble | None, what: str, when: str = "") -> None:
+def _raise(trouble: pods.Trouble | None, what: str, when: str = "", fault: type[BlockFault] = BlockFault) -> None:
     if trouble and trouble.hopeless:
         # Never another image: a run is not resumed with it.
         fix = (
@@ -152,7 +152,7 @@ def _raise(trouble: pods.Trouble | None, what: str, when: str = "") -> None:
         )
         raise PrerequisiteMissing(f"{what} {trouble.text}", fix)
     if trouble:
-        raise BlockFault(f"{what} {trouble.text}{when}")
+        raise fault(f"{what} {trouble.text}{when}")
 
 
 def _warning(cluster: Cluster, pod: Json | None) -> str:

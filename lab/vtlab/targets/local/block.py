@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vtlab import results
-from vtlab.errors import BlockFault, VariantFailed
+from vtlab.errors import BlockFault, GeneratorFailed, VariantFailed
 from vtlab.host import machine, tools
 from vtlab.host.processes import Process
 from vtlab.model import units
@@ -380,7 +380,7 @@ class LocalBlock:
 
 
 def _refuse_failed(generator: Process) -> None:
-    """BlockFault for a k6 that has ended without a document."""
+    """GeneratorFailed for a k6 that has ended without a document."""
     how = generator.exit_description()
     if how is not None and generator.returncode() not in k6.DONE:
-        raise BlockFault(f"k6 ended with {how}: {generator.last_lines() or 'its log is empty'}")
+        raise GeneratorFailed(f"k6 ended with {how}: {generator.last_lines() or 'its log is empty'}")
