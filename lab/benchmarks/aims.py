@@ -1,10 +1,10 @@
 """The table of aims of "half the time, twice the certainty": each measure as it is now, beside version 0.1 and the aim.
 
-    cd lab && ../.venv/bin/python -m benchmarks.aims [--results FOLDER] [ROW...]
+    cd lab && ../.venv/bin/python -m benchmarks.aims [--results FOLDER] [--calls N] [ROW...]
 
 All rows if none is named, most of which take hours; ``--list`` names them. Each row is calls of vtlab, whose results
 directories stay in FOLDER (results); only how long a call took is measured here. A measure of less than ten minutes is
-the median of three calls. ``embedded`` needs a cluster with the lab (make up TARGET=embedded, and its KUBECONFIG). Exit
+the median of three calls, or of as many as ``--calls`` says. ``embedded`` needs a cluster with the lab (make up TARGET=embedded, and its KUBECONFIG). Exit
 code 1 where a call failed.
 """
 
@@ -149,14 +149,14 @@ def called(command: Sequence[str], root: Path) -> Call:
     return Call(seconds, made[0])
 
 
-def measured(row: Row, root: Path) -> str:
+def measured(row: Row, root: Path, calls: int) -> str:
     """A row of the table."""
     try:
-        text = row.shown([called(row.command, root) for _ in range(row.calls)])
+        text = row.shown([called(row.command, root) for _ in range(calls)])
     except LabError as error:
         text = f"FAILED: {error.message}"
     command = f"`vtlab {' '.join(row.command)}`"
-    return f"| {row.measure} | {row.earlier} | {row.aim} | {text} | {row.calls} | {command} |"
+    return f"| {row.measure} | {row.earlier} | {row.aim} | {text} | {calls} | {command} |"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -164,10 +164,13 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.aims", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("rows", nargs="*", metavar="ROW", help=", ".join(ROWS))
     parser.add_argument("--results", type=Path, default=session.REPOSITORY / "results", help="where results stay")
+    parser.add_argument("--calls", type=int, metavar="N", help="of each row, in place of three or one")
     parser.add_argument("--list", action="store_true", help="only name the rows")
     wanted = parser.parse_args(arguments)
     if unknown := [name for name in wanted.rows if name not in ROWS]:
         parser.error(f"no such row: {', '.join(unknown)}; there is {', '.join(ROWS)}")
+    if wanted.calls is not None and wanted.calls < 1:
+        parser.error(f"--calls {wanted.calls}: at least one call is needed")
     if wanted.list:
         for name, row in ROWS.items():
             print(f"{name:10} {row.measure}")
@@ -177,7 +180,7 @@ def main(arguments: Sequence[str]) -> int:
     print("| measure | version 0.1 | aim | now | calls | command |\n|---|---|---|---|---|---|", flush=True)
     failed = False
     for name in wanted.rows or ROWS:
-        line = measured(ROWS[name], wanted.results.resolve())
+        line = measured(ROWS[name], wanted.results.resolve(), wanted.calls or ROWS[name].calls)
         failed |= "FAILED" in line
         print(line, flush=True)
     return int(failed)

@@ -52,7 +52,7 @@ class BlockFault(Exception):
 
 
 class GeneratorFailed(BlockFault):
-    """The load generator broke, and no variant did."""
+    """The load generator was killed, as for lack of memory: fewer users may be what it can send."""
 
 
 class VariantFailed(BlockFault):

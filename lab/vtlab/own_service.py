@@ -37,7 +37,8 @@ def measure(asked: Asked, options: session.Options, console: Console) -> None:
     if not options.cluster:
         session.refuse_other_systems()
     began = time.monotonic()
-    options = replace(options, diagnosis="always")
+    # The blocks are measured in the same cluster, whatever context is the current one by then.
+    options = replace(options, diagnosis="always", cluster=options.cluster and options.cluster.with_context())
     own_experiment.choose_java(asked.java)
     experiment = own_experiment.experiment_of(asked)
     if services.of(experiment, session.REPOSITORY).agent and not options.cluster:
@@ -49,16 +50,20 @@ def measure(asked: Asked, options: session.Options, console: Console) -> None:
     if asked.is_searched:
         there = session.measured_in(experiment, options)
         session.facts(experiment, there, not options.no_cpu_limit)
-        curve = _searched(experiment, there, folder, options, console)
+        curve = _searched(experiment, there, folder, replace(options, within=_left(options, began)), console)
         for line in curve_words.lines(curve, experiment.variants):
             console.print(line, highlight=False, soft_wrap=True)
         experiment = chosen.with_load(experiment, curve)
         if options.within is not None:
-            # The time that the call has bounds the search, too.
-            options = replace(options, within=max(0.0, options.within - (time.monotonic() - began)))
+            options = replace(options, within=_left(options, began))
     planned = [PlannedRun(experiment.name, experiment)]
     session.create_runs(planned, options, experiment.name, folder=folder, curve=curve)
     session.measure_and_report(folder, options.root, console)
+
+
+def _left(options: session.Options, began: float) -> float | None:
+    """Seconds of the time that the call has; None where it may take as long as it does."""
+    return None if options.within is None else max(0.0, options.within - (time.monotonic() - began))
 
 
 def _searched(
@@ -72,9 +77,11 @@ def _searched(
 
     results.create_unmeasured(folder, experiment)
     logs = f"the logs are in {folder / 'logs'}"
+    if there:
+        logs = f"k6's logs are in {folder / 'logs'}; those of the copies went with their pods"
     try:
         with _target(there, folder, options, say) as target:
-            curve = _curve(experiment, folder, target, say)
+            curve = _curve(experiment, folder, target, options.within, say)
     except Interrupted as error:
         # Without a block it is no run, and could not be resumed.
         shutil.rmtree(folder, ignore_errors=True)
@@ -120,12 +127,15 @@ def _target(
     return local_target(folder, options.root, session.REPOSITORY, no_cpu_limit=options.no_cpu_limit, say=say)
 
 
-def _curve(experiment: Experiment, folder: Path, target: Target, say: Callable[[str], None]) -> Curve:
+def _curve(
+    experiment: Experiment, folder: Path, target: Target, left: float | None, say: Callable[[str], None]
+) -> Curve:
     say(f"starting {' and '.join(experiment.variants)}")
     started = target.start(experiment, 0, 1)
     if started.failures:
         raise BlockFault("; ".join(f"{f.variant} failed, {f.moment}: {f.reason}" for f in started.failures))
-    searched = search.Search(started, experiment, say)
+    within = search.WITHIN if left is None else min(search.WITHIN, left)
+    searched = search.Search(started, experiment, say, within)
     try:
         return searched.run()
     finally:

@@ -8,12 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 from vtlab.analysis import curve
 from vtlab.analysis.validity import generator
+from vtlab.analysis.validity.steady_state import steady_state
 from vtlab.errors import GeneratorFailed, VariantFailed
 from vtlab.model import units
 from vtlab.model.curve import Curve, Ended, Point
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, K6Document, Trial
-from vtlab.planning.load import Pace
+from vtlab.planning.load import COMING_UP, Pace
 from vtlab.report import figures
 from vtlab.targets.target import StartedBlock
 from vtlab.warm_up import RAISED_CALLS, are_compiled, more_cpu
@@ -28,8 +29,8 @@ MANY_ROUNDS = 10
 LONGEST, UNKNOWN = 20.0, 0.25
 #: Answers to a single user that tell its throughput, wherever the window cuts its rounds.
 SURE = 5
-#: Seconds for k6 to come up, and between two phases.
-_CALL, _BETWEEN = 2.5, 1.0
+#: Seconds between two phases.
+_BETWEEN = 1.0
 #: Seconds in which the users of a level begin, for each of them (``k6/lib/plan.ts``).
 _GENTLY = 0.005
 #: Users that warm the pair up at first, and rounds of warm-up cycles. More might break a variant before any level is
@@ -42,8 +43,8 @@ _WARM_UP_RAMP = 1.0
 
 
 class Search:
-    """One search. ``within``: seconds for its levels, by ``clock``. What k6 takes to come and go beyond ``_CALL``, as a
-    Job of a cluster does, is not among them."""
+    """One search. ``within``: seconds for its levels, by ``clock``. What a call of k6 takes to come and go beyond
+    ``COMING_UP``, as a Job of a cluster does, is not among them."""
 
     def __init__(
         self,
@@ -57,6 +58,8 @@ class Search:
         self._experiment = experiment
         self._say = say
         self._within = within
+        #: Seconds of a call of k6 that are not counted.
+        self._coming = max(0.0, started.call_seconds - COMING_UP)
         self._clock = clock
         #: When the pair was ready, and when it was warm.
         self._ready = self._began = clock()
@@ -66,18 +69,19 @@ class Search:
         #: Seconds, by variant: of an answer in the warm-up, and of a round with a single user where answers are rare.
         self._warm: dict[str, float] = {}
         self._alone: dict[str, float] = {}
+        #: The most users that the load generator could send, once it came to its end.
+        self._sound: int | None = None
         self.trials: list[Trial] = []
 
     def run(self) -> Curve:
         """The curve. BlockFault where what is around the variants breaks, but for a k6 that breaks under more users."""
         ended, why = self._levels()
-        variants = self._experiment.variants
         return Curve(
             points=self._points,
             ended=ended,
             why=why,
             seconds=round(self._clock() - self._ready, 1),
-            chosen=curve.chosen_users(self._points, variants, is_generator_at_its_end=ended == "load generator"),
+            chosen=curve.chosen_users(self._points, self._experiment.variants, self._sound),
         )
 
     def _levels(self) -> tuple[Ended, str]:
@@ -96,17 +100,20 @@ class Search:
         except GeneratorFailed as broken:
             if not self._points:
                 raise
+            self._sound = max(point.users for point in self._points)
             return "load generator", str(broken)
         highest = max(point.users for point in self._points)
         return ("most users" if 2 * highest > curve.MOST_USERS else "levelled off"), ""
 
     def _warm_up(self) -> None:
         self._say(f"warm-up with {WARM_UP_USERS} users")
-        is_over = self._warm_up_raised()
+        had_more = self._warm_up_raised()
         pace = Pace(users=(WARM_UP_USERS,))
+        cycles: list[Trial] = []
         while True:
             document = self._started.load(order=[], warmup_cycles=0, own_cycles=WARM_UP_CYCLES, single=None, pace=pace)
-            if is_over or self._is_warm(document.warmup):
+            cycles += document.warmup
+            if had_more or (self._is_warm(document.warmup) and self._is_steady(cycles)):
                 break
         for trial in document.warmup:
             self._warm[trial.variant] = trial.latency.mean or LONGEST
@@ -114,9 +121,17 @@ class Search:
 
     def _is_warm(self, warmup: Sequence[Trial]) -> bool:
         """Whether the JIT compilers rest, or the time for that is over."""
-        if self._clock() > self._ready + WARM_UP_WITHIN:
-            return True
-        return are_compiled(warmup, self._experiment.variants, self._experiment)
+        return self._has_warmed_up_long() or are_compiled(warmup, self._experiment.variants, self._experiment)
+
+    def _has_warmed_up_long(self) -> bool:
+        return self._clock() > self._ready + WARM_UP_WITHIN
+
+    def _is_steady(self, cycles: Sequence[Trial]) -> bool:
+        """Whether no variant gained by the last cycles, or the time for that is over. In a cluster nothing tells what
+        the JIT compilers do."""
+        limit = self._experiment.limits.cpu
+        of_each = [[cycle for cycle in cycles if cycle.variant == name] for name in self._experiment.variants]
+        return self._has_warmed_up_long() or all(steady_state(each, limit).reached for each in of_each)
 
     def _warm_up_raised(self) -> bool:
         """Cycles with more CPU, as before the blocks: until the JIT compilers rest. False where there is no more."""
@@ -158,9 +173,16 @@ class Search:
         )
         began = self._clock()
         is_cold = max(affordable) > self._warmed
-        document = self._loaded(order, int(is_cold), pace)
+        try:
+            document = self._loaded(order, int(is_cold), pace)
+        except GeneratorFailed:
+            # It was the most of them that broke it.
+            for level in affordable[:-1]:
+                if stop := self._measure([level]):
+                    return stop
+            raise
         self._warmed = max(self._warmed, *affordable)
-        took = self._clock() - began
+        took = self._clock() - began - self._coming
         if self._disturbed(document.trials) and self._clock() + took < self._began + self._within:
             # What was in the way for a moment is no end of the load generator.
             self._say(f"once more: {self._disturbed(document.trials)}")
@@ -173,21 +195,19 @@ class Search:
                 share = units.percent(point.failed, 1)
                 return "failed", f"{point.variant}: {share} of the answers were errors at {point.users} users"
         if reason := self._disturbed(document.trials):
+            *before, last = sorted({point.users for point in self._points})
+            self._sound = before[-1] if before else 2 * last
             return "load generator", reason
         return ("time", "") if len(affordable) < len(levels) else None
 
     def _loaded(self, order: Sequence[str], own_cycles: int, pace: Pace) -> K6Document:
         """What one call of k6 measured."""
-        began = self._clock()
-        document = self._started.load(order=order, warmup_cycles=0, own_cycles=own_cycles, single=None, pace=pace)
-        phases = document.phases
-        under_load = (max(phase.drained for phase in phases) - min(phase.begin for phase in phases)) / 1000
-        self._within += max(0.0, self._clock() - began - under_load - _CALL)
-        return document
+        self._within += self._coming
+        return self._started.load(order=order, warmup_cycles=0, own_cycles=own_cycles, single=None, pace=pace)
 
     def _affordable(self, levels: Sequence[int], window: float, rounds: Mapping[str, float]) -> list[int]:
         """Those of the levels, which grow, for which there is time; the first level of a search in any case."""
-        left = self._began + self._within - self._clock() - _CALL
+        left = self._began + self._within - self._clock() - COMING_UP
         is_warm = True
         affordable: list[int] = []
         for users in levels:

@@ -77,7 +77,7 @@ PLANTS = [
         "GET /baskets?count=16",
         5,
         both("memory"),
-        ("--jvm=-Xmx149m", "--cpu", "0.61", "--env", "SHOP_BASKETS=61"),
+        ("--jvm=-Xmx73m", "--env", "SHOP_BASKETS=19"),
         is_wait_bound=False,
     ),
 ]

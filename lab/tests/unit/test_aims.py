@@ -63,12 +63,15 @@ def test_a_call_that_fails_is_a_failed_row(
     root = vtlab(tmp_path, monkeypatch, "sys.exit(4)")
     with pytest.raises(LabError, match="vtlab run a ended with exit code 4"):
         aims.called(["run", "a"], root)
-    assert aims.main(["--results", str(root), "law"]) == 1
+    assert aims.main(["--results", str(root), "--calls", "2", "law"]) == 1
     row = capsys.readouterr().out.splitlines()[-1]
     assert row.startswith("| throughput over the law, `blocking-5s` | 1.000 | ≥ 0.999 | FAILED: vtlab run blocking-5s")
+    assert "| 2 |" in row
 
 
 def test_a_row_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        aims.main(["--calls", "0", "law"])
     with pytest.raises(SystemExit):
         aims.main(["nonsense"])
     assert "no such row: nonsense; there is compare, blocking" in capsys.readouterr().err

@@ -248,7 +248,7 @@ def test_where_the_load_generator_was_at_its_end_the_level_before_it_is_chosen()
     # Virtual would serve more, and k6 has no CPU left at 64 users.
     measured = points([1, 2, 4, 8, 16, 32, 64], PARTING)
     assert curves.chosen_users(measured, VARIANTS) == 64
-    assert curves.chosen_users(measured, VARIANTS, is_generator_at_its_end=True) == 32
+    assert curves.chosen_users(measured, VARIANTS, sound=32) == 32
 
 
 def search_experiment() -> Experiment:

@@ -14,7 +14,7 @@ import pytest
 from tests.support.dashboards import DOCUMENTS, VALUES, panels
 from vtlab import session
 from vtlab.analysis import statistics
-from vtlab.catalogue import rules
+from vtlab.catalogue import published, rules
 from vtlab.catalogue.dashboards import queries as queries_of_runs
 from vtlab.catalogue.dashboards import substitute
 from vtlab.catalogue.dashboards.verdict import HOW_SURE
@@ -69,7 +69,16 @@ def test_a_latency_that_the_verdict_does_not_have_is_not_made_up(tmp_path: Path)
 
 def test_a_load_that_is_served_is_no_bound_that_stands_out(tmp_path: Path) -> None:
     """A variant that keeps up reaches its load, and was red in the table beside one that its threads limit."""
-    utilizations = {("a", "load"): 0.99, ("a", "cpu"): 0.95, ("b", "load"): 0.2, ("b", "tomcat-threads"): 1.0}
+    utilizations = {
+        ("a", "load"): 0.99,
+        ("a", "cpu"): 0.5,
+        ("b", "load"): 0.2,
+        ("b", "tomcat-threads"): 1.0,
+        # At the knee, and an open load of which a part is not served.
+        ("c", "load"): 0.92,
+        ("c", "cpu"): 0.97,
+    }
+    limits = {"a": published.KEEPS_UP, "b": "Tomcat threads", "c": "CPU and load"}
     of_run = 'testid="20261121T212016Z-blocking"'
     series = [
         {
@@ -78,7 +87,11 @@ def test_a_load_that_is_served_is_no_bound_that_stands_out(tmp_path: Path) -> No
         }
         for (variant, resource), value in utilizations.items()
     ]
-    values = {**VALUES, "variants": ["a", "b"]}
+    series += [
+        {"series": f'vtlab_bottleneck_ratio{{{of_run},variant="{name}",bottleneck="{limit}"}}', "values": "1"}
+        for name, limit in limits.items()
+    ]
+    values = {**VALUES, "variants": list("abc")}
     shown = substitute.filled(queries_of_runs.utilization(), values, {"__range": "300s", "__rate_interval": "4s"})
     labels = {key: f'{{variant="{key[0]}", resource="{key[1]}"}}' for key in utilizations}
     served = ("a", "load")

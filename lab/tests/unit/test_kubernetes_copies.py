@@ -449,8 +449,9 @@ def test_a_load_is_searched_with_copies_that_go_with_the_search(
     file.write_text('{"name": "shop", "deployment": "shop"}', encoding="utf-8")
     searched = own_experiment.of_call(file, ["GET /orders/17"], None, None)
     options = session.Options(1, None, tmp_path / "results", False, cluster=SHOPS, copying=COPYING)
-    with pytest.raises(PrerequisiteMissing, match="the search broke off: no further"):
+    with pytest.raises(PrerequisiteMissing, match="the search broke off: no further") as refused:
         own_service.measure(searched, options, Console())
+    assert "those of the copies went with their pods" in refused.value.fix
     assert len(namespace.names("Deployment")) == 2
     (name,) = [done.removeprefix("create ") for done in namespace.done if done.startswith("create ")]
     assert namespace.deleted == [f"configmap {name}"]

@@ -99,13 +99,12 @@ def bounds(points: Sequence[Point], variant: str) -> list[tuple[float, float]]:
     return [*corners, (float(last), alone * end)] if last > end else corners
 
 
-def chosen_users(points: Sequence[Point], variants: Sequence[str], is_generator_at_its_end: bool = False) -> int:
+def chosen_users(points: Sequence[Point], variants: Sequence[str], sound: int | None = None) -> int:
     """Users of the blocks: twice the larger knee, in two digits; with at least two, so that there is a queue, and at
-    most the largest level that was measured without a failure of a variant, twice. ``is_generator_at_its_end``: in the
-    last level; then no more than in the level before, or no block would count."""
-    levels = sorted({point.users for point in points}) or [1]
+    most the largest level that was measured without a failure of a variant, twice. ``sound``: the most users that the
+    load generator could send, where it came to its end; with more no block would count."""
     knees = [found for variant in variants if (found := knee(points, variant)) is not None]
-    most = levels[-2] if is_generator_at_its_end and len(levels) > 1 else 2 * levels[-1]
+    most = 2 * max((point.users for point in points), default=1) if sound is None else sound
     return min(max(2, _two_digits(KNEES * max(knees, default=1.0))), max(2, most))
 
 

@@ -36,6 +36,9 @@ Name = Literal[
 #: where the two are equivalent.
 _COMPARED = "variant, over, metric, verdict, fails, headline, sign"
 
+#: What limits a variant that the load alone does: its ``bottleneck``.
+KEEPS_UP: Final = "Load (it keeps up)"
+
 #: Name -> what it is, with its labels.
 PUBLISHED: Final[Mapping[Name, str]] = {
     "vtlab_comparison_ratio": f"Ratio of a metric between two variants (by {_COMPARED})",

@@ -9,7 +9,7 @@ from typing import Any
 
 from vtlab.analysis import comparable
 from vtlab.catalogue import resources
-from vtlab.catalogue.published import PUBLISHED, Name
+from vtlab.catalogue.published import KEEPS_UP, PUBLISHED, Name
 from vtlab.catalogue.resources import EXCEEDED
 from vtlab.model.run import Analysis, Run
 from vtlab.model.verdict import Bottleneck, Bound, Comparison, Verdict
@@ -103,7 +103,7 @@ def bottleneck(limit: Bottleneck) -> str:
     """What limits a variant, in few words, for a panel, by the names of the dashboards' table of resources: ``CPU and
     load``, ``Database, inside database connections``."""
     if comparable.is_load_alone(limit):
-        return "Load (it keeps up)"
+        return KEEPS_UP
     names = " and ".join(_short(name) for name in [limit.resource, *limit.together])
     if limit.resource in resources.WORDS:
         names = names[0].upper() + names[1:]

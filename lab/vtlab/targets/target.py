@@ -31,6 +31,10 @@ class StartedBlock(Protocol):
     def loads_at_once(self) -> bool:
         """Whether it can run one k6 for each variant at the same time."""
 
+    @property
+    def call_seconds(self) -> float:
+        """About how long a call of k6 takes beside its phases."""
+
     def drop(self, variant: str) -> None:
         """This variant gets no more load in the block; it ends where it can be ended."""
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from vtlab.catalogue import metrics
 from vtlab.catalogue.metrics import METRICS, Scope
-from vtlab.catalogue.published import Name
-from vtlab.catalogue.resources import REACHED
+from vtlab.catalogue.published import KEEPS_UP, Name
 
 #: Locally series have no label ``namespace``: that of All, ``.*``, matches those, too.
 NAMESPACE = 'namespace=~"$namespace"'
@@ -21,7 +20,7 @@ _VALUES = {
 PRIMARY = f'{SERVER},verdict!=""'
 #: In place of a percentile.
 TOO_FEW = -1
-#: In place of the load's utilisation, where nearly all of it is served.
+#: In place of the load's utilisation, where a variant keeps up with it.
 SERVED = -1
 _BY_VARIANT = "max by (namespace, variant)"
 _BY_RESOURCE = "max by (namespace, variant, resource)"
@@ -93,10 +92,12 @@ def of_resources_or_plain(name: Name, plain: str) -> str:
 
 
 def utilization() -> str:
-    """Of each resource; ``SERVED`` for a load that is: it is no resource, and a variant that reaches it keeps up."""
+    """Of each resource; ``SERVED`` for the load of a variant that nothing else limits: it keeps up."""
+    of_load = published("vtlab_utilization_ratio", f'{SERVER},resource="load"')
+    alone = published("vtlab_bottleneck_ratio", f'{SERVER},bottleneck="{KEEPS_UP}"')
+    served = f"0 * ({_BY_RESOURCE} ({of_load}) and on (namespace, variant) {alone}) + {SERVED}"
     each = of_resources_or_plain("vtlab_utilization_ratio", metric("utilization", "run"))
-    load = 'label_replace(vector(0), "resource", "load", "", "")'
-    return f"(0 * (({each}) >= {REACHED} and on (resource) {load}) + {SERVED}) or {each}"
+    return f"({served}) or {each}"
 
 
 def without_verdict(promql: str) -> str:

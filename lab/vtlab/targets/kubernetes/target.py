@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vtlab import services
-from vtlab.errors import BadInput, BlockFault, GeneratorFailed, LabError, PrerequisiteMissing, VariantFailed
+from vtlab.errors import BadInput, BlockFault, LabError, PrerequisiteMissing, VariantFailed
 from vtlab.host import processes
 from vtlab.host.machine import difference, reaching
 from vtlab.model import units
@@ -45,6 +45,8 @@ _SCRAPE_INTERVAL = 1.0
 _LAST_PATIENCE = 10.0
 #: Milliseconds at the end of a window that k6 may not have lived through: some samples in its pod.
 _UNSEEN = 1500
+#: Seconds of a Job of k6 beside its phases, about.
+_JOB_SECONDS = 10.0
 #: Annotation whose change replaces the pods.
 _BLOCK = "vtlab/block"
 
@@ -220,6 +222,11 @@ class KubernetesBlock:
         self._raised: float | None = None
 
     @property
+    def call_seconds(self) -> float:
+        """Of a Job: its pod starts and ends, and its log is read."""
+        return _JOB_SECONDS
+
+    @property
     def loads_at_once(self) -> bool:
         """No: a node may have no room for two Jobs of k6."""
         return False
@@ -337,7 +344,7 @@ class KubernetesBlock:
         code = pods.exit_code(pod, job.CONTAINER)
         # 99: a threshold was crossed, which the validity checks judge better.
         if code not in (0, 99):
-            raise GeneratorFailed(f"k6 ended with exit code {code}: {job.last_lines(log) or 'its log is empty'}")
+            raise BlockFault(f"k6 ended with exit code {code}: {job.last_lines(log) or 'its log is empty'}")
         return pod, log
 
     def _ended(self, name: str, began: int) -> Json:

@@ -104,7 +104,9 @@ def wait_for_job(cluster: Cluster, name: str, run: str, loaded: Mapping[str, Jso
             seen = True
             if pods.exit_code(k6, job.CONTAINER) is not None and pods.trouble(k6) is None:
                 return k6
-            _refuse_trouble(k6, "k6", waited, GeneratorFailed)
+            if pods.oom_kills(k6):
+                raise GeneratorFailed(f"k6: its pod {pods.name(k6)} was killed for lack of memory")
+            _refuse_trouble(k6, "k6", waited)
             if k6["status"].get("phase") == "Pending" and waited > READY_WITHIN:
                 reason = _warning(cluster, k6) or "no event says why"
                 raise BlockFault(f"k6: its pod does not run after {READY_WITHIN:.0f} s: {reason}")
@@ -117,9 +119,9 @@ def wait_for_job(cluster: Cluster, name: str, run: str, loaded: Mapping[str, Jso
         time.sleep(1)
 
 
-def _refuse_trouble(pod: Json, what: str, waited: float, fault: type[BlockFault] = BlockFault) -> None:
+def _refuse_trouble(pod: Json, what: str, waited: float) -> None:
     """Raises what is wrong with a pod that was asked for ``waited`` seconds ago, if anything is."""
-    _raise(pods.trouble(pod), f"{what}: its pod {pods.name(pod)}", fault=fault)
+    _raise(pods.trouble(pod), f"{what}: its pod {pods.name(pod)}")
     _refuse_unschedulable(what, pod, waited)
 
 
@@ -142,7 +144,7 @@ def _refuse_no_pod(cluster: Cluster, name: str) -> None:
             )
 
 
-def _raise(trouble: pods.Trouble | None, what: str, when: str = "", fault: type[BlockFault] = BlockFault) -> None:
+def _raise(trouble: pods.Trouble | None, what: str, when: str = "") -> None:
     if trouble and trouble.hopeless:
         # Never another image: a run is not resumed with it.
         fix = (
@@ -152,7 +154,7 @@ def _raise(trouble: pods.Trouble | None, what: str, when: str = "", fault: type[
         )
         raise PrerequisiteMissing(f"{what} {trouble.text}", fix)
     if trouble:
-        raise fault(f"{what} {trouble.text}{when}")
+        raise BlockFault(f"{what} {trouble.text}{when}")
 
 
 def _warning(cluster: Cluster, pod: Json | None) -> str:

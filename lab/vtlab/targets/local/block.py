@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -19,7 +20,7 @@ from vtlab.model import units
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Diagnosis, Failure, Instance, K6Document, ServerFigure, Trial
 from vtlab.model.run import BlockSeries
-from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
+from vtlab.planning.load import AS_PLANNED, COMING_UP, LightLoad, Pace
 from vtlab.services import between
 from vtlab.services.process import VariantProcess
 from vtlab.targets import k6
@@ -63,6 +64,11 @@ class LocalBlock:
         self._samplers: list[machine.Sampler] = []
         #: Cores of each variant, while that is more than its limit.
         self._raised: float | None = None
+
+    @property
+    def call_seconds(self) -> float:
+        """Of a process of this machine."""
+        return COMING_UP
 
     @property
     def loads_at_once(self) -> bool:
@@ -380,7 +386,8 @@ class LocalBlock:
 
 
 def _refuse_failed(generator: Process) -> None:
-    """GeneratorFailed for a k6 that has ended without a document."""
+    """BlockFault for a k6 that has ended without a document: GeneratorFailed where it was killed, as for its memory."""
     how = generator.exit_description()
     if how is not None and generator.returncode() not in k6.DONE:
-        raise GeneratorFailed(f"k6 ended with {how}: {generator.last_lines() or 'its log is empty'}")
+        fault = GeneratorFailed if generator.returncode() == -signal.SIGKILL else BlockFault
+        raise fault(f"k6 ended with {how}: {generator.last_lines() or 'its log is empty'}")
