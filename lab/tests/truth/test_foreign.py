@@ -77,7 +77,7 @@ PLANTS = [
         "GET /baskets?count=16",
         5,
         both("memory"),
-        ("--jvm=-Xmx73m", "--env", "SHOP_BASKETS=19"),
+        ("--jvm=-Xmx73m", "--env", "SHOP_BASKETS=25"),
         is_wait_bound=False,
     ),
 ]
