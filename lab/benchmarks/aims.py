@@ -4,8 +4,8 @@
 
 All rows if none is named, most of which take hours; ``--list`` names them. Each row is calls of vtlab, whose results
 directories stay in FOLDER (results); only how long a call took is measured here. A measure of less than ten minutes is
-the median of three calls, or of as many as ``--calls`` says. ``embedded`` needs a cluster with the lab (make up TARGET=embedded, and its KUBECONFIG). Exit
-code 1 where a call failed.
+the median of three calls; ``--calls`` says how many each row is to have. ``embedded`` needs a cluster with the lab
+(make up TARGET=embedded, and its KUBECONFIG). Exit code 1 where a call failed.
 """
 
 from __future__ import annotations

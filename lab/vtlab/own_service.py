@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import time
 from collections.abc import Callable
@@ -50,7 +51,7 @@ def measure(asked: Asked, options: session.Options, console: Console) -> None:
     if asked.is_searched:
         there = session.measured_in(experiment, options)
         session.facts(experiment, there, not options.no_cpu_limit)
-        curve = _searched(experiment, there, folder, replace(options, within=_left(options, began)), console)
+        curve = _searched(experiment, there, folder, options, began, console)
         for line in curve_words.lines(curve, experiment.variants):
             console.print(line, highlight=False, soft_wrap=True)
         experiment = chosen.with_load(experiment, curve)
@@ -67,7 +68,12 @@ def _left(options: session.Options, began: float) -> float | None:
 
 
 def _searched(
-    experiment: Experiment, there: ReleaseRef | None, folder: Path, options: session.Options, console: Console
+    experiment: Experiment,
+    there: ReleaseRef | None,
+    folder: Path,
+    options: session.Options,
+    began: float,
+    console: Console,
 ) -> Curve:
     """The curve of a pair of JVMs that the blocks do not use. PrerequisiteMissing where a variant does not start or
     something around the pair breaks, BadInput where no request is answered as expected."""
@@ -78,10 +84,10 @@ def _searched(
     results.create_unmeasured(folder, experiment)
     logs = f"the logs are in {folder / 'logs'}"
     if there:
-        logs = f"k6's logs are in {folder / 'logs'}; those of the copies went with their pods"
+        logs = f"logs of k6 are in {folder / 'logs'}, where it ran; those of the copies went with their pods"
     try:
         with _target(there, folder, options, say) as target:
-            curve = _curve(experiment, folder, target, options.within, say)
+            curve = _curve(experiment, folder, target, lambda: _left(options, began), say)
     except Interrupted as error:
         # Without a block it is no run, and could not be resumed.
         shutil.rmtree(folder, ignore_errors=True)
@@ -123,19 +129,23 @@ def _target(
     there: ReleaseRef | None, folder: Path, options: session.Options, say: Callable[[str], None]
 ) -> AbstractContextManager[Target]:
     if there:
-        return kubernetes_target(folder, options.root, session.REPOSITORY, there, f"{folder.name}-search", say)
+        return kubernetes_target(folder, options.root, session.REPOSITORY, there, f"{folder.name}_search", say)
     return local_target(folder, options.root, session.REPOSITORY, no_cpu_limit=options.no_cpu_limit, say=say)
 
 
 def _curve(
-    experiment: Experiment, folder: Path, target: Target, left: float | None, say: Callable[[str], None]
+    experiment: Experiment,
+    folder: Path,
+    target: Target,
+    left: Callable[[], float | None],
+    say: Callable[[str], None],
 ) -> Curve:
     say(f"starting {' and '.join(experiment.variants)}")
     started = target.start(experiment, 0, 1)
     if started.failures:
         raise BlockFault("; ".join(f"{f.variant} failed, {f.moment}: {f.reason}" for f in started.failures))
-    within = search.WITHIN if left is None else min(search.WITHIN, left)
-    searched = search.Search(started, experiment, say, within)
+    seconds = left()
+    searched = search.Search(started, experiment, say, search.WITHIN, left=math.inf if seconds is None else seconds)
     try:
         return searched.run()
     finally:

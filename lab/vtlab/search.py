@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -43,8 +44,9 @@ _WARM_UP_RAMP = 1.0
 
 
 class Search:
-    """One search. ``within``: seconds for its levels, by ``clock``. What a call of k6 takes to come and go beyond
-    ``COMING_UP``, as a Job of a cluster does, is not among them."""
+    """One search. ``within``: seconds for its levels, by ``clock``. What a call of k6 takes as a rule to come and go
+    (``call_seconds``) is not counted beyond ``COMING_UP``, as of a Job in a cluster. ``left``: seconds for all of it,
+    counted or not."""
 
     def __init__(
         self,
@@ -53,6 +55,7 @@ class Search:
         say: Callable[[str], None],
         within: float = WITHIN,
         clock: Callable[[], float] = time.monotonic,
+        left: float = math.inf,
     ) -> None:
         self._started = started
         self._experiment = experiment
@@ -63,6 +66,7 @@ class Search:
         self._clock = clock
         #: When the pair was ready, and when it was warm.
         self._ready = self._began = clock()
+        self._deadline = self._ready + left
         self._points: list[Point] = []
         #: The most users that the pair was warmed up with.
         self._warmed = WARM_UP_USERS
@@ -74,7 +78,7 @@ class Search:
         self.trials: list[Trial] = []
 
     def run(self) -> Curve:
-        """The curve. BlockFault where what is around the variants breaks, but for a k6 that breaks under more users."""
+        """The curve. BlockFault where what is around the variants breaks, but for a k6 that more users kill."""
         ended, why = self._levels()
         return Curve(
             points=self._points,
@@ -178,15 +182,18 @@ class Search:
         except GeneratorFailed:
             # It was the most of them that broke it.
             for level in affordable[:-1]:
-                if stop := self._measure([level]):
+                stop = self._measure([level])
+                if stop and stop[0] != "time":
                     return stop
             raise
         self._warmed = max(self._warmed, *affordable)
         took = self._clock() - began - self._coming
-        if self._disturbed(document.trials) and self._clock() + took < self._began + self._within:
+        if self._disturbed(document.trials) and self._clock() + took < self._end():
             # What was in the way for a moment is no end of the load generator.
             self._say(f"once more: {self._disturbed(document.trials)}")
-            document = self._loaded(order, 0, pace)
+            # Where that kills k6 there is what was disturbed, which ends the search.
+            with contextlib.suppress(GeneratorFailed):
+                document = self._loaded(order, 0, pace)
         self.trials += document.trials
         measured = [_point(trial) for trial in document.trials]
         self._points += measured
@@ -195,10 +202,14 @@ class Search:
                 share = units.percent(point.failed, 1)
                 return "failed", f"{point.variant}: {share} of the answers were errors at {point.users} users"
         if reason := self._disturbed(document.trials):
-            *before, last = sorted({point.users for point in self._points})
-            self._sound = before[-1] if before else 2 * last
+            disturbed = {trial.users for trial in document.trials if self._disturbed([trial])}
+            sound = {point.users for point in self._points} - disturbed
+            self._sound = max(sound, default=min(affordable))
             return "load generator", reason
         return ("time", "") if len(affordable) < len(levels) else None
+
+    def _end(self) -> float:
+        return min(self._began + self._within, self._deadline)
 
     def _loaded(self, order: Sequence[str], own_cycles: int, pace: Pace) -> K6Document:
         """What one call of k6 measured."""
@@ -207,7 +218,7 @@ class Search:
 
     def _affordable(self, levels: Sequence[int], window: float, rounds: Mapping[str, float]) -> list[int]:
         """Those of the levels, which grow, for which there is time; the first level of a search in any case."""
-        left = self._began + self._within - self._clock() - COMING_UP
+        left = self._end() - self._clock() - COMING_UP
         is_warm = True
         affordable: list[int] = []
         for users in levels:

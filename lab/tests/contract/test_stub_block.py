@@ -24,7 +24,7 @@ from tests.support.stalls import Stalls, undisturbed
 from vtlab.analysis.validity import failing
 from vtlab.attempt import Attempt
 from vtlab.catalogue.metrics import REPORT_SERIES, WINDOW_METRICS
-from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing, VariantFailed
+from vtlab.errors import BadInput, BlockFault, GeneratorFailed, PrerequisiteMissing, VariantFailed
 from vtlab.host import cgroup, ports
 from vtlab.host.cgroup import Limit
 from vtlab.host.wait import wait_until
@@ -210,7 +210,7 @@ def test_a_process_that_dies_under_load_is_a_fault_with_its_name_and_the_next_bl
         block = target.start(run.planned, 1, 2)
         left = run.look()["service virtual"]
         kill_under_load(run, "k6")
-        with pytest.raises(BlockFault, match=r"^k6 ended with exit code 137 \(killed\)"):
+        with pytest.raises(GeneratorFailed, match=r"^k6 ended with exit code 137 \(killed\)"):
             load(block)
         kill_under_load(run, "prometheus")
         with pytest.raises(BlockFault, match=r"^Prometheus ended with exit code 137 \(killed\)"):

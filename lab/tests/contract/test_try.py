@@ -8,7 +8,6 @@ import io
 import re
 import signal
 import subprocess
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -43,7 +42,7 @@ def short_call(folder: Path, monkeypatch: pytest.MonkeyPatch, **environment: str
     monkeypatch.setattr(
         own_experiment, "experiment_of", lambda asked: described(asked).model_copy(update={"windows": windows})
     )
-    monkeypatch.setattr(search, "Search", partial(search.Search, within=1.0))
+    monkeypatch.setattr(search, "WITHIN", 1.0)
     output = io.StringIO()
     asked = own_experiment.of_call(Path(stub_with(folder, **environment)), [REQUEST], None, None, memory="64Mi")
     options = session.Options(blocks=1, seed=1, root=folder / "results", no_cpu_limit=False, max_rejected=0)

@@ -67,6 +67,16 @@ def test_a_latency_that_the_verdict_does_not_have_is_not_made_up(tmp_path: Path)
     assert_queries(tmp_path, series, expected)
 
 
+def test_what_is_measured_beside_runs_is_not_offered_as_one() -> None:
+    """The search of a load has an id that no run can have: a service may be called product-search."""
+    variables = {variable["name"]: variable for variable in DOCUMENTS["why"]["templating"]["list"]}
+    query = variables["run"]["query"]["query"]
+    (hidden,) = re.findall(r'testid!~"([^"]+)"', query)
+    assert re.fullmatch(hidden, "20261121T212016Z-shop_search")
+    assert re.fullmatch(hidden, "20261121T212016Z-shop_diagnosis")
+    assert not re.fullmatch(hidden, "20261121T212016Z-product-search")
+
+
 def test_a_load_that_is_served_is_no_bound_that_stands_out(tmp_path: Path) -> None:
     """A variant that keeps up reaches its load, and was red in the table beside one that its threads limit."""
     utilizations = {

@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.test_kubernetes_pods import container, pod
 from tests.unit.test_kubernetes_target import FakeCluster
-from vtlab.errors import BlockFault, PrerequisiteMissing, VariantFailed
+from vtlab.errors import BlockFault, GeneratorFailed, PrerequisiteMissing, VariantFailed
 from vtlab.targets.kubernetes import job, watch
 from vtlab.targets.kubernetes.cluster import Copying, ReleaseRef
 
@@ -137,6 +137,20 @@ def test_a_service_that_breaks_under_load_fails_and_an_evicted_pod_is_a_fault(cl
         with pytest.raises(BlockFault, match="virtual: its pod lab-virtual-1") as fault:
             watch.wait_for_job(cluster, JOB, "lab-vtlab-run-a1b2-", loaded)  # type: ignore[arg-type]
         assert not isinstance(fault.value, VariantFailed)
+
+
+def test_a_k6_without_memory_is_told_from_one_that_is_evicted(cluster: FakeCluster) -> None:
+    """Fewer users may be what it can send; an eviction tells nothing about them."""
+    variants = list(cluster.found_pods)
+    cluster.found_pods.append(of_job(pod(container(OOM) | {"name": job.CONTAINER}, phase="Failed")))
+    with pytest.raises(GeneratorFailed, match=f"k6: its pod {JOB}-x was killed for lack of memory"):
+        ended(cluster)
+    evicted = pod(container(CRASH) | {"name": job.CONTAINER}, phase="Failed")
+    evicted["status"] |= {"reason": "Evicted", "message": "low on memory"}
+    cluster.found_pods[:] = [*variants, of_job(evicted)]
+    with pytest.raises(BlockFault, match=f"k6: its pod {JOB}-x") as fault:
+        ended(cluster)
+    assert not isinstance(fault.value, GeneratorFailed)
 
 
 def test_what_is_no_missing_image_has_another_fix(cluster: FakeCluster) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -33,6 +34,7 @@ class Pair:
         broken: Callable[[Pace], None] = lambda pace: None,
         coming: float = 2.5,
         cold: int = 0,
+        compiling: int = 0,
         changes: Callable[[str, int], Mapping[str, Any]] = lambda variant, users: {},
     ) -> None:
         self.now = 0.0
@@ -44,8 +46,9 @@ class Pair:
         self._broken = broken
         #: Seconds for k6 to come and go.
         self._coming = coming
-        #: Calls in which the pair still gets faster.
+        #: Calls in which the pair still gets faster, and those in which its JIT compilers work.
         self._cold = cold
+        self._compiling = compiling
         self._changes = changes
 
     @property
@@ -100,8 +103,10 @@ class Pair:
         )
 
     def _warming(self, variant: str) -> list[Trial]:
-        """Two cycles; those of a cold pair get faster. As in a cluster nothing tells what the JIT compiler takes."""
-        of, server = self._services[variant], {"cpu_cores": 0.9, "jit_cpu": None}
+        """Two cycles; those of a cold pair get faster. As in a cluster nothing tells what a JIT compiler takes that
+        rests."""
+        of = self._services[variant]
+        server = {"cpu_cores": 0.9, "jit_cpu": 0.5 if len(self.calls) <= self._compiling else None}
         done = 2 * len(self.calls)
         factors = (0.3 * 1.2**done, 0.3 * 1.2 ** (done + 1)) if len(self.calls) <= self._cold else (1.0, 1.0)
         return [
@@ -132,9 +137,11 @@ class Pair:
 WARM_UP_SECONDS = 2.5 + WARM_UP_CYCLES * 4
 
 
-def searched(pair: Pair, planned: Experiment = PLANNED, within: float = WITHIN) -> tuple[Curve, Search, list[str]]:
+def searched(
+    pair: Pair, planned: Experiment = PLANNED, within: float = WITHIN, left: float = math.inf
+) -> tuple[Curve, Search, list[str]]:
     lines: list[str] = []
-    search = Search(pair, planned, lines.append, within, lambda: pair.now)
+    search = Search(pair, planned, lines.append, within, lambda: pair.now, left)
     return search.run(), search, lines
 
 
@@ -275,6 +282,22 @@ def test_without_more_cpu_it_warms_up_under_the_limit_until_no_variant_gains_or_
     assert [order for _, order in pair.calls].count([]) == calls
 
 
+def test_without_more_cpu_steady_throughput_is_not_enough_while_the_compilers_work() -> None:
+    pair = Pair(compiling=2)
+    searched(pair)
+    assert [order for _, order in pair.calls].count([]) == 3
+
+
+def test_the_time_of_the_call_bounds_start_warm_up_and_levels_together() -> None:
+    endless = builders.Service(wait=0.01, threads=None, cpu=1e-9)
+    for coming in (2.5, 12.0):
+        pair = Pair(dict.fromkeys(PLANNED.variants, endless), coming=coming, cold=2)
+        curve, _, _ = searched(pair, left=80.0)
+        assert curve.ended == "time"
+        # The call of the last level may take longer to come and go.
+        assert pair.now <= 80.0 + coming
+
+
 def test_what_k6_takes_to_come_and_go_costs_no_level() -> None:
     """As a Job of a cluster it needs several seconds for a pod, and a search would end at 64 users for it."""
     endless = builders.Service(wait=0.01, threads=None, cpu=1e-9)
@@ -297,6 +320,42 @@ def test_a_load_generator_that_breaks_under_more_users_ends_the_search() -> None
     assert [users for users, _ in pair.calls[3:]] == [(16, 32, 64), (16,), (32,)], "it was the most of them"
     assert curve.users == [1, 2, 4, 8, 16, 32]
     assert curve.chosen == 32, "no more than it could send"
+
+
+def test_a_load_generator_that_is_killed_is_said_where_the_time_is_over_then() -> None:
+    def broken(pace: Pace) -> None:
+        if 64 in pace.users and len(pair.calls) > 1:
+            pair.now += 60
+            raise GeneratorFailed("k6: its pod was killed for lack of memory")
+
+    pair = Pair(broken=broken)
+    curve, _, _ = searched(pair)
+    assert (curve.ended, curve.why) == ("load generator", "k6: its pod was killed for lack of memory")
+    assert curve.users == [1, 2, 4, 8]
+    assert curve.chosen == 8
+
+
+def test_where_measuring_once_more_kills_the_load_generator_the_first_measurement_stands() -> None:
+    def broken(pace: Pace) -> None:
+        if [users for users, _ in pair.calls].count((2, 4, 8)) == 2:
+            raise GeneratorFailed("k6 was killed")
+
+    def no_idle_core(variant: str, users: int) -> Mapping[str, Any]:
+        return {"machine": {"idle_cores": 0.0}} if users == 8 else {}
+
+    pair = Pair(broken=broken, changes=no_idle_core)
+    curve, _, _ = searched(pair)
+    assert curve.ended == "load generator"
+    assert "idle" in curve.why
+    assert curve.users == [1, 2, 4, 8]
+
+
+def test_no_level_is_chosen_that_the_load_generator_could_not_send() -> None:
+    def no_idle_core(variant: str, users: int) -> Mapping[str, Any]:
+        return {"machine": {"idle_cores": 0.0}} if users >= 4 else {}
+
+    curve, _, _ = searched(Pair(changes=no_idle_core))
+    assert (curve.users, curve.chosen) == ([1, 2, 4, 8], 2)
 
 
 def test_a_load_generator_that_breaks_before_any_level_is_a_fault() -> None:

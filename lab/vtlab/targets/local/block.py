@@ -213,7 +213,7 @@ class LocalBlock:
         def trial(name: str) -> Trial:
             try:
                 variables = phase_variables([name], 0, None, pace=paces[name])
-                return self._load(variables, f"{self._target.run_id}-diagnosis").trials[0]
+                return self._load(variables, f"{self._target.run_id}_diagnosis").trials[0]
             except VariantFailed as broken:
                 # The next one's trial does without it.
                 self.drop(broken.variant)
