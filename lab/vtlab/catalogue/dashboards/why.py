@@ -138,7 +138,7 @@ def _resources() -> table.Panel:
     return (
         rows(
             "Resources of $variants",
-            "The smallest bound first: capacity / service demand, the most throughput that the resource allows. Needed:"
+            "By utilisation. Bound: capacity / service demand, the most throughput that the resource allows. Needed:"
             " throughput × service demand. Red: the bound is reached; a load that is served is none. A run without a"
             " verdict has plain utilisations.",
             {"resource": "resource"},
