@@ -180,7 +180,7 @@ class Search:
         try:
             document = self._loaded(order, int(is_cold), pace)
         except GeneratorFailed:
-            # It was the most of them that broke it.
+            # It was the highest level that killed k6.
             for level in affordable[:-1]:
                 stop = self._measure([level])
                 if stop and stop[0] != "time":

@@ -96,8 +96,8 @@ def utilization() -> str:
     of_load = published("vtlab_utilization_ratio", f'{SERVER},resource="load"')
     alone = published("vtlab_bottleneck_ratio", f'{SERVER},bottleneck="{KEEPS_UP}"')
     served = f"0 * ({_BY_RESOURCE} ({of_load}) and on (namespace, variant) {alone}) + {SERVED}"
-    each = of_resources_or_plain("vtlab_utilization_ratio", metric("utilization", "run"))
-    return f"({served}) or {each}"
+    utilizations = of_resources_or_plain("vtlab_utilization_ratio", metric("utilization", "run"))
+    return f"({served}) or {utilizations}"
 
 
 def without_verdict(promql: str) -> str:
