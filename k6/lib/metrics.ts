@@ -8,6 +8,8 @@ import { Counter, Gauge, Trend } from 'k6/metrics';
 import type { Phase } from './plan.ts';
 
 export const latency = new Trend('trial_latency', true);
+/** OK answers to a closed load, each as the part of its time that lies in the window. */
+export const answered = new Counter('trial_answered');
 export const started = new Counter('trial_started');
 export const completed = new Counter('trial_completed');
 export const failed = new Counter('trial_failed');
@@ -59,6 +61,7 @@ export function thresholds(phases: Phase[], isScript = false): Record<string, st
     all[part(latency, phase, `,phase:${phase.kind}`)] = ['max>=0'];
     // requests of the whole phase, and what the edges of the window cut
     for (const metric of [
+      answered,
       started,
       completed,
       failedOutside,

@@ -8,7 +8,7 @@ import { experiment, reassemble } from './k6.mjs';
 const { parseInput } = await load('input');
 const { arrivalsIn, plan } = await load('plan');
 const { exponential, random } = await load('random');
-const { arrivals, dealt, evenly, inFlightAt, inSequence } = await load('arrivals');
+const { arrivals, dealt, evenly, inFlightAt, inSequence, partIn } = await load('arrivals');
 const { beyond, percentiles } = await load('statistics');
 const { chunks, table } = await load('output');
 const { makeDocument } = await load('record');
@@ -594,6 +594,38 @@ test('a request is in flight from when it was due or sent until its answer, at b
   );
 });
 
+test('a request counts by the part of its time within the window', () => {
+  const part = (from, to) => partIn(100, 200, from, to);
+  assert.deepEqual(
+    [part(100, 200), part(120, 140), part(90, 130), part(170, 210), part(0, 400), part(50, 100), part(200, 250)],
+    [1, 1, 0.75, 0.75, 0.25, 0, 0],
+  );
+  // Answered within the clock's resolution.
+  assert.deepEqual([part(99, 99), part(100, 100), part(200, 200)], [0, 1, 0]);
+});
+
+test('parts of users who wait for their answers add up to the throughput, wherever the window begins', () => {
+  // 70 users whose answers take 1 s, but for a pause of 200 ms that delays all who would be answered in it.
+  const pause = { from: 4900, to: 5100 };
+  const answers = [];
+  for (let user = 0; user < 70; user++) {
+    for (let from = (1000 / 70) * user; from < 9000; ) {
+      const due = from + 1000;
+      const to = due >= pause.from && due < pause.to ? pause.to : due;
+      answers.push([from, to]);
+      from = to;
+    }
+  }
+  const counts = [];
+  for (let start = 2000; start < 3000; start += 50) {
+    const end = start + 3000;
+    const sum = answers.reduce((total, [from, to]) => total + partIn(start, end, from, to), 0);
+    counts.push(answers.filter(([, to]) => to >= start && to < end).length);
+    assert.ok(Math.abs(sum - 210) < 2, `${sum} from ${start}`);
+  }
+  assert.ok(Math.max(...counts) - Math.min(...counts) >= 12, `${counts}: the window's edges cut whole answers`);
+});
+
 test('a percentile needs ten samples beyond it', () => {
   const sorted = (n) => Array.from({ length: n }, (_, i) => i);
   for (const n of [1, 10, 19, 20, 99, 100, 101, 991, 1000, 9_999, 10_001]) {
@@ -619,6 +651,7 @@ function summary(first, last) {
     'trial_begin{trial:1}': { min: first, max: last },
     'trial_drained{trial:1}': { min: 1, max: first + 1500.4 },
     'trial_latency{trial:1,phase:measure}': trend,
+    'trial_answered{trial:1}': { count: 1990 },
     'trial_started{trial:1}': { count: 2100 },
     'trial_completed{trial:1}': { count: 2100 },
     'trial_failed{trial:1,reason:status-503}': { count: 3 },
@@ -635,7 +668,11 @@ test('the document says so when users disagreed, and leaves out what never began
   const [trial] = document.trials;
   const { start, end } = plan(given).phases[0];
   assert.deepEqual([trial.start, trial.end, trial.drained], [1_000_000 + start, 1_000_000 + end, 1_001_500]);
-  assert.deepEqual([trial.ok, trial.throughput, trial.failed], [2000, 2000, { 'status-503': 3 }]);
+  // By the parts of requests, which its edges cut; whole ones where the last are not waited for.
+  assert.deepEqual([trial.ok, trial.throughput, trial.failed], [2000, 1990, { 'status-503': 3 }]);
+  const givenUp = input({}, { ORDER: 'platform', WARMUP_CYCLES: '0', WAIT_FOR_ANSWERS: 'false' });
+  const [last] = makeDocument(givenUp, plan(givenUp), summary(1_000_000, 1_000_000)).trials;
+  assert.equal(last.throughput, 2000);
   assert.deepEqual([trial.latency.mean, trial.latency.p99, trial.latency.p99_9], [0.02, 0.05, null]);
   assert.equal(trial.rate, null);
   assert.equal(make(1_000_000, 1_000_500).agreed, false);

@@ -14,7 +14,7 @@ from vtlab.analysis.laws.phases import of_variant
 from vtlab.analysis.validity import checks
 from vtlab.errors import BlockFault
 from vtlab.model import units
-from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, DiagnosisMode, Trial
 from vtlab.model.run import BlockSeries
 from vtlab.planning import dumping, load
@@ -75,9 +75,9 @@ class Attempt:
         try:
             single = experiment.windows.single_user_phase
             alone = single if with_single and units.milliseconds(single) else None
-            gives_up = not beside and not alone and isinstance(experiment.load, ClosedLoad)
-            self._warm_up.run(started, order, gives_up)
-            self._measure_trials(started, order, alone, gives_up)
+            may_end = not beside and not alone
+            self._warm_up.run(started, order, may_end)
+            self._measure_trials(started, order, alone, may_end)
             if block.trials:
                 samples = started.series(block.trials[0].begin, block.trials[-1].drained)
                 beside = [variant for variant in beside if variant in self._under_way.variants]
@@ -97,15 +97,15 @@ class Attempt:
             self._say_no_dumps(beside, "each ends with its trials (windows.wait_for_answers: false)")
         return block, samples
 
-    def _measure_trials(self, started: StartedBlock, order: Sequence[str], single: str | None, gives_up: bool) -> None:
+    def _measure_trials(self, started: StartedBlock, order: Sequence[str], single: str | None, may_end: bool) -> None:
         """The trials, where none followed the warm-up, and the single-user phases after them: a JVM that serves one
         user compiles anew, and would do so in the trials. Where what is unanswered may be given up a JVM ends with its
         last trial: they come before.
 
-        ``gives_up``: nothing comes after these. What the last one leaves unanswered is not waited for then."""
+        ``may_end``: nothing comes after these. What the last one leaves unanswered may be given up then."""
         if self._under_way.experiment.windows.wait_for_answers:
             if not self._under_way.block.trials:
-                self._measure_together(started, order, None, wait_for_answers=not gives_up)
+                self._measure_together(started, order, None, may_end)
             if single and self._under_way.block.trials:
                 self._measure_together(started, [], single)
             return
@@ -126,13 +126,16 @@ class Attempt:
                     break
 
     def _measure_together(
-        self, started: StartedBlock, order: Sequence[str], single: str | None, wait_for_answers: bool = True
+        self, started: StartedBlock, order: Sequence[str], single: str | None, may_end: bool = False
     ) -> None:
-        while self._under_way.variants:
-            left = [variant for variant in order if variant in self._under_way.variants]
-            self._under_way.step(f"measuring in the order {', '.join(left)}" if left else "measuring a single user")
+        under_way = self._under_way
+        while under_way.variants:
+            left = [variant for variant in order if variant in under_way.variants]
+            warmed = last_cycles(under_way.block.warmup, left)
+            gives_up = may_end and load.gives_up(under_way.experiment, left[-1], warmed)
+            under_way.step(f"measuring in the order {', '.join(left)}" if left else "measuring a single user")
             at_once = not left and self._may(load.single_at_once, started)
-            document = self._under_way.survived(
+            document = under_way.survived(
                 started,
                 0,
                 "the trials",
@@ -141,13 +144,13 @@ class Attempt:
                     order=left,
                     warmup_cycles=0,
                     single=single,
-                    wait_for_answers=wait_for_answers,
-                    pace=self._under_way.pace,
+                    wait_for_answers=not gives_up,
+                    pace=under_way.pace,
                     at_once=at_once,
                 ),
             )
             if document is not None:
-                self._under_way.keep(started, document)
+                under_way.keep(started, document)
                 return
 
     def _may(self, at_once: Callable[[Experiment, Sequence[Trial]], bool], started: StartedBlock) -> bool:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from vtlab.analysis.validity import steady_state, warmth
-from vtlab.analysis.validity.steady_state import LEAST_AFTER_RAISED, LEAST_CYCLES
+from vtlab.analysis.validity.steady_state import LEAST_CYCLES, least_after_raised
 from vtlab.model import units
 from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.model.records import K6Document, Trial
@@ -53,13 +53,13 @@ class WarmUpCycles:
         self._under_way = under_way
         self._wait = wait
 
-    def run(self, started: StartedBlock, order: Sequence[str], gives_up: bool) -> None:
+    def run(self, started: StartedBlock, order: Sequence[str], may_end: bool) -> None:
         """Equal warm-up cycles for all variants, until all have reached their steady state and their JIT compilers
         rest. Those without a steady state leave; of those that still compile the checks judge the trials.
 
         Where the pace of the trials is known before, they follow in the same call of k6, whose users are connected.
         They count where the cycles before them show the steady state: else there are further cycles, and trials later.
-        ``gives_up``: what these leave unanswered at last is not waited for.
+        ``may_end``: nothing comes after these. What the last one leaves unanswered may be given up then.
         """
         under_way = self._under_way
         experiment, block = under_way.experiment, under_way.block
@@ -67,12 +67,13 @@ class WarmUpCycles:
         cycles = self._raised(started)
         cheap_cycles, own_cycles = windows.warmup_cycles, LEAST_CYCLES
         if cycles:
-            cheap_cycles, own_cycles = 0, LEAST_AFTER_RAISED
+            cheap_cycles, own_cycles = 0, least_after_raised(experiment)
         least = cycles + cheap_cycles + own_cycles
         most = least + windows.max_cycles
         follow = self._are_followed_by_trials()
         while under_way.variants:
             trials = [variant for variant in order if variant in under_way.variants] if follow else []
+            gives_up = may_end and bool(trials) and load.gives_up(experiment, trials[-1])
             document = self._cycles(started, cycles, cheap_cycles, own_cycles, f"{least} to {most}", trials, gives_up)
             if document is None:
                 continue

@@ -370,3 +370,21 @@ def test_fewer_users_than_in_the_trials_tell_no_round() -> None:
     trial = warmed_up(exp, lambda: 3.0)
     assert load.pace(exp, 7, [trial.model_copy(update={"users": 50})]) == Pace(7)
     assert load.pace(exp, 7) == Pace(7)
+
+
+def test_the_last_answers_are_waited_for_where_that_is_short() -> None:
+    paced = builders.experiment(load={"model": "closed", "users": 1000, "round": {"platform": "5s", "virtual": "1s"}})
+    assert (load.gives_up(paced, "platform"), load.gives_up(paced, "virtual")) == (True, False)
+    # Where no round is known, the warm-up tells how long an answer takes.
+    unknown = builders.experiment()
+    cycle = builders.trial("virtual", 1, exp=unknown, phase="warmup", users=1000)
+    slow, quick = (
+        cycle.model_copy(update={"latency": cycle.latency.model_copy(update={"max": most})}) for most in (2.5, 1.5)
+    )
+    assert load.gives_up(unknown, "virtual")
+    assert load.gives_up(unknown, "virtual", [slow])
+    assert not load.gives_up(unknown, "virtual", [quick])
+    assert load.gives_up(unknown, "platform", [quick]), "of the other variant"
+    fewer = quick.model_copy(update={"users": 200})
+    assert load.gives_up(unknown, "virtual", [fewer])
+    assert not load.gives_up(builders.arrivals(), "virtual")

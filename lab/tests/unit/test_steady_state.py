@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.support import builders
@@ -111,6 +113,34 @@ def test_a_cycle_that_the_load_alone_bounds_has_nothing_left_to_gain() -> None:
     # What the experiment says is wrong, or the last cycle is below it.
     for wrong in (900, 1040):
         assert not steady_state.steady_state(slow_first, 1.0, most=wrong).reached
+
+
+def test_one_cycle_is_enough_where_the_load_bounds_it() -> None:
+    (reached,) = cycles((975, 0.4))
+    state = steady_state.steady_state([reached], 1.0, most=1000)
+    assert (state.reached, state.gains, state.worst) == (True, [], pytest.approx(0.025))
+    assert not steady_state.steady_state(cycles((965, 0.4)), 1.0, most=1000).reached
+    assert not steady_state.steady_state([reached], 1.0).reached
+
+
+@pytest.mark.parametrize(
+    ("load", "windows", "least"),
+    [
+        ({}, {}, 1),
+        # Not known of a variant.
+        ({"round": {"virtual": "1s"}}, {}, 2),
+        # Fewer users than in the trials have another round.
+        ({}, {"wait_for_answers": False, "trials": 1}, 2),
+        ({"think_time": "1s"}, {}, 2),
+        ({"think_time": "1s", "service_time": {}}, {}, 1),
+    ],
+)
+def test_after_more_cpu_one_cycle_is_needed_where_the_load_is_known_to_bound_it(
+    load: dict[str, Any], windows: dict[str, Any], least: int
+) -> None:
+    exp = builders.experiment(load=BLOCKING.load.model_dump() | load, windows=BLOCKING.windows.model_dump() | windows)
+    assert steady_state.least_after_raised(exp) == least
+    assert steady_state.least_after_raised(builders.arrivals()) == 2
 
 
 def test_a_compiler_takes_nothing_from_requests_that_the_load_alone_bounds() -> None:

@@ -135,10 +135,20 @@ PACED = builders.experiment(
 )
 
 
+CHEAP_CYCLES = COUNTED["warmup_cycles"]
+#: What its users can have.
+BOUND = {"platform": 200.0, "virtual": 1000.0}
+
+
 def paced(cycles: int, slow: str = "", upto: int = 0) -> Block:
     """A block of such an experiment. ``slow``: a variant that is far from its load in its first ``upto`` cycles."""
     (good,) = builders.run(PACED, blocks=1).blocks
     warmup = sorted(builders.block(exp=PACED, cycles=cycles).warmup, key=lambda t: t.begin)
+    users = PACED.load.users
+    warmup = [
+        t if place // 2 < CHEAP_CYCLES else t.model_copy(update={"users": users, "throughput": BOUND[t.variant]})
+        for place, t in enumerate(warmup)
+    ]
     halved = [
         t.model_copy(update={"throughput": t.throughput * (0.5 + 0.1 * (place // 2)), "ok": t.ok // 2})
         if t.variant == slow and place // 2 < upto
@@ -149,14 +159,14 @@ def paced(cycles: int, slow: str = "", upto: int = 0) -> Block:
 
 
 def test_trials_whose_pace_is_known_follow_the_warm_up_in_the_same_call(tmp_path: Path) -> None:
-    target = WithMore([paced(4)])
+    target = WithMore([paced(3)])
     block, _ = one_block(target, tmp_path, PACED)
     order = "virtual platform platform virtual"
     assert target.said[:5] == [
         "raise platform virtual",
         "2 cheap and 0 own cycles of platform virtual",
         "restore",
-        f"2 own cycles then trials {order} of platform virtual",
+        f"1 own cycles then trials {order} of platform virtual",
         f"a single user for {ALONE} of platform virtual",
     ]
     assert [t.variant for t in block.trials] == order.split()
@@ -164,16 +174,16 @@ def test_trials_whose_pace_is_known_follow_the_warm_up_in_the_same_call(tmp_path
 
 
 def test_trials_after_a_warm_up_that_was_too_short_do_not_count(tmp_path: Path) -> None:
-    target = WithMore([paced(7, "virtual", 4)])
+    target = WithMore([paced(5, "virtual", 4)])
     block, _ = one_block(target, tmp_path, PACED)
     order = "virtual platform platform virtual"
-    assert target.said[3:7] == [
-        f"2 own cycles then trials {order} of platform virtual",
-        *["1 own cycles of platform virtual"] * 3,
+    assert target.said[3:6] == [
+        f"1 own cycles then trials {order} of platform virtual",
+        *["1 own cycles of platform virtual"] * 2,
     ]
-    assert target.said[7] == f"trials {order} of platform virtual"
+    assert target.said[6] == f"trials {order} of platform virtual"
     assert [t.variant for t in block.trials] == order.split(), "those of the last call alone"
-    assert len(block.warmup) == 2 * 7
+    assert len(block.warmup) == 2 * 5
 
 
 CHEAP = ["raise platform virtual", "2 cheap and 0 own cycles of platform virtual", "restore"]
@@ -195,17 +205,18 @@ def test_what_the_trials_gave_up_ends_with_its_variant_or_is_waited_for(
 ) -> None:
     order = "virtual platform platform virtual"
     monkeypatch.setattr(plan, "order", lambda *_: order.split())
+    monkeypatch.setattr(load, "WORTH_WAITING", 0.5)
     run = builders.run(PACED, blocks=3)
     results.create(tmp_path, run.manifest)
     waited: list[float] = []
-    target = GivingUp([paced(4), paced(4), paced(7, "virtual", 4)])
+    target = GivingUp([paced(3), paced(3), paced(5, "virtual", 4)])
     with Progress(console()[0], [1, 1, 1]) as progress:
         runner.measure(tmp_path, target, progress, "blocking", wait=waited.append)
     # The first block has single users and light load after its trials: it waits for all answers.
     last = order.split()[-1]
-    followed = f"2 own cycles then trials {order} of platform virtual"
+    followed = f"1 own cycles then trials {order} of platform virtual"
     second = [*CHEAP, followed, f"drop {last}"]
-    further = ["1 own cycles of platform virtual"] * 3
+    further = ["1 own cycles of platform virtual"] * 2
     third = [*CHEAP, followed, *further, f"trials {order} of platform virtual", f"drop {last}"]
     assert target.said[-len(second + third) :] == second + third
     assert waited == [5.0], "a round of the slower users, before the further cycles of the third block"

@@ -39,6 +39,9 @@ LONGEST_WINDOW = 60.0
 #: Of these, the least by the response alone: 150 sqrt(2 R / rate) seconds, so that 5 % of the arrivals are two and a
 #: half times what the counts at the edges differ by chance, 3 sqrt(2 rate R).
 _ENOUGH = 150.0
+#: Seconds that the last answers of a trial are waited for where nothing comes after it: then they count by their parts
+#: within the window (``k6/lib/record.ts``).
+WORTH_WAITING = 2.0
 #: Rounds of a user in a window from which on it does not matter that the window cuts them.
 _MANY_ROUNDS = 10
 #: Answers are alike where nine in ten are not longer than that many times the mean: then no queue grew.
@@ -177,6 +180,16 @@ def _rounds(experiment: Experiment, load: ClosedLoad, warmed: Sequence[Trial]) -
     rounds = {t.variant: math.ceil(1000 * _round(t, load)) for t in whole}
     windows = {name: units.milliseconds(experiment.window_of(name)) for name in rounds}
     return rounds if any(windows[name] < _MANY_ROUNDS * round_ for name, round_ in rounds.items()) else {}
+
+
+def gives_up(experiment: Experiment, variant: str, warmed: Sequence[Trial] = ()) -> bool:
+    """Whether a last trial of this variant gives up what is unanswered at its end: under closed load, where that takes
+    long, or nobody knows how long. ``warmed``: the last warm-up cycles, one of each variant."""
+    load = experiment.load
+    if not isinstance(load, ClosedLoad):
+        return False
+    longest = [t.latency.max for t in warmed if t.variant == variant and t.latency.max and t.users == load.users]
+    return (_planned_round(load, variant) or max(longest, default=math.inf)) > WORTH_WAITING
 
 
 def _round(cycle: Trial, load: ClosedLoad) -> float:

@@ -1,6 +1,6 @@
 // One user's part in one phase.
 import exec from 'k6/execution';
-import { type Due, dealt, evenly, inFlightAt, inSequence } from './arrivals.ts';
+import { type Due, dealt, evenly, inFlightAt, inSequence, partIn } from './arrivals.ts';
 import { now, sleepUntil } from './clock.ts';
 import * as metrics from './metrics.ts';
 import type { Phase, Plan } from './plan.ts';
@@ -68,6 +68,7 @@ export async function takePart(
   const workload = users.take(phase, user);
 
   const sum = {
+    answered: 0,
     completed: 0,
     failedOutside: 0,
     givenUp: 0,
@@ -84,6 +85,7 @@ export async function takePart(
   else if (rate > 0) await open(phase.gaps === 'even' ? evenly(rate) : inSequence(arrivals, rate));
 
   metrics.completed.add(sum.completed);
+  if (sum.answered > 0) metrics.answered.add(sum.answered);
   metrics.late.add(sum.late);
   if (sum.lateArrivals > 0) metrics.lateArrivals.add(sum.lateArrivals);
   if (sum.drained > 0) metrics.drained.add(begin + sum.drained);
@@ -169,6 +171,7 @@ export async function takePart(
     if (reason === undefined) {
       // Open load: from when the request was due, so that a late generator does not make the target look faster.
       metrics.latency.add(fromDue ? from - due + took : took, { phase: where });
+      sum.answered += partIn(start, end, from, to);
     } else if (where === phase.kind) {
       const known = metrics.REASONS.includes(reason) ? reason : 'other';
       failed[known] = (failed[known] ?? 0) + 1;

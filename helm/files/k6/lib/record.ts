@@ -44,7 +44,11 @@ export interface TrialRecord {
   failed_outside: number;
   /** Of the completed, those that had no answer when the window ended, and were not waited for. */
   given_up: number;
-  /** OK requests per second of the window. */
+  /**
+   * OK requests per second of the window: of an open load, and where what is unanswered is given up, those completed in
+   * it. Else a request counts as the part of its time that lies in the window. As many are cut at its edges on average,
+   * but a pause of the service at an edge moves whole requests to its other side, and hardly changes their parts.
+   */
   throughput: number;
   /** Seconds; of the OK requests completed in the window. None where it was not yet steady. */
   latency: { count: number; mean: number | null; max: number | null } & Percentiles;
@@ -116,6 +120,9 @@ function makeRecord(phase: Phase, value: (name: string, key: string) => number):
   const endsWithAnswer = phase.kind === 'single' || (phase.requests !== undefined && last < begin + phase.end);
   const end = endsWithAnswer && last > start ? last : begin + phase.end;
 
+  // The window that ends with the last answer cuts none.
+  const hasParts = phase.rate === undefined && phase.waitForAnswers && !endsWithAnswer;
+
   const series = metrics.part(metrics.latency, phase, `,phase:${phase.kind}`);
   const ok = value(series, 'count');
   const timed = phase.isLatencySteady === false ? 0 : ok;
@@ -142,7 +149,7 @@ function makeRecord(phase: Phase, value: (name: string, key: string) => number):
     failed,
     failed_outside: count(metrics.failedOutside),
     given_up: count(metrics.givenUp),
-    throughput: round((1000 * ok) / (end - start)),
+    throughput: round((1000 * (hasParts ? count(metrics.answered) : ok)) / (end - start)),
     latency: {
       count: timed,
       mean: timed > 0 ? seconds('avg') : null,

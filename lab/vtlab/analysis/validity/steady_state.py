@@ -16,8 +16,8 @@ SCARCE = 0.8
 #: Gain of each of the last two warm-up cycles over the best before, in OK throughput and in the CPU budget.
 MOST_GAIN = 0.03
 #: Warm-up cycles that must have run with the trials' own load under their CPU limit: two are judged by one before, or,
-#: where a first part with more CPU has warmed the code, one by the other.
-LEAST_CYCLES, LEAST_AFTER_RAISED = 3, 2
+#: where a first part with more CPU has warmed the code, one by the other, or by what the load allows alone.
+LEAST_CYCLES, LEAST_AFTER_RAISED, LEAST_BY_LOAD = 3, 2, 1
 
 
 @dataclass(frozen=True)
@@ -55,11 +55,13 @@ def steady_state(cycles: Sequence[Trial], cpu_limit: float, most: float | None =
 
     Over the best before, not over the one before: while the compiler works, and on a shared machine always, cycles
     of 3 s scatter by more than 3 % around their level, and a rise from a slow cycle back to it is not warming up. Of
-    two cycles the second is judged by the first; one tells nothing.
+    two cycles the second is judged by the first; one tells nothing without ``most``.
 
     ``most``: what the load allows (``most_throughput``). A last cycle within 3 % of it has nothing left to gain,
     however slow the cycles before it were, and whatever the JIT compiler still does.
     """
+    if len(cycles) == 1 and most is not None and is_at_most(cycles[0], most):
+        return SteadyState(True, [], _below(cycles[0], most))
     judged = 1 if len(cycles) == 2 else 2
     before, last = list(cycles)[:-judged], list(cycles)[-judged:]
     if not before:
@@ -78,8 +80,21 @@ def steady_state(cycles: Sequence[Trial], cpu_limit: float, most: float | None =
         return SteadyState(False, gains)
     worst = max((g.most if scarce else g.throughput) or 0.0 for g in gains)
     if most is not None and is_at_most(last[-1], most):
-        worst = min(worst, max(0.0, 1 - last[-1].throughput / most))
+        worst = min(worst, _below(last[-1], most))
     return SteadyState(worst < MOST_GAIN, gains, worst)
+
+
+def _below(trial: Trial, most: float) -> float:
+    return max(0.0, 1 - trial.throughput / most)
+
+
+def least_after_raised(experiment: Experiment) -> int:
+    """How many cycles must judge every variant where a first part with more CPU has warmed the code: one where the
+    experiment says what the load allows their users, which that cycle can show to be reached."""
+    load = experiment.load
+    if not isinstance(load, ClosedLoad) or not experiment.is_paced or not experiment.windows.wait_for_answers:
+        return LEAST_AFTER_RAISED
+    return LEAST_AFTER_RAISED if load.service_time and load.mean_think_time else LEAST_BY_LOAD
 
 
 def most_throughput(trial: Trial, experiment: Experiment) -> float | None:
@@ -127,11 +142,8 @@ class WarmUp:
     cpu_limit: float
     #: Throughput that the load allows the last of them.
     most: float | None
-
-    @property
-    def least(self) -> int:
-        """How many cycles must judge it."""
-        return LEAST_CYCLES if all(trial.raised_cpu is None for trial in self.cycles) else LEAST_AFTER_RAISED
+    #: How many cycles must judge it.
+    least: int
 
     @property
     def state(self) -> SteadyState:
@@ -144,4 +156,6 @@ def warm_up_of(block: Block, experiment: Experiment, variant: str) -> WarmUp:
     limits = [cpu_capacity(i) for i in block.instances if i.variant == variant]
     judged = judging_cycles(cycles, experiment)
     most = most_throughput(judged[-1], experiment) if judged else None
-    return WarmUp(variant, cycles, judged, min(limits, default=experiment.limits.cpu), most)
+    is_raised = any(trial.raised_cpu is not None for trial in cycles)
+    least = least_after_raised(experiment) if is_raised else LEAST_CYCLES
+    return WarmUp(variant, cycles, judged, min(limits, default=experiment.limits.cpu), most, least)
