@@ -37,6 +37,9 @@ export interface Phase {
   requests?: number;
   /** False: the window opens when throughput is steady, while users who have just begun still have short waits. */
   isLatencySteady?: boolean;
+  /** Whether a request counts by its part within the window: its round is known, and answers take as long from its
+   * beginning to its end. (While a queue still grows, each user has more of short answers than will come.) */
+  countsParts?: boolean;
   /** The window [start, end) in milliseconds from the phase's beginning. No request starts at its end or later. */
   start: number;
   end: number;
@@ -137,7 +140,10 @@ export function plan(input: Input): Plan {
       const rampUp = Math.min(isOpen ? ramp_up : rampUpOf(load, ramp_up, variant), WARMUP_RAMP);
       const start = rampUp + shortest;
       const end = start + Math.max(warmup_load, shortest);
-      add('warmup', variant, { ...arriving, users: warmingUsers, rampUp, start, end });
+      // Of fewer users than in the trials none queues.
+      const longest = !isOpen && warmingUsers < load.users ? servedIn(load, ramp_up, variant) : round(variant);
+      const countsParts = !isOpen && variant in load.round && start >= rampUp + longest;
+      add('warmup', variant, { ...arriving, users: warmingUsers, rampUp, start, end, countsParts });
       answering += (round(variant) * warmingUsers) / load.users;
     }
   }
@@ -198,7 +204,8 @@ export function plan(input: Input): Plan {
     const served = servedIn(load, ramp_up, variant);
     const rounds = 1 + random(input.seed, 'window', position)();
     const start = Math.floor((rampUp * served) / round(variant) + served * rounds);
-    return { rampUp, start, isLatencySteady: start >= rampUp + round(variant) };
+    const isLatencySteady = start >= rampUp + round(variant);
+    return { rampUp, start, isLatencySteady, countsParts: isLatencySteady && variant in load.round };
   }
 
   /**

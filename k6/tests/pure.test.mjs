@@ -668,15 +668,27 @@ test('the document says so when users disagreed, and leaves out what never began
   const [trial] = document.trials;
   const { start, end } = plan(given).phases[0];
   assert.deepEqual([trial.start, trial.end, trial.drained], [1_000_000 + start, 1_000_000 + end, 1_001_500]);
-  // By the parts of requests, which its edges cut; whole ones where the last are not waited for.
-  assert.deepEqual([trial.ok, trial.throughput, trial.failed], [2000, 1990, { 'status-503': 3 }]);
-  const givenUp = input({}, { ORDER: 'platform', WARMUP_CYCLES: '0', WAIT_FOR_ANSWERS: 'false' });
-  const [last] = makeDocument(givenUp, plan(givenUp), summary(1_000_000, 1_000_000)).trials;
-  assert.equal(last.throughput, 2000);
+  assert.deepEqual([trial.ok, trial.throughput, trial.failed], [2000, 2000, { 'status-503': 3 }]);
   assert.deepEqual([trial.latency.mean, trial.latency.p99, trial.latency.p99_9], [0.02, 0.05, null]);
   assert.equal(trial.rate, null);
   assert.equal(make(1_000_000, 1_000_500).agreed, false);
   assert.match(table(make(1_000_000, 1_000_500)), /users disagreed/);
+});
+
+test('requests count by their parts where rounds are known, latencies steady, and the last answers waited for', () => {
+  const throughput = (load, parts, env = {}) => {
+    const given = input({ load }, { ORDER: 'platform', WARMUP_CYCLES: '0', MEASURE: '1s', ...env });
+    const counted = summary(1_000_000, 1_000_000);
+    counted.metrics['trial_answered{trial:1}'] = { values: { count: parts } };
+    return makeDocument(given, plan(given), counted).trials[0].throughput;
+  };
+  const known = { model: 'closed', users: 1000, round: { platform: 500, virtual: 500 } };
+  assert.equal(throughput(known, 1990), 1990);
+  assert.equal(throughput({ ...known, round: {} }, 1990), 2000);
+  assert.equal(throughput({ ...known, round: {} }, 1990, { ROUNDS: '{"platform":"500ms"}' }), 1990);
+  assert.equal(throughput({ ...known, service_time: { platform: 100 } }, 1990), 2000, 'users still queue up');
+  assert.equal(throughput(known, 1990, { WAIT_FOR_ANSWERS: 'false' }), 2000);
+  assert.equal(throughput(known, 2600), 2000, 'its round is another than the planned one');
 });
 
 test('an idle phase ends with its window, and an open load has a rate', () => {

@@ -22,7 +22,7 @@ from vtlab.progress import Progress
 from vtlab.report import class_archives
 from vtlab.targets.target import StartedBlock, Target
 from vtlab.under_way import UnderWay
-from vtlab.warm_up import WarmUpCycles, last_cycles
+from vtlab.warm_up import WarmUpCycles, last_of_each
 
 
 class Attempt:
@@ -131,7 +131,7 @@ class Attempt:
         under_way = self._under_way
         while under_way.variants:
             left = [variant for variant in order if variant in under_way.variants]
-            warmed = last_cycles(under_way.block.warmup, left)
+            warmed = last_of_each(under_way.block.warmup, left)
             gives_up = may_end and load.gives_up(under_way.experiment, left[-1], warmed)
             under_way.step(f"measuring in the order {', '.join(left)}" if left else "measuring a single user")
             at_once = not left and self._may(load.single_at_once, started)
@@ -156,8 +156,9 @@ class Attempt:
     def _may(self, at_once: Callable[[Experiment, Sequence[Trial]], bool], started: StartedBlock) -> bool:
         """Whether the variants that are left can be loaded at the same time."""
         under_way = self._under_way
-        cycles = last_cycles(under_way.block.warmup, under_way.variants)
-        return started.loads_at_once and at_once(under_way.experiment, cycles)
+        # By the trials, where there are any: in the warm-up before them the JIT compilers were busy.
+        loaded = last_of_each(under_way.block.trials or under_way.block.warmup, under_way.variants)
+        return started.loads_at_once and at_once(under_way.experiment, loaded)
 
     @contextmanager
     def _beside_the_trials(self) -> Iterator[None]:

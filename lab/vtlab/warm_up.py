@@ -36,14 +36,14 @@ def more_cpu(started: StartedBlock, experiment: Experiment) -> Iterator[bool]:
             started.restore_cpu()
 
 
-def last_cycles(warmup: Sequence[Trial], variants: Sequence[str]) -> list[Trial]:
-    """The last warm-up cycle of each of these variants."""
-    return [[trial for trial in warmup if trial.variant == variant][-1] for variant in variants]
+def last_of_each(trials: Sequence[Trial], variants: Sequence[str]) -> list[Trial]:
+    """The last of these trials, or warm-up cycles, of each of these variants."""
+    return [[trial for trial in trials if trial.variant == variant][-1] for variant in variants]
 
 
 def are_compiled(warmup: Sequence[Trial], variants: Sequence[str], experiment: Experiment) -> bool:
     """Whether the JIT compilers of these variants took nothing from the requests in their last warm-up cycle."""
-    return all(warmth.is_compiled(trial, experiment) for trial in last_cycles(warmup, variants))
+    return all(warmth.is_compiled(trial, experiment) for trial in last_of_each(warmup, variants))
 
 
 class WarmUpCycles:
@@ -84,7 +84,7 @@ class WarmUpCycles:
             compiled = are_compiled(block.warmup, under_way.variants, experiment)
             is_over = unsteady.isdisjoint(under_way.variants) and (cycles >= most or compiled)
             if is_over and {t.variant for t in document.trials} <= set(under_way.variants):
-                under_way.pace = load.pace(experiment, under_way.seed, last_cycles(block.warmup, under_way.variants))
+                under_way.pace = load.pace(experiment, under_way.seed, last_of_each(block.warmup, under_way.variants))
                 self._say_pace()
                 under_way.keep(started, document)
                 return

@@ -96,8 +96,10 @@ def test_variants_that_share_nothing_are_measured_at_once_beside_the_trials_wher
 ) -> None:
     exp = builders.experiment(**changes)
     (good,) = builders.run(exp, blocks=1).blocks
-    warmup = [t.model_copy(update={"machine": {**t.machine, "idle_cores": idle}}) for t in good.warmup]
-    target = Breaking([good.model_copy(update={"warmup": warmup})])
+    # In the warm-up the JIT compilers are busy.
+    warmup = [t.model_copy(update={"machine": {**t.machine, "idle_cores": 0.1}}) for t in good.warmup]
+    trials = [t.model_copy(update={"machine": {**t.machine, "idle_cores": idle}}) for t in good.trials]
+    target = Breaking([good.model_copy(update={"warmup": warmup, "trials": trials})])
     target.loads_at_once = loads_at_once
     block, _ = one_block(target, tmp_path, exp)
     assert target.at_once == at_once

@@ -203,20 +203,20 @@ def _round(cycle: Trial, load: ClosedLoad) -> float:
     return max(seconds, cycle.users * cycle.window / cycle.ok)
 
 
-def at_once(experiment: Experiment, cycles: Sequence[Trial]) -> bool:
+def at_once(experiment: Experiment, loaded: Sequence[Trial]) -> bool:
     """Whether all variants may have light load at the same time: the sample application by itself, of which they share
-    nothing, and no CPU is short. ``cycles``: the last warm-up cycle of each, with the trials' load. Together they took
+    nothing, and no CPU is short. ``loaded``: the last trial of each, or warm-up cycle with its load. Together they took
     at most three quarters of the machine, with k6 and all else that runs there; light load is half of that."""
     if experiment.service is not None or not set(experiment.needs) <= _OF_ONE_VARIANT or experiment.workload.k6:
         return False
-    idle = [cycle.machine.get("idle_cores") for cycle in cycles]
+    idle = [trial.machine.get("idle_cores") for trial in loaded]
     return sum(1.0 if share is None else 1.0 - share for share in idle) <= _QUIET
 
 
-def single_at_once(experiment: Experiment, cycles: Sequence[Trial]) -> bool:
+def single_at_once(experiment: Experiment, loaded: Sequence[Trial]) -> bool:
     """The same for single users. They do not think, so that one of them may be more than a load whose users do."""
     load = experiment.load
-    return isinstance(load, ClosedLoad) and not load.mean_think_time and at_once(experiment, cycles)
+    return isinstance(load, ClosedLoad) and not load.mean_think_time and at_once(experiment, loaded)
 
 
 def light(

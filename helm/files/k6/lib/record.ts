@@ -45,9 +45,9 @@ export interface TrialRecord {
   /** Of the completed, those that had no answer when the window ended, and were not waited for. */
   given_up: number;
   /**
-   * OK requests per second of the window: of an open load, and where what is unanswered is given up, those completed in
-   * it. Else a request counts as the part of its time that lies in the window. As many are cut at its edges on average,
-   * but a pause of the service at an edge moves whole requests to its other side, and hardly changes their parts.
+   * OK requests per second of the window, in general those completed in it. Under a closed load whose rounds are known a
+   * request counts by the part of its time that lies in the window, which comes to the same on average. But a pause of
+   * the service at one of its edges moves whole requests to the other side, and hardly changes their parts.
    */
   throughput: number;
   /** Seconds; of the OK requests completed in the window. None where it was not yet steady. */
@@ -111,6 +111,15 @@ function thresholdsOf(script: Script, { order }: Input, summary: Summary) {
   return thresholdResults(script, [...new Set(order)], isMet);
 }
 
+/** By how much the parts of requests may differ from the requests completed, beside one: what a pause moves. */
+const MOST_MOVED = 0.05;
+
+/** Answers in a window: by their parts, unless these are not known, or tell of a round other than the planned one. */
+function answers(phase: Phase, completed: number, parts: number): number {
+  const isSteady = Math.abs(parts - completed) <= MOST_MOVED * completed + 1;
+  return phase.countsParts && phase.waitForAnswers && isSteady ? parts : completed;
+}
+
 function makeRecord(phase: Phase, value: (name: string, key: string) => number): TrialRecord {
   const count = (metric: { name: string }, more = '') => value(metrics.part(metric, phase, more), 'count');
   const begin = value(metrics.part(metrics.begin, phase), 'min');
@@ -119,9 +128,6 @@ function makeRecord(phase: Phase, value: (name: string, key: string) => number):
   // The window of a single user, and of so many requests, ends with the last answer.
   const endsWithAnswer = phase.kind === 'single' || (phase.requests !== undefined && last < begin + phase.end);
   const end = endsWithAnswer && last > start ? last : begin + phase.end;
-
-  // The window that ends with the last answer cuts none.
-  const hasParts = phase.rate === undefined && phase.waitForAnswers && !endsWithAnswer;
 
   const series = metrics.part(metrics.latency, phase, `,phase:${phase.kind}`);
   const ok = value(series, 'count');
@@ -149,7 +155,7 @@ function makeRecord(phase: Phase, value: (name: string, key: string) => number):
     failed,
     failed_outside: count(metrics.failedOutside),
     given_up: count(metrics.givenUp),
-    throughput: round((1000 * (hasParts ? count(metrics.answered) : ok)) / (end - start)),
+    throughput: round((1000 * answers(phase, ok, count(metrics.answered))) / (end - start)),
     latency: {
       count: timed,
       mean: timed > 0 ? seconds('avg') : null,
