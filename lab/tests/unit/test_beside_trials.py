@@ -85,14 +85,13 @@ def test_only_a_variant_that_nothing_explains_is_diagnosed(tmp_path: Path) -> No
         (0.63, {}, True, ["single", "light"]),
         (0.63, {}, False, []),
         (0.62, {}, True, []),
-        (None, {}, True, []),
         (0.63, {"needs": ["downstream"]}, True, []),
         (0.63, {"needs": ["jdk21"]}, True, ["single", "light"]),
         (0.63, {"load": {"model": "closed", "users": 1000, "think_time": "1ms"}}, True, ["light"]),
     ],
 )
 def test_variants_that_share_nothing_are_measured_at_once_beside_the_trials_where_the_machine_is_idle(
-    tmp_path: Path, idle: float | None, changes: dict[str, Any], loads_at_once: bool, at_once: list[str]
+    tmp_path: Path, idle: float, changes: dict[str, Any], loads_at_once: bool, at_once: list[str]
 ) -> None:
     exp = builders.experiment(**changes)
     (good,) = builders.run(exp, blocks=1).blocks

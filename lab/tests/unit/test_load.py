@@ -388,3 +388,14 @@ def test_the_last_answers_are_waited_for_where_that_is_short() -> None:
     fewer = quick.model_copy(update={"users": 200})
     assert load.gives_up(unknown, "virtual", [fewer])
     assert not load.gives_up(builders.arrivals(), "virtual")
+
+
+def test_load_at_once_needs_a_machine_whose_idle_cores_are_known() -> None:
+    exp = builders.experiment()
+    known, unknown = (
+        [t.model_copy(update={"machine": {"idle_cores": idle}}) for t in builders.block(exp=exp).trials[:2]]
+        for idle in (0.63, None)
+    )
+    assert load.at_once(exp, known)
+    assert not load.at_once(exp, unknown)
+    assert not load.at_once(exp, [known[0], unknown[1]])

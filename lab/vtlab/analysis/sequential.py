@@ -33,11 +33,11 @@ LOOKS = (2, 3, 4, 6, 9, 12)
 #: What the intervals of all looks of all comparisons of one call may miss together.
 ALPHA = 1 - statistics.CONFIDENCE
 #: Two-sided levels of the looks that add up to ``ALPHA``. A clear difference with little noise is to be settled at the
-#: first look, so that the early ones have more.
-NOMINAL = (0.01, 0.01, 0.01, 0.0075, 0.0075, 0.005)
+#: first look, which has one degree of freedom: so it has most.
+NOMINAL = (0.02, 0.008, 0.007, 0.006, 0.005, 0.004)
 #: By how much the levels may be larger, as looks share blocks, for up to so many comparisons in a call. Of more none
 #: may. ``python -m benchmarks.levels`` in lab/ prints them.
-FACTORS = {1: 1.32, 2: 1.23, 3: 1.19, 4: 1.17, 5: 1.16, 6: 1.15, 8: 1.13, 10: 1.12, 15: 1.10, 20: 1.09}
+FACTORS = {1: 1.25, 2: 1.18, 3: 1.15, 4: 1.13, 5: 1.12, 6: 1.11, 8: 1.10, 10: 1.09, 15: 1.07, 20: 1.07}
 #: A run ends where its verdict will be settled with a probability below this. Not before so many blocks: the interval
 #: of fewer says next to nothing.
 FUTILE, FUTILE_FROM = 0.05, 4
