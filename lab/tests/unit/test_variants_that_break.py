@@ -135,7 +135,7 @@ def test_a_variant_that_fails_in_the_first_three_blocks_ends_the_run(
     assert standing.blocks_left(replace(measured, blocks=measured.blocks[:2])) == 4
 
 
-@pytest.mark.parametrize(("noise", "looks"), [(0.001, [2]), (0.12, [2, 3])])
+@pytest.mark.parametrize(("noise", "looks"), [(0.001, [2]), (0.036, [2, 3])])
 def test_a_run_with_looks_ends_when_it_is_settled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, noise: float, looks: list[int]
 ) -> None:
