@@ -2,12 +2,13 @@
 
     .venv/bin/python lab/benchmarks/instrumentation.py app|agent [BLOCKS]
 
-``app`` measures the sample application's own metrics, ``agent`` the agent in place of these, and for the agent also the
-share of the CPU time that its threads took.
+``app`` measures the sample application's own metrics: one JVM has them, another has not. ``agent`` measures the agent
+in place of these: in one JVM it measures and rests in turn, as two JVMs differ by more than it costs. (So what loading
+it costs is not seen.) Of the agent also the share of the CPU time that its threads took, by thread.
 
-Uses the lab's own parts (JVMs in their control groups, k6's blocks in mirrored order, the paired interval), but not its
-validity checks: the variant without metrics has nothing that Prometheus could scrape. The one with metrics is scraped
-every second, as in a run.
+Uses the lab's own parts (JVMs in their control groups, k6's trials in mirrored order, the paired interval), but not its
+validity checks: without metrics there is nothing that Prometheus could scrape. With metrics the page is read every
+second, as in a run.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,28 +42,41 @@ WITHOUT = {"SPRING_PROFILES_ACTIVE": "no-metrics"}
 #: What is measured -> variant -> its environment.
 SETTINGS: dict[str, dict[str, dict[str, str]]] = {
     "app": {ON: {}, OFF: WITHOUT},
-    # Its own metrics of Tomcat are off all the same; the agent reads the MBeans.
-    "agent": {ON: WITHOUT | {"SERVER_TOMCAT_MBEANREGISTRY_ENABLED": "true"}, OFF: WITHOUT},
+    # One JVM. Its own metrics of Tomcat are off all the same; the agent reads the MBeans.
+    "agent": {ON: WITHOUT | {"SERVER_TOMCAT_MBEANREGISTRY_ENABLED": "true"}},
 }
 
 #: Most gain of the last two warm-up cycles over the best before; beyond it the JVM was still getting faster.
 MOST_GAIN = 0.05
+#: Trials of each in a block.
+TRIALS = 4
+#: Seconds for Flight Recorder to begin or end before a trial.
+SETTLE = 2.0
+
+
+@dataclass(frozen=True)
+class Page:
+    """The metrics as they were read at a time, milliseconds since the epoch."""
+
+    time: int
+    text: str
 
 
 @contextmanager
-def scraped(url: str) -> Iterator[None]:
+def scraped(url: str) -> Iterator[list[Page]]:
     """Meanwhile reads the metrics every second, as Prometheus would."""
-    ended = threading.Event()
+    ended, pages = threading.Event(), list[Page]()
 
     def scrape() -> None:
         with httpx.Client(trust_env=False, timeout=5) as client:
             while not ended.wait(1):
-                client.get(url).raise_for_status()
+                answer = client.get(url).raise_for_status()
+                pages.append(Page(round(1000 * time.time()), answer.text))
 
     thread = threading.Thread(target=scrape, daemon=True)
     thread.start()
     try:
-        yield
+        yield pages
     finally:
         ended.set()
         thread.join()
@@ -70,25 +84,46 @@ def scraped(url: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Measured:
-    """One block: requests per second of each trial, by variant; the agent's share of the CPU time in the trials."""
+    """One block: requests per second of each trial, by variant; the share of the CPU time in the trials with metrics
+    that each of the agent's threads took."""
 
     rates: dict[str, list[float]]
-    agent_cost: float | None
+    costs: list[dict[str, float]]
 
 
-def page_of(variant: VariantProcess, measured: str) -> str:
-    """Where the metrics of a variant that has just started are; attaches the agent where that is measured."""
-    if measured == "app":
-        return f"http://{variant.metrics_address}/actuator/prometheus"
-    (port,) = ports.free(1)
-    agent.attach(variant.process.pid, agent.find(session.REPOSITORY), port)
-    return f"http://{ports.HOST}:{port}{agent.PAGE}"
+class Running:
+    """The JVMs of one block, and what measures them."""
+
+    def __init__(self, measured: str, variants: Mapping[str, VariantProcess]) -> None:
+        self.targets = {name: variants.get(name, variants[ON]).url for name in (ON, OFF)}
+        self._agent = agent.find(session.REPOSITORY) if measured == "agent" else None
+        self._pid = variants[ON].process.pid
+        if self._agent:
+            (port,) = ports.free(1)
+            agent.attach(self._pid, self._agent, port)
+            self._url = f"http://{ports.HOST}:{port}{agent.PAGE}"
+        else:
+            self._url = f"http://{variants[ON].metrics_address}/actuator/prometheus"
+
+    @contextmanager
+    def measuring(self, name: str) -> Iterator[list[Page]]:
+        """As it is in a trial of this variant: the pages that are read meanwhile. Of one JVM they are none without
+        metrics."""
+        if self._agent and name == OFF:
+            agent.rest(self._pid, self._agent)
+            time.sleep(SETTLE)
+            yield []
+            return
+        httpx.get(self._url, trust_env=False).raise_for_status()
+        time.sleep(SETTLE)
+        with scraped(self._url) as pages:
+            yield pages
 
 
 def block(measured: str, number: int, folder: Path, ledger: Ledger) -> Measured:
-    """Both variants, two trials each, of fresh JVMs under the same CPU limit, in their steady state."""
+    """Trials in mirrored order in fresh JVMs under a CPU limit, in their steady state."""
     small = experiment.load(str(Path(__file__).with_suffix(".json")), session.EXPERIMENTS)
-    running: dict[str, VariantProcess] = {}
+    started: dict[str, VariantProcess] = {}
     for name, settings in SETTINGS[measured].items():
         platform_only = small.model_copy(update={"variants": ["platform"], "settings": settings})
         launch = Launch(
@@ -100,11 +135,11 @@ def block(measured: str, number: int, folder: Path, ledger: Ledger) -> Measured:
             f"{number}-{name}",
             True,
         )
-        started: list[VariantProcess] = []
-        process.spawn(launch, started)
-        running[name] = started[0]
-    await_ready([variant.server for variant in running.values()])
-    url = page_of(running[ON], measured)
+        spawned: list[VariantProcess] = []
+        process.spawn(launch, spawned)
+        started[name] = spawned[0]
+    await_ready([variant.server for variant in started.values()])
+    running = Running(measured, started)
     planned = folder / "plan.json"
     planned.write_text(normalised.text(small.model_copy(update={"variants": [ON, OFF]})), encoding="utf-8")
 
@@ -112,7 +147,7 @@ def block(measured: str, number: int, folder: Path, ledger: Ledger) -> Measured:
         call = k6.Call(
             script=session.REPOSITORY / "k6" / "block.ts",
             experiment=planned,
-            targets={name: variant.url for name, variant in running.items()},
+            targets=running.targets,
             variables=k6.phase_variables(order, cycles, None),
             run_id="instrumentation",
             block=number,
@@ -122,7 +157,7 @@ def block(measured: str, number: int, folder: Path, ledger: Ledger) -> Measured:
         command = k6.command(tools.find_k6(session.REPOSITORY).path, call, push=False)
         log = folder / f"{number}-k6.log"
         generator = ledger.start(command, role="k6", log=log, environment=tools.clean_environment())
-        with machine.Sampler(generator.pid) as sampler, scraped(url):
+        with machine.Sampler(generator.pid) as sampler:
             while generator.exit_description() is None:
                 time.sleep(0.1)
         if generator.returncode() not in k6.DONE:
@@ -132,29 +167,43 @@ def block(measured: str, number: int, folder: Path, ledger: Ledger) -> Measured:
             raise SystemExit(f"block {number}: the load generator stalled: its users disagreed about a phase's begin")
         return document, sampler
 
-    cycles: list[Trial] = []
-    more = small.windows.warmup_cycles
-    while (gain := gained(cycles)) >= MOST_GAIN:
-        if len(cycles) >= len(SETTINGS[measured]) * small.windows.max_cycles:
-            raise SystemExit(f"block {number}: still gained {gain:.1%} after {small.windows.max_cycles} warm-up cycles")
-        cycles += load([], more)[0].warmup
-        more = 1
-    before = httpx.get(url, trust_env=False).text
-    document, sampler = load(plan.order([ON, OFF], seed=1, block=number), 0)
-    cost = agent.cost(before, httpx.get(url, trust_env=False).text) if measured == "agent" else None
-    for variant in running.values():
-        variant.process.stop(3)
-        if variant.cgroup:
-            variant.cgroup.remove()
+    warm_up(number, small, lambda cycles: load([], cycles)[0].warmup, running)
     rates: dict[str, list[float]] = {ON: [], OFF: []}
-    for trial in document.trials:
+    costs = []
+    for name in plan.order([ON, OFF], seed=1, block=number, trials=TRIALS):
+        with running.measuring(name) as pages:
+            document, sampler = load([name], 0)
+        (trial,) = document.trials
         if any(trial.failed.values()) or trial.started != trial.completed:
-            raise SystemExit(f"block {number}: {trial.variant} failed requests: {trial.failed}")
+            raise SystemExit(f"block {number}: {name} failed requests: {trial.failed}")
         idle = sampler.window(trial.start, trial.end)["idle_cores"] or 0.0
         if idle < 0.05:
             raise SystemExit(f"block {number}: only {idle:.1%} of the cores were idle: something else runs here")
-        rates[trial.variant].append(trial.throughput)
-    return Measured(rates, cost)
+        rates[name].append(trial.throughput)
+        within = [page.text for page in pages if trial.start <= page.time < trial.end]
+        if measured == "agent" and name == ON:
+            costs.append(agent.costs(within[0], within[-1]))
+    for variant in started.values():
+        variant.process.stop(3)
+        if variant.cgroup:
+            variant.cgroup.remove()
+    return Measured(rates, costs)
+
+
+def warm_up(
+    number: int, small: experiment.Experiment, load: Callable[[int], Sequence[Trial]], running: Running
+) -> None:
+    """Cycles until neither variant gains more; of one JVM each cycle is loaded twice."""
+    cycles: list[Trial] = []
+    more = small.windows.warmup_cycles
+    with running.measuring(ON):
+        while (gain := gained(cycles)) >= MOST_GAIN:
+            if len(cycles) >= 2 * small.windows.max_cycles:
+                raise SystemExit(
+                    f"block {number}: still gained {gain:.1%} after {small.windows.max_cycles} warm-up cycles"
+                )
+            cycles += load(more)
+            more = 1
 
 
 def gained(cycles: Sequence[Trial]) -> float:
@@ -174,21 +223,27 @@ def main() -> None:
         raise SystemExit(f"usage: instrumentation.py {'|'.join(SETTINGS)} [BLOCKS]")
     blocks = int(sys.argv[2]) if len(sys.argv) > 2 else plan.FULL_RUN
     logs = []
-    costs = []
+    costs: list[dict[str, float]] = []
     with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder)) as ledger:
         for number in range(1, blocks + 1):
             result = block(measured, number, Path(folder), ledger)
             logs.append(float(statistics.log_ratio(np.array(result.rates[ON]), np.array(result.rates[OFF]))))
             shown = ", ".join(f"{name} {np.mean(rates):,.0f}/s" for name, rates in result.rates.items())
-            if result.agent_cost is not None:
-                costs.append(result.agent_cost)
-                shown += f", {result.agent_cost:.2%} of its CPU time are the agent's"
+            if result.costs:
+                costs += result.costs
+                shown += (
+                    f", {np.mean([sum(cost.values()) for cost in result.costs]):.2%} of its CPU time are the agent's"
+                )
             print(f"block {number}: {shown}, ratio {np.exp(logs[-1]):.3f}", flush=True)
     estimate = statistics.estimate(logs)
     width = "no interval" if estimate.low is None else f"95 % interval {estimate.low:.3f} to {estimate.high:.3f}"
-    print(f"{measured}: metrics on / off: {estimate.ratio:.3f}, {width}, n = {estimate.n}")
+    sd = "" if len(logs) < 2 else f", SD of a block {np.std(logs, ddof=1):.2%}"
+    print(f"{measured}: metrics on / off: {estimate.ratio:.3f}, {width}, n = {estimate.n}{sd}")
     if costs:
-        print(f"CPU time of the agent's threads over the service's: {np.mean(costs):.2%}, at most {max(costs):.2%}")
+        shares = [sum(cost.values()) for cost in costs]
+        print(f"CPU time of the agent's threads over the service's: {np.mean(shares):.2%}, at most {max(shares):.2%}")
+        for name in sorted({name for cost in costs for name in cost}):
+            print(f"  {name}: {np.mean([cost.get(name, 0.0) for cost in costs]):.2%}")
     print(", ".join(f"{key} {value}" for key, value in machine.describe().items()))
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from vtlab.analysis.validity import steady_state, warmth
-from vtlab.analysis.validity.steady_state import LEAST_CYCLES, least_after_raised
+from vtlab.analysis.validity.steady_state import least_cycles
 from vtlab.model import units
 from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.model.records import K6Document, Trial
@@ -65,9 +65,7 @@ class WarmUpCycles:
         experiment, block = under_way.experiment, under_way.block
         windows = experiment.windows
         cycles = self._raised(started)
-        cheap_cycles, own_cycles = windows.warmup_cycles, LEAST_CYCLES
-        if cycles:
-            cheap_cycles, own_cycles = 0, least_after_raised(experiment)
+        cheap_cycles, own_cycles = 0 if cycles else windows.warmup_cycles, least_cycles(experiment, bool(cycles))
         least = cycles + cheap_cycles + own_cycles
         most = least + windows.max_cycles
         follow = self._are_followed_by_trials()

@@ -22,11 +22,16 @@ process_cpu_time_ns_total {process}
 
 def test_its_cost_is_its_share_of_the_cpu_time() -> None:
     before, after = PAGE.format(sampler=1.0, process=1.0e10), PAGE.format(sampler=1.25, process=3.5e10)
-    assert agent.cost(before, after) == pytest.approx(0.25 / 25)
+    assert agent.costs(before, after) == {
+        "vtlab-agent-sampler": pytest.approx(0.25 / 25),
+        "JFR Periodic Tasks": pytest.approx(0.0),
+    }
 
 
 def test_without_cpu_time_there_is_no_cost() -> None:
-    assert math.isnan(agent.cost("", ""))
+    page = PAGE.format(sampler=1.0, process=1.0e10)
+    assert all(math.isnan(cost) for cost in agent.costs(page, page).values())
+    assert agent.costs("", "") == {}
 
 
 def test_a_jar_that_is_not_built(tmp_path: Path) -> None:
@@ -38,6 +43,8 @@ def test_a_jar_that_is_not_built(tmp_path: Path) -> None:
 def test_what_is_no_jvm_takes_no_agent() -> None:
     with pytest.raises(LabError, match="did not take the agent: no answer to jcmd"):
         agent.attach(os.getpid(), Path("vtlab-agent.jar"), 1)
+    with pytest.raises(LabError, match="did not take the agent: no answer to jcmd"):
+        agent.rest(os.getpid(), Path("vtlab-agent.jar"))
 
 
 def test_a_port_without_an_agent() -> None:

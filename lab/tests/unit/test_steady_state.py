@@ -123,24 +123,29 @@ def test_one_cycle_is_enough_where_the_load_bounds_it() -> None:
     assert not steady_state.steady_state([reached], 1.0).reached
 
 
+GIVES_UP = {"wait_for_answers": False, "trials": 1}
+
+
 @pytest.mark.parametrize(
-    ("load", "windows", "least"),
+    ("load", "windows", "is_known"),
     [
-        ({}, {}, 1),
+        ({}, {}, True),
         # Not known of a variant.
-        ({"round": {"virtual": "1s"}}, {}, 2),
+        ({"round": {"virtual": "1s"}}, {}, False),
         # Fewer users than in the trials have another round.
-        ({}, {"wait_for_answers": False, "trials": 1}, 2),
-        ({"think_time": "1s"}, {}, 2),
-        ({"think_time": "1s", "service_time": {}}, {}, 1),
+        ({}, GIVES_UP, False),
+        ({"service_time": {"platform": "1s", "virtual": "1s"}}, GIVES_UP, True),
+        ({"think_time": "1s"}, {}, False),
+        ({"think_time": "1s", "service_time": {}}, {}, True),
     ],
 )
-def test_after_more_cpu_one_cycle_is_needed_where_the_load_is_known_to_bound_it(
-    load: dict[str, Any], windows: dict[str, Any], least: int
+def test_one_cycle_is_needed_where_the_load_is_known_to_bound_it(
+    load: dict[str, Any], windows: dict[str, Any], is_known: bool
 ) -> None:
     exp = builders.experiment(load=BLOCKING.load.model_dump() | load, windows=BLOCKING.windows.model_dump() | windows)
-    assert steady_state.least_after_raised(exp) == least
-    assert steady_state.least_after_raised(builders.arrivals()) == 2
+    least = [steady_state.least_cycles(exp, is_raised) for is_raised in (True, False)]
+    assert least == ([1, 1] if is_known else [2, 3])
+    assert steady_state.least_cycles(builders.arrivals(), True) == 2
 
 
 def test_a_compiler_takes_nothing_from_requests_that_the_load_alone_bounds() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -47,13 +48,22 @@ def environment(port: int, jar: Path | None, given: Mapping[str, str]) -> dict[s
 def attach(pid: int, jar: Path, port: int) -> None:
     """Has a running JVM serve its page on a port of the loopback interface. A JVM that is started without the agent can
     use an ahead-of-time cache that was made without it. Raises LabError where the JVM does not take the agent."""
-    answer = jcmd.order(pid, ["JVMTI.agent_load", str(jar), f'"port={port}"'])
+    _load(pid, jar, f"port={port}")
+    page(port)
+
+
+def rest(pid: int, jar: Path) -> None:
+    """Has an attached agent read and record nothing until its next page. Raises LabError as ``attach`` does."""
+    _load(pid, jar, "rest=1")
+
+
+def _load(pid: int, jar: Path, options: str) -> None:
+    answer = jcmd.order(pid, ["JVMTI.agent_load", str(jar), f'"{options}"'])
     if answer is None or "return code: 0" not in answer:
         raise LabError(
             f"the JVM of process {pid} did not take the agent: {' '.join((answer or 'no answer to jcmd').split())}",
             "see what it says on stderr; it must be a JDK 21 or newer with jcmd, of the same user",
         )
-    page(port)
 
 
 def page(port: int) -> str:
@@ -75,8 +85,16 @@ def total(text: str, name: str) -> float:
     return sum(float(value) for value in re.findall(rf"^{name}(?:\{{.*\}})? (\S+)$", text, re.M))
 
 
-def cost(before: str, after: str) -> float:
-    """The share of a service's CPU time between two pages that its agent's threads took, Flight Recorder's included.
-    The cost of Flight Recorder's events in other threads is not in it. NaN where the service used no CPU time."""
+def costs(before: str, after: str) -> dict[str, float]:
+    """By thread of the agent, Flight Recorder's included: the share of a service's CPU time between two pages that it
+    took. The cost of Flight Recorder's events in other threads is not in it. NaN where the service used no CPU time."""
     process = (total(after, PROCESS_CPU) - total(before, PROCESS_CPU)) / 1e9
-    return (total(after, OWN_CPU) - total(before, OWN_CPU)) / process if process > 0 else float("nan")
+    first, last = _by_thread(before), _by_thread(after)
+    return {
+        name: (seconds - first.get(name, 0.0)) / process if process > 0 else math.nan for name, seconds in last.items()
+    }
+
+
+def _by_thread(text: str) -> dict[str, float]:
+    samples = re.findall(rf'^{OWN_CPU}\{{thread="(.*)"\}} (\S+)$', text, re.M)
+    return {name: float(seconds) for name, seconds in samples}

@@ -16,7 +16,7 @@ SCARCE = 0.8
 #: Gain of each of the last two warm-up cycles over the best before, in OK throughput and in the CPU budget.
 MOST_GAIN = 0.03
 #: Warm-up cycles that must have run with the trials' own load under their CPU limit: two are judged by one before, or,
-#: where a first part with more CPU has warmed the code, one by the other, or by what the load allows alone.
+#: where a first part with more CPU has warmed the code, one by the other. What the load allows judges a single one.
 LEAST_CYCLES, LEAST_AFTER_RAISED, LEAST_BY_LOAD = 3, 2, 1
 
 
@@ -88,13 +88,16 @@ def _below(trial: Trial, most: float) -> float:
     return max(0.0, 1 - trial.throughput / most)
 
 
-def least_after_raised(experiment: Experiment) -> int:
-    """How many cycles must judge every variant where a first part with more CPU has warmed the code: one where the
-    experiment says what the load allows their users, which that cycle can show to be reached."""
+def least_cycles(experiment: Experiment, is_raised: bool) -> int:
+    """How many cycles must judge every variant: one where the experiment says what the load allows the users of each,
+    which that cycle can show to be reached. ``is_raised``: after a part with more CPU."""
     load = experiment.load
-    if not isinstance(load, ClosedLoad) or not experiment.is_paced or not experiment.windows.wait_for_answers:
-        return LEAST_AFTER_RAISED
-    return LEAST_AFTER_RAISED if load.service_time and load.mean_think_time else LEAST_BY_LOAD
+    if isinstance(load, ClosedLoad) and not (load.service_time and load.mean_think_time):
+        # A trial that gives up what is unanswered has fewer users in these cycles.
+        known = load.round if experiment.windows.wait_for_answers else load.service_time
+        if known.keys() >= set(experiment.variants):
+            return LEAST_BY_LOAD
+    return LEAST_AFTER_RAISED if is_raised else LEAST_CYCLES
 
 
 def most_throughput(trial: Trial, experiment: Experiment) -> float | None:
@@ -157,5 +160,5 @@ def warm_up_of(block: Block, experiment: Experiment, variant: str) -> WarmUp:
     judged = judging_cycles(cycles, experiment)
     most = most_throughput(judged[-1], experiment) if judged else None
     is_raised = any(trial.raised_cpu is not None for trial in cycles)
-    least = least_after_raised(experiment) if is_raised else LEAST_CYCLES
+    least = least_cycles(experiment, is_raised)
     return WarmUp(variant, cycles, judged, min(limits, default=experiment.limits.cpu), most, least)

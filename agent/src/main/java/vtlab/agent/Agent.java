@@ -31,7 +31,7 @@ public final class Agent {
 	}
 
 	/**
-	 * Whoever attaches it has chosen the JVM. Attached once more it takes another threshold of pinnings.
+	 * Whoever attaches it has chosen the JVM. Attached once more it takes another threshold of pinnings, or rests.
 	 */
 	public static void agentmain(String arguments, Instrumentation instrumentation) {
 		idleIfItFails(() -> start(arguments, instrumentation));
@@ -40,7 +40,11 @@ public final class Agent {
 	private static synchronized void start(String arguments, Instrumentation instrumentation) throws InterruptedException {
 		if (instrument != null) {
 			// Its port stays.
-			instrument.pinned(Options.parse(arguments, Map.of(Options.PORT_VARIABLE, "0")).pinned());
+			Options again = Options.parse(arguments, Map.of(Options.PORT_VARIABLE, "0"));
+			instrument.pinned(again.pinned());
+			if (again.rest()) {
+				instrument.rest();
+			}
 			return;
 		}
 		Options options = Options.parse(arguments, System.getenv());

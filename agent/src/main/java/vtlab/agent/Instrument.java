@@ -25,13 +25,16 @@ import vtlab.agent.virtualthreads.SchedulerTime;
 
 /**
  * All metrics. Nothing is looked at before the first page: until then the service starts as if there were no agent, and
- * may still decide on its logging, its MBeans and its scheduler.
+ * may still decide on its logging, its MBeans and its scheduler. What costs CPU time between pages can be stopped; the
+ * next page begins it anew.
  */
 final class Instrument {
 
 	private final List<Meters> meters = new ArrayList<>();
 
 	private Duration pinned;
+
+	private Sampler sampler;
 
 	private PinnedThreads pinnedThreads;
 
@@ -41,16 +44,18 @@ final class Instrument {
 
 	synchronized Page page() {
 		if (this.meters.isEmpty()) {
+			this.meters.addAll(all());
+		}
+		if (this.sampler == null) {
 			begin();
 		}
 		Page page = new Page();
 		for (Meters group : this.meters) {
-			try {
-				group.write(page);
-			}
-			catch (Exception | LinkageError ex) {
-				Console.say(group.getClass().getSimpleName() + " has no metrics: " + ex);
-			}
+			write(group, page);
+		}
+		write(this.sampler, page);
+		if (this.pinnedThreads != null) {
+			write(this.pinnedThreads, page);
 		}
 		return page;
 	}
@@ -63,17 +68,29 @@ final class Instrument {
 		}
 	}
 
+	/** Reads and records nothing until the next page. */
+	synchronized void rest() {
+		if (this.sampler != null) {
+			this.sampler.close();
+			this.sampler = null;
+		}
+		if (this.pinnedThreads != null) {
+			this.pinnedThreads.close();
+			this.pinnedThreads = null;
+		}
+	}
+
+	private static List<Meters> all() {
+		return List.of(new ProcessMeters(), new ResidentMemory(), new CgroupMeters(Cgroup.ofThisProcess()),
+				new MemoryMeters(), new GcMeters(), new RuntimeMeters(), new ClassArchives(), new TomcatMeters(),
+				new JettyMeters(), new HikariMeters(), new SchedulerMeters(), new SchedulerTime(), new Carriers(),
+				new AliveVirtualThreads(), new OwnThreads());
+	}
+
 	private void begin() {
-		Cgroup cgroup = Cgroup.ofThisProcess();
-		List<Meters> groups = List.of(new ProcessMeters(), new ResidentMemory(), new CgroupMeters(cgroup), new MemoryMeters(),
-				new GcMeters(), new RuntimeMeters(), new ClassArchives(), new TomcatMeters(), new JettyMeters(), new HikariMeters(), new SchedulerMeters(), new SchedulerTime(), new Carriers(),
-				new AliveVirtualThreads());
-		Sampler sampler = new Sampler(groups, cgroup.cpuLimit().orElse(1));
-		this.meters.addAll(groups);
-		this.meters.add(sampler);
-		this.meters.add(new OwnThreads());
 		record();
-		sampler.start();
+		this.sampler = new Sampler(List.copyOf(this.meters), Cgroup.ofThisProcess().cpuLimit().orElse(1));
+		this.sampler.start();
 	}
 
 	/** Flight Recorder can be missing, or have no place for its files. */
@@ -81,11 +98,19 @@ final class Instrument {
 		try {
 			PinnedThreads recorded = new PinnedThreads(this.pinned);
 			this.pinnedThreads = recorded;
-			this.meters.add(recorded);
 			OwnThreads.named("pinned", recorded::run).start();
 		}
 		catch (Exception | LinkageError ex) {
 			Console.say("Flight Recorder does not run, so pinned threads are not counted: " + ex);
+		}
+	}
+
+	private static void write(Meters group, Page page) {
+		try {
+			group.write(page);
+		}
+		catch (Exception | LinkageError ex) {
+			Console.say(group.getClass().getSimpleName() + " has no metrics: " + ex);
 		}
 	}
 

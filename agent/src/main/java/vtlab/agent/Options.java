@@ -15,12 +15,13 @@ import vtlab.agent.virtualthreads.PinnedThreads;
  * @param port of its page; 0 for any that is free
  * @param host the address that it listens on, the loopback interface by default
  * @param pinned pinnings that take no longer are not counted; in milliseconds
+ * @param rest whether nothing is measured until the next page; before the first nothing is in any case
  */
-record Options(int port, String host, Duration pinned) {
+record Options(int port, String host, Duration pinned, boolean rest) {
 
 	static final String PORT_VARIABLE = "VTLAB_AGENT_PORT";
 
-	private static final Set<String> NAMES = Set.of("port", "host", "pinned");
+	private static final Set<String> NAMES = Set.of("port", "host", "pinned", "rest");
 
 	/**
 	 * @param text the agent's argument; null for none
@@ -35,7 +36,7 @@ record Options(int port, String host, Duration pinned) {
 			String[] nameAndValue = pair.split("=", 2);
 			if (nameAndValue.length < 2 || !NAMES.contains(nameAndValue[0].strip())) {
 				throw new IllegalArgumentException(
-						"'" + pair + "' is no option: write port=9404, host=0.0.0.0 or pinned=0 (ms), with commas between");
+						"'" + pair + "' is no option: write port=9404, host=0.0.0.0, pinned=0 (ms) or rest=1, with commas between");
 			}
 			values.put(nameAndValue[0].strip(), nameAndValue[1].strip());
 		}
@@ -46,7 +47,8 @@ record Options(int port, String host, Duration pinned) {
 		return new Options(number("port", values.get("port"), 65535),
 				values.getOrDefault("host", InetAddress.getLoopbackAddress().getHostAddress()),
 				values.containsKey("pinned") ? Duration.ofMillis(number("pinned", values.get("pinned"), 60_000))
-						: PinnedThreads.THRESHOLD);
+						: PinnedThreads.THRESHOLD,
+				number("rest", values.getOrDefault("rest", "0"), 1) == 1);
 	}
 
 	InetSocketAddress address() {

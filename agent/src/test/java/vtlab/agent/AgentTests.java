@@ -121,6 +121,22 @@ class AgentTests {
 
 	@ParameterizedTest
 	@MethodSource("vtlab.agent.TestJvm#javas")
+	void restsUntilTheNextPage(Path java) throws Exception {
+		try (TestJvm jvm = TestJvm.start(java, "Collections")) {
+			await().until(() -> jvm.metric("vtlab_agent_samples_total") > 0);
+			List<String> measuring = List.of("vtlab-agent-sampler", "vtlab-agent-pinned");
+			assertThat(threads(java, jvm)).contains(measuring);
+			attach(java, jvm, "rest=1");
+			await().until(() -> measuring.stream().noneMatch(threads(java, jvm)::contains));
+			attach(java, jvm, "rest=1");
+			assertThat(jvm.metric("process_cpu_time_ns_total")).isPositive();
+			await().until(() -> jvm.metric("vtlab_agent_samples_total") > 0);
+			assertThat(threads(java, jvm)).contains(measuring);
+		}
+	}
+
+	@ParameterizedTest
+	@MethodSource("vtlab.agent.TestJvm#javas")
 	void isIdleInAJvmThatIsNotTheService(Path java) throws IOException {
 		Path plain = this.directory.resolve("vtlab/agent/programs/Plain.class");
 		Files.createDirectories(plain.getParent());
@@ -191,12 +207,20 @@ class AgentTests {
 	}
 
 	private static void attach(Path java, TestJvm jvm, String options) throws IOException, InterruptedException {
-		Process jcmd = new ProcessBuilder(java.resolve("bin/jcmd").toString(), String.valueOf(jvm.pid()),
-				"JVMTI.agent_load", TestJvm.AGENT.toString(), "\"" + options + "\"")
-			.redirectErrorStream(true)
-			.start();
+		jcmd(java, jvm, "JVMTI.agent_load", TestJvm.AGENT.toString(), "\"" + options + "\"");
+	}
+
+	private static String threads(Path java, TestJvm jvm) throws IOException, InterruptedException {
+		return jcmd(java, jvm, "Thread.print");
+	}
+
+	private static String jcmd(Path java, TestJvm jvm, String... order) throws IOException, InterruptedException {
+		List<String> command = new ArrayList<>(List.of(java.resolve("bin/jcmd").toString(), String.valueOf(jvm.pid())));
+		command.addAll(List.of(order));
+		Process jcmd = new ProcessBuilder(command).redirectErrorStream(true).start();
 		String answer = new String(jcmd.getInputStream().readAllBytes());
 		assertThat(jcmd.waitFor()).as(answer).isZero();
+		return answer;
 	}
 
 	private static String agent(String options) {

@@ -15,13 +15,13 @@ class OptionsTests {
 	@Test
 	void listenOnTheLoopbackInterfaceByDefault() {
 		assertThat(Options.parse("port=9404", Map.of()))
-			.isEqualTo(new Options(9404, "127.0.0.1", Duration.ofMillis(1)));
+			.isEqualTo(new Options(9404, "127.0.0.1", Duration.ofMillis(1), false));
 	}
 
 	@Test
 	void areReadInAnyOrder() {
-		assertThat(Options.parse("pinned=0, host=0.0.0.0,port=0", Map.of()))
-			.isEqualTo(new Options(0, "0.0.0.0", Duration.ZERO));
+		assertThat(Options.parse("rest=1,pinned=0, host=0.0.0.0,port=0", Map.of()))
+			.isEqualTo(new Options(0, "0.0.0.0", Duration.ZERO, true));
 	}
 
 	@Test
@@ -40,6 +40,7 @@ class OptionsTests {
 			port            | 'port' is no option
 			port=1,verbose  | 'verbose' is no option
 			port=1,pinned=a | pinned=a is no whole number
+			port=1,rest=2   | rest=2 is no whole number from 0 to 1
 			host=0.0.0.0    | VTLAB_AGENT_PORT
 			""")
 	void sayWhatIsWrong(String text, String message) {
