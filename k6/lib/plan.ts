@@ -37,8 +37,10 @@ export interface Phase {
   requests?: number;
   /** False: the window opens when throughput is steady, while users who have just begun still have short waits. */
   isLatencySteady?: boolean;
-  /** Whether a request counts by its part within the window: its round is known, and answers take as long from its
-   * beginning to its end. (While a queue still grows, each user has more of short answers than will come.) */
+  /**
+   * Whether a request counts by its part within the window: the experiment says its round, and answers take as long from
+   * the window's beginning to its end. (While a queue still grows, each user has more of short answers than will come.)
+   */
   countsParts?: boolean;
   /** The window [start, end) in milliseconds from the phase's beginning. No request starts at its end or later. */
   start: number;
@@ -133,6 +135,9 @@ export function plan(input: Input): Plan {
     }
   }
 
+  // The experiment's own: they say that the load, or threads in turn, bound the variant. Of a CPU that requests share, and
+  // whose last ones have it for themselves, parts would be too many.
+  const declared = input.experiment.load.model === 'closed' ? input.experiment.load.round : {};
   const shortest = isOpen ? ramp_up : shortestRound(load, ramp_up);
   for (let cycle = 0; cycle < input.ownCycles; cycle++) {
     for (const variant of variants) {
@@ -142,7 +147,7 @@ export function plan(input: Input): Plan {
       const end = start + Math.max(warmup_load, shortest);
       // Of fewer users than in the trials none queues.
       const longest = !isOpen && warmingUsers < load.users ? servedIn(load, ramp_up, variant) : round(variant);
-      const countsParts = !isOpen && variant in load.round && start >= rampUp + longest;
+      const countsParts = variant in declared && start >= rampUp + longest;
       add('warmup', variant, { ...arriving, users: warmingUsers, rampUp, start, end, countsParts });
       answering += (round(variant) * warmingUsers) / load.users;
     }
@@ -205,7 +210,7 @@ export function plan(input: Input): Plan {
     const rounds = 1 + random(input.seed, 'window', position)();
     const start = Math.floor((rampUp * served) / round(variant) + served * rounds);
     const isLatencySteady = start >= rampUp + round(variant);
-    return { rampUp, start, isLatencySteady, countsParts: isLatencySteady && variant in load.round };
+    return { rampUp, start, isLatencySteady, countsParts: isLatencySteady && variant in declared };
   }
 
   /**

@@ -675,20 +675,22 @@ test('the document says so when users disagreed, and leaves out what never began
   assert.match(table(make(1_000_000, 1_000_500)), /users disagreed/);
 });
 
-test('requests count by their parts where rounds are known, latencies steady, and the last answers waited for', () => {
-  const throughput = (load, parts, env = {}) => {
+test('requests count by their parts where the experiment says rounds, latencies steady and alike, and the last answers waited for', () => {
+  const throughput = (load, parts, env = {}, p90 = 22, count = 2000) => {
     const given = input({ load }, { ORDER: 'platform', WARMUP_CYCLES: '0', MEASURE: '1s', ...env });
     const counted = summary(1_000_000, 1_000_000);
     counted.metrics['trial_answered{trial:1}'] = { values: { count: parts } };
+    Object.assign(counted.metrics['trial_latency{trial:1,phase:measure}'].values, { 'p(90)': p90, count });
     return makeDocument(given, plan(given), counted).trials[0].throughput;
   };
   const known = { model: 'closed', users: 1000, round: { platform: 500, virtual: 500 } };
   assert.equal(throughput(known, 1990), 1990);
   assert.equal(throughput({ ...known, round: {} }, 1990), 2000);
-  assert.equal(throughput({ ...known, round: {} }, 1990, { ROUNDS: '{"platform":"500ms"}' }), 1990);
+  assert.equal(throughput({ ...known, round: {} }, 1990, { ROUNDS: '{"platform":"500ms"}' }), 2000, 'measured');
   assert.equal(throughput({ ...known, service_time: { platform: 100 } }, 1990), 2000, 'users still queue up');
   assert.equal(throughput(known, 1990, { WAIT_FOR_ANSWERS: 'false' }), 2000);
-  assert.equal(throughput(known, 2600), 2000, 'its round is another than the planned one');
+  assert.equal(throughput(known, 1990, {}, 22.1), 2000, 'answers differ');
+  assert.equal(throughput(known, 5, {}, 0, 0), 0, 'all came later');
 });
 
 test('an idle phase ends with its window, and an open load has a rate', () => {

@@ -182,6 +182,8 @@ def block(measured: str, number: int, folder: Path, ledger: Ledger) -> Measured:
         rates[name].append(trial.throughput)
         within = [page.text for page in pages if trial.start <= page.time < trial.end]
         if measured == "agent" and name == ON:
+            if len(within) < 2:
+                raise SystemExit(f"block {number}: {len(within)} pages were read in a window: the agent did not answer")
             costs.append(agent.costs(within[0], within[-1]))
     for variant in started.values():
         variant.process.stop(3)

@@ -18,7 +18,7 @@ from vtlab.model.records import Block, K6Document, Trial
 from vtlab.planning.load import COMING_UP, Pace
 from vtlab.report import figures
 from vtlab.targets.target import StartedBlock
-from vtlab.warm_up import RAISED_CALLS, are_compiled, more_cpu
+from vtlab.warm_up import RAISED_CALLS, are_compiled, may_be_at_once, more_cpu
 
 #: Seconds that the levels of a search take at most, once the pair is warm.
 WITHIN = 90.0
@@ -37,8 +37,8 @@ _GENTLY = 0.005
 #: Users that warm the pair up at first, and rounds of warm-up cycles. More might break a variant before any level is
 #: measured: higher levels have a cycle before them.
 WARM_UP_USERS, WARM_UP_CYCLES = 64, 2
-#: Seconds of the warm-up after which no further cycles begin for the JIT compilers.
-WARM_UP_WITHIN = 45.0
+#: Seconds of the warm-up after which no further cycles begin for the JIT compilers, and of its part with more CPU.
+WARM_UP_WITHIN, RAISED_WITHIN = 45.0, 30.0
 #: Seconds in which the users of a warm-up cycle begin, at most (``k6/lib/plan.ts``).
 _WARM_UP_RAMP = 1.0
 
@@ -125,25 +125,27 @@ class Search:
 
     def _is_warm(self, warmup: Sequence[Trial]) -> bool:
         """Whether the JIT compilers rest, or the time for that is over."""
-        return self._has_warmed_up_long() or are_compiled(warmup, self._experiment.variants, self._experiment)
+        compiled = are_compiled(warmup, self._experiment.variants, self._experiment)
+        return self._has_warmed_up(WARM_UP_WITHIN) or compiled
 
-    def _has_warmed_up_long(self) -> bool:
-        return self._clock() > self._ready + WARM_UP_WITHIN
+    def _has_warmed_up(self, seconds: float) -> bool:
+        return self._clock() > self._ready + seconds
 
     def _is_steady(self, cycles: Sequence[Trial]) -> bool:
         """Whether no variant gained by the last cycles, or the time for that is over. In a cluster nothing tells what
         the JIT compilers do."""
         limit = self._experiment.limits.cpu
         of_each = [[cycle for cycle in cycles if cycle.variant == name] for name in self._experiment.variants]
-        return self._has_warmed_up_long() or all(steady_state(each, limit).reached for each in of_each)
+        return self._has_warmed_up(WARM_UP_WITHIN) or all(steady_state(each, limit).reached for each in of_each)
 
     def _warm_up_raised(self) -> bool:
         """Cycles with more CPU, as before the blocks: until the JIT compilers rest. False where there is no more."""
         experiment, cycles = self._experiment, self._experiment.windows.warmup_cycles
         with more_cpu(self._started, experiment) as is_raised:
             for _ in range(RAISED_CALLS if is_raised else 0):
-                warmup = self._started.load(order=[], warmup_cycles=cycles, single=None).warmup
-                if self._is_warm(warmup):
+                at_once = may_be_at_once(self._started, experiment)
+                warmup = self._started.load(order=[], warmup_cycles=cycles, single=None, at_once=at_once).warmup
+                if self._has_warmed_up(RAISED_WITHIN) or are_compiled(warmup, experiment.variants, experiment):
                     break
             return is_raised
 

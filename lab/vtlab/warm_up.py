@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from vtlab.analysis.validity import steady_state, warmth
-from vtlab.analysis.validity.steady_state import least_cycles
+from vtlab.analysis.validity.steady_state import expected_cycles, least_cycles
 from vtlab.model import units
 from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.model.records import K6Document, Trial
@@ -34,6 +34,12 @@ def more_cpu(started: StartedBlock, experiment: Experiment) -> Iterator[bool]:
     finally:
         if is_raised:
             started.restore_cpu()
+
+
+def may_be_at_once(started: StartedBlock, experiment: Experiment) -> bool:
+    """Whether cycles with more CPU load all variants at the same time: each has as many requests, whatever it gets of
+    the CPU. A user's script may share what it does between variants."""
+    return started.loads_at_once and not experiment.workload.k6
 
 
 def last_of_each(trials: Sequence[Trial], variants: Sequence[str]) -> list[Trial]:
@@ -65,14 +71,15 @@ class WarmUpCycles:
         experiment, block = under_way.experiment, under_way.block
         windows = experiment.windows
         cycles = self._raised(started)
-        cheap_cycles, own_cycles = 0 if cycles else windows.warmup_cycles, least_cycles(experiment, bool(cycles))
-        least = cycles + cheap_cycles + own_cycles
-        most = least + windows.max_cycles
+        is_raised, cheap_cycles = bool(cycles), 0 if cycles else windows.warmup_cycles
+        own_cycles = expected_cycles(experiment, is_raised)
+        before = cycles + cheap_cycles
+        planned, most = before + own_cycles, before + least_cycles(is_raised) + windows.max_cycles
         follow = self._are_followed_by_trials()
         while under_way.variants:
             trials = [variant for variant in order if variant in under_way.variants] if follow else []
             gives_up = may_end and bool(trials) and load.gives_up(experiment, trials[-1])
-            document = self._cycles(started, cycles, cheap_cycles, own_cycles, f"{least} to {most}", trials, gives_up)
+            document = self._cycles(started, cycles, cheap_cycles, own_cycles, f"{planned} to {most}", trials, gives_up)
             if document is None:
                 continue
             cycles += cheap_cycles + own_cycles
@@ -101,7 +108,8 @@ class WarmUpCycles:
         most = count if self._under_way.experiment.is_paced else RAISED_CALLS * count
         with more_cpu(started, self._under_way.experiment) as is_raised:
             while is_raised and self._under_way.variants and cycles < most:
-                if self._cycles(started, cycles, count, 0, "those with more CPU") is None:
+                at_once = may_be_at_once(started, self._under_way.experiment)
+                if self._cycles(started, cycles, count, 0, "those with more CPU", at_once=at_once) is None:
                     continue
                 cycles += count
                 if are_compiled(self._under_way.block.warmup, self._under_way.variants, self._under_way.experiment):
@@ -128,6 +136,7 @@ class WarmUpCycles:
         planned: str,
         order: Sequence[str] = (),
         gives_up: bool = False,
+        at_once: bool = False,
     ) -> K6Document | None:
         """One call of k6 for so many further cycles, of which there are to be ``planned``, and trials in this order
         after them. None where a variant broke, which left. So does one without an OK answer: more of the same does not
@@ -143,8 +152,9 @@ class WarmUpCycles:
             single=None,
             wait_for_answers=not gives_up,
             pace=self._under_way.pace,
+            at_once=at_once,
         )
-        document = self._under_way.survived(started, before, "the warm-up", call)
+        document = self._under_way.survived(started, before, "the warm-up", call, at_once)
         if document is None:
             return None
         block.warmup += [

@@ -21,7 +21,8 @@ class Service {
 
 
 def test_a_running_jvm_takes_the_agent_and_says_what_it_costs(tmp_path: Path) -> None:
-    """A running JVM takes the agent from vtlab, serves its page on the chosen port, and says what the agent costs."""
+    """A running JVM takes the agent from vtlab, serves its page on the chosen port, says what the agent
+    costs, and has it stop."""
     (tmp_path / "Service.java").write_text(SERVICE, encoding="utf-8")
     (port,) = ports.free(1)
     command = [str(tools.find_java(compiler=True).path), str(tmp_path / "Service.java")]
@@ -35,6 +36,6 @@ def test_a_running_jvm_takes_the_agent_and_says_what_it_costs(tmp_path: Path) ->
             # The kernel counts the process's CPU time in steps.
             until(lambda: 0 < sum(agent.costs(first, agent.page(port)).values()) <= 1)
             agent.rest(jvm.pid, agent.find(REPOSITORY))
-            assert agent.total(agent.page(port), agent.PROCESS_CPU) > 0
+            assert agent.total(agent.page(port), agent.PROCESS_CPU) > 0, "it measures again"
         finally:
             jvm.kill()

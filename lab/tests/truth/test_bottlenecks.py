@@ -15,7 +15,7 @@ from tests.support.short_lab import SHORT, Lab
 from tests.support.stalls import undisturbed
 from vtlab.analysis.laws.explanation import explain
 from vtlab.analysis.laws.phases import of_variant
-from vtlab.analysis.validity.warmth import MOST_JIT
+from vtlab.analysis.validity.steady_state import MOST_JIT
 from vtlab.model.records import Block
 
 __all__ = ["planted_service"]

@@ -9,7 +9,7 @@ from typing import Literal, cast
 import numpy as np
 
 from vtlab.analysis import statistics
-from vtlab.analysis.laws.phases import demand_per_ok, ratio
+from vtlab.analysis.laws.phases import cpu_per_ok, ratio
 from vtlab.model.records import Block, Trial
 
 PERCENTILES = ("p50", "p90", "p95", "p99", "p99_9")
@@ -44,7 +44,7 @@ METRICS: dict[str, Metric] = {
     "latency_mean": Metric("lower", lambda t: t.latency.mean, lambda t: t.latency.count, MICROSECOND),
     "latency_p50": Metric("lower", percentile("p50"), step=MICROSECOND),
     "latency_p99": Metric("lower", percentile("p99"), step=MICROSECOND),
-    "cpu_per_request": Metric("lower", lambda t: demand_per_ok([t], "cpu_cores"), lambda t: t.ok),
+    "cpu_per_request": Metric("lower", lambda t: cpu_per_ok([t]), lambda t: t.ok),
     "memory": Metric("lower", lambda t: t.server.get("resident"), step=PAGE),
     "service_time": Metric("lower", lambda t: t.server.get("service_time"), lambda t: t.ok, MICROSECOND),
 }

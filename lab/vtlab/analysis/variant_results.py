@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from vtlab.analysis import breakdown, statistics
 from vtlab.analysis.laws.explanation import Explanation, explain
-from vtlab.analysis.laws.phases import Measured, demand_per_ok, of_variant, ratio
+from vtlab.analysis.laws.phases import Measured, cpu_per_ok, of_variant, ratio
 from vtlab.analysis.laws.slow import UNKNOWN
 from vtlab.analysis.metrics import METRICS, PERCENTILES, Metric, percentile, weighted_mean
 from vtlab.analysis.validity import failing, littles_law, overload
@@ -66,7 +66,7 @@ def _explained(m: Measured) -> Explanation:
 
 def _summarise_variant(m: Measured) -> VariantResult:
     """One variant over the blocks in which it did not fail; without any, throughput 0 and nothing known."""
-    throughput = m.throughput or 0.0
+    throughput = ratio((t.throughput * t.window, t.window) for t in m.trials) or 0.0
     latency = {"mean": weighted_mean(METRICS["latency_mean"], [t for t in m.trials if t.latency.count])}
     for name in PERCENTILES:
         latency[name] = weighted_mean(Metric("lower", percentile(name)), m.trials)
@@ -82,7 +82,7 @@ def _summarise_variant(m: Measured) -> VariantResult:
         latency=latency,
         error_ratio=_error_ratio(m.trials),
         dropped_ratio=ratio((t.dropped, t.started + t.dropped) for t in m.trials) or 0.0,
-        cpu_per_request=demand_per_ok(m.trials, "cpu_cores"),
+        cpu_per_request=cpu_per_ok(m.trials),
         memory=max(known, default=None),
         service_time=service,
         # Measured by two clocks: the difference may be below zero.

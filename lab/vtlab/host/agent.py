@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import math
 import re
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -18,6 +19,8 @@ PAGE = "/metrics"
 OWN_CPU, PROCESS_CPU = "vtlab_agent_cpu_seconds_total", "process_cpu_time_ns_total"
 #: Tells the agent its port.
 PORT = "VTLAB_AGENT_PORT"
+#: Its thread that samples, and seconds for that to end.
+_SAMPLER, _STOPPING = "vtlab-agent-sampler", 5.0
 _OPTIONS = "JAVA_TOOL_OPTIONS"
 #: Seconds for a page: the first one waits for Flight Recorder to start, in a JVM that others may starve.
 _PATIENCE = 60
@@ -53,8 +56,14 @@ def attach(pid: int, jar: Path, port: int) -> None:
 
 
 def rest(pid: int, jar: Path) -> None:
-    """Has an attached agent read and record nothing until its next page. Raises LabError as ``attach`` does."""
+    """Has an attached agent read and record nothing until its next page. Raises LabError as ``attach`` does, and where
+    the agent does not stop."""
     _load(pid, jar, "rest=1")
+    until = time.monotonic() + _STOPPING
+    while _SAMPLER in (jcmd.order(pid, ["Thread.print"]) or _SAMPLER):
+        if time.monotonic() > until:
+            raise LabError(f"the agent in process {pid} did not stop", "build it anew: make setup")
+        time.sleep(0.1)
 
 
 def _load(pid: int, jar: Path, options: str) -> None:

@@ -54,7 +54,7 @@ class ClosedLoad(_Strict):
             description="how long a request takes a variant once a thread or a connection has it, where so many users"
             " queue for these. Throughput is steady as soon as all are taken, so the window begins then, and not after"
             " a round; the latency, which is not steady before, is not recorded. In the warm-up no more users come than"
-            " are served at a time"
+            " are served at a time, and their number over it is what the load allows them"
         ),
     ] = {}
 
@@ -119,8 +119,8 @@ class Windows(_Strict):
         int,
         Field(
             ge=0,
-            description="with warmup_users and warmup_query. After these come at least two with the trials' own users"
-            " and request, which are judged (three, where the first cycles had no more CPU than the trials);"
+            description="with warmup_users and warmup_query. After these come up to three with the trials' own users"
+            " and request, which are judged (two after cycles with more CPU, one that shows the load to be the bound);"
             " warmup_users there, too, where wait_for_answers is false",
         ),
     ] = 2
@@ -134,7 +134,7 @@ class Windows(_Strict):
         ),
     ] = None
     max_cycles: Annotated[
-        int, Field(ge=0, le=60, description="cycles with the trials' own load at most beyond the first three")
+        int, Field(ge=0, le=60, description="cycles with the trials' own load at most beyond those that judge it")
     ] = 8
     single_user_phase: Annotated[
         Duration,

@@ -134,7 +134,9 @@ class Trial(Record):
     failed_outside: int
     #: Of the completed, those that had no answer when the window ended, and were not waited for.
     given_up: int = 0
+    #: OK requests per second of the window: those completed in it, or their parts within it (``k6/lib/record.ts``).
     throughput: float
+    by_parts: bool = False
     latency: Latency
     dropped: int
     late_max: float

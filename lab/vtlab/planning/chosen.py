@@ -10,6 +10,8 @@ from vtlab.model.experiment import ClosedLoad, Experiment
 WINDOW, ANSWERS, ROUNDS = 5.0, 100, 2.0
 #: Seconds of a window at most.
 LONGEST = 60.0
+#: Seconds of a variant's phases with a single user, and how many rounds of a user they hold, at least and at most.
+SINGLE, SINGLE_ROUNDS, LONGEST_SINGLE = 3.0, 9.0, 9.0
 
 
 def with_load(experiment: Experiment, curve: Curve) -> Experiment:
@@ -19,7 +21,10 @@ def with_load(experiment: Experiment, curve: Curve) -> Experiment:
     rounds = {name: seconds for name in experiment.variants if (seconds := _round(curve, name)) is not None}
     slowest = max((count for count in rounds.values()), default=0.0)
     wanted = max(WINDOW, ROUNDS * slowest, ANSWERS * slowest / curve.chosen)
-    windows = experiment.windows.model_copy(update={"measure": f"{min(LONGEST, wanted):.3g}s"})
+    alone = min(LONGEST_SINGLE, max(SINGLE, SINGLE_ROUNDS * slowest))
+    windows = experiment.windows.model_copy(
+        update={"measure": f"{min(LONGEST, wanted):.3g}s", "single_user_phase": f"{alone:.3g}s"}
+    )
     return experiment.model_copy(
         update={
             "load": load.model_copy(update={"users": curve.chosen}),

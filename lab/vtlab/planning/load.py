@@ -18,6 +18,8 @@ from vtlab.model.records import Trial
 LIGHT_SECONDS, AT_ONCE_SECONDS, COMING_UP = 30.0, 17.0, 2.5
 #: The shortest window that is worth it, and the longest, in steps.
 LEAST_WINDOW, MOST_WINDOW, _STEP = 0.5, 4.0, 0.05
+#: The longest where there are idle phases alone.
+MOST_IDLE_WINDOW = 2.0
 #: Users of a phase, at most: more begin and end on a coarser grid of time.
 MOST_LIGHT_USERS = 500
 #: What the sample application may need that its variants do not share.
@@ -238,6 +240,8 @@ def light(
         rates[name] = idle if is_known or not rate else (0.0, rate, rate / 3, rate, 0.0)
     steps = round((MOST_WINDOW - LEAST_WINDOW) / _STEP)
     windows = [MOST_WINDOW - _STEP * step for step in range(steps + 1)]
+    if not any(map(any, rates.values())):
+        windows = [window for window in windows if window <= MOST_IDLE_WINDOW]
     most = AT_ONCE_SECONDS if at_once else LIGHT_SECONDS
     for window in windows:
         planned = LightLoad(rates, _milliseconds(settle), _milliseconds(window))

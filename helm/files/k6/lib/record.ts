@@ -45,11 +45,13 @@ export interface TrialRecord {
   /** Of the completed, those that had no answer when the window ended, and were not waited for. */
   given_up: number;
   /**
-   * OK requests per second of the window, in general those completed in it. Under a closed load whose rounds are known a
-   * request counts by the part of its time that lies in the window, which comes to the same on average. But a pause of
-   * the service at one of its edges moves whole requests to the other side, and hardly changes their parts.
+   * OK requests per second of the window, in general those completed in it. Under a closed load whose rounds the
+   * experiment says, and whose latencies are alike, a request counts by the part of its time that lies in the window. That comes to the
+   * same on average. But a pause of the service at one of its edges moves whole requests to the other side, and hardly
+   * changes their parts.
    */
   throughput: number;
+  by_parts: boolean;
   /** Seconds; of the OK requests completed in the window. None where it was not yet steady. */
   latency: { count: number; mean: number | null; max: number | null } & Percentiles;
   /** Arrivals of an open load whose user was still busy, over the whole phase: an answer took longer than users / rate,
@@ -111,14 +113,8 @@ function thresholdsOf(script: Script, { order }: Input, summary: Summary) {
   return thresholdResults(script, [...new Set(order)], isMet);
 }
 
-/** By how much the parts of requests may differ from the requests completed, beside one: what a pause moves. */
-const MOST_MOVED = 0.05;
-
-/** Answers in a window: by their parts, unless these are not known, or tell of a round other than the planned one. */
-function answers(phase: Phase, completed: number, parts: number): number {
-  const isSteady = Math.abs(parts - completed) <= MOST_MOVED * completed + 1;
-  return phase.countsParts && phase.waitForAnswers && isSteady ? parts : completed;
-}
+/** Latencies are alike where nine in ten are no longer than so many times the mean (as in vtlab.planning.load). */
+const ALIKE = 1.1;
 
 function makeRecord(phase: Phase, value: (name: string, key: string) => number): TrialRecord {
   const count = (metric: { name: string }, more = '') => value(metrics.part(metric, phase, more), 'count');
@@ -133,6 +129,9 @@ function makeRecord(phase: Phase, value: (name: string, key: string) => number):
   const ok = value(series, 'count');
   const timed = phase.isLatencySteady === false ? 0 : ok;
   const seconds = (key: string) => round(value(series, key) / 1000);
+  // Where they differ, long ones that will come are missing at first, or a queue still grows: parts would be too many.
+  const areAlike = ok > 0 && value(series, 'p(90)') <= ALIKE * value(series, 'avg');
+  const isByParts = (phase.countsParts && phase.waitForAnswers && areAlike) ?? false;
   const failed: Record<string, number> = {};
   for (const reason of metrics.REASONS) {
     const n = count(metrics.failed, `,reason:${reason}`);
@@ -155,7 +154,8 @@ function makeRecord(phase: Phase, value: (name: string, key: string) => number):
     failed,
     failed_outside: count(metrics.failedOutside),
     given_up: count(metrics.givenUp),
-    throughput: round((1000 * answers(phase, ok, count(metrics.answered))) / (end - start)),
+    throughput: round((1000 * (isByParts ? count(metrics.answered) : ok)) / (end - start)),
+    by_parts: isByParts,
     latency: {
       count: timed,
       mean: timed > 0 ? seconds('avg') : null,

@@ -14,7 +14,7 @@ from typing import Any
 
 from vtlab.analysis.validity.check import Check, Value, all_trials, block_check, moment_of, under_load
 from vtlab.analysis.validity.overload import overloaded
-from vtlab.analysis.validity.steady_state import MOST_GAIN, WarmUp, warm_up_of
+from vtlab.analysis.validity.steady_state import MOST_GAIN, MOST_GAIN_AT_REST, WarmUp, warm_up_of
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Counts, Failure, Instance, Trial
 from vtlab.model.units import percent
@@ -55,9 +55,9 @@ def _steady_state(warm_up: WarmUp, _: Experiment) -> Value | None:
     last = "the last two" if len(state.gains) == 2 else "the last"
     reason = (
         f"no steady state after {len(warm_up.cycles)} warm-up cycles: against the best before, {last} changed {steps};"
-        f" a gain of less than {percent(MOST_GAIN)} allowed"
+        f" a gain of less than {percent(state.limit)} allowed"
     )
-    return Value(state.worst, percent(state.worst, 1), reason, warm_up.variant, moment)
+    return Value(state.worst, percent(state.worst, 1), reason, warm_up.variant, moment, state.limit)
 
 
 def _signed(share: float | None) -> str:
@@ -193,7 +193,8 @@ SERVICE: tuple[Check[Any], ...] = (
     Check(
         "steady state",
         "service",
-        f"< {percent(MOST_GAIN)} over the best before, or left to what the load allows",
+        f"< {percent(MOST_GAIN)} over the best before ({percent(MOST_GAIN_AT_REST)} where the JIT compiler rested), or"
+        " left to what the load allows",
         _enough_cycles,
         _steady_state,
         MOST_GAIN,

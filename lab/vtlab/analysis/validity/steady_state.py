@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,12 @@ from vtlab.model.records import Block, Trial
 SCARCE = 0.8
 #: Gain of each of the last two warm-up cycles over the best before, in OK throughput and in the CPU budget.
 MOST_GAIN = 0.03
+#: The same where the JIT compiler rested in the cycles that are judged: what they gain is scatter. The margin.
+MOST_GAIN_AT_REST = 0.05
+#: Answers of a single cycle that tell that the load bounds it: one of them is no more than that gain.
+LEAST_ANSWERS = math.ceil(1 / MOST_GAIN)
+#: Cores that the JIT compiler's threads may use where requests lack the CPU that they take.
+MOST_JIT = 0.05
 #: Warm-up cycles that must have run with the trials' own load under their CPU limit: two are judged by one before, or,
 #: where a first part with more CPU has warmed the code, one by the other. What the load allows judges a single one.
 LEAST_CYCLES, LEAST_AFTER_RAISED, LEAST_BY_LOAD = 3, 2, 1
@@ -42,16 +49,19 @@ class SteadyState:
     gains: list[Gain]
     #: The largest gain that was judged: of CPU only where it is scarce. None where it was not measured.
     worst: float | None = None
+    #: What it must be below.
+    limit: float = MOST_GAIN
 
 
 def steady_state(cycles: Sequence[Trial], cpu_limit: float, most: float | None = None) -> SteadyState:
-    """Whether one variant is warm: its last two warm-up ``cycles`` gained less than 3 % over the best before.
+    """Whether one variant is warm: its last two warm-up ``cycles`` gained less than 3 % over the best before, or
+    less than 5 % where the JIT compiler rested in both.
 
-    OK throughput X must not have risen by 3 % and one answer, for a slow variant counts few. Where the CPU is scarce,
+    OK throughput X must not have risen by that and one answer, for a slow variant counts few. Where the CPU is scarce,
     that is where one of the two used at least 80 % of the limit (``cpu_limit``, cores), CPU per request D must not have
-    fallen by 3 % of what the limit allows per request either, ΔD·X/limit; with a CPU-bound service that is the plain
-    relative change. Where the CPU is not scarce, D keeps falling by tens of percent while the JIT compiler works on,
-    and bounds nothing.
+    fallen by as much of what the limit allows per request either, ΔD·X/limit; with a CPU-bound service that is the
+    plain relative change. Where the CPU is not scarce, D keeps falling by tens of percent while the JIT compiler works
+    on, and bounds nothing.
 
     Over the best before, not over the one before: while the compiler works, and on a shared machine always, cycles
     of 3 s scatter by more than 3 % around their level, and a rise from a slow cycle back to it is not warming up. Of
@@ -60,7 +70,7 @@ def steady_state(cycles: Sequence[Trial], cpu_limit: float, most: float | None =
     ``most``: what the load allows (``most_throughput``). A last cycle within 3 % of it has nothing left to gain,
     however slow the cycles before it were, and whatever the JIT compiler still does.
     """
-    if len(cycles) == 1 and most is not None and is_at_most(cycles[0], most):
+    if len(cycles) == 1 and most is not None and _tells(cycles[0], most):
         return SteadyState(True, [], _below(cycles[0], most))
     judged = 1 if len(cycles) == 2 else 2
     before, last = list(cycles)[:-judged], list(cycles)[-judged:]
@@ -81,23 +91,39 @@ def steady_state(cycles: Sequence[Trial], cpu_limit: float, most: float | None =
     worst = max((g.most if scarce else g.throughput) or 0.0 for g in gains)
     if most is not None and is_at_most(last[-1], most):
         worst = min(worst, _below(last[-1], most))
-    return SteadyState(worst < MOST_GAIN, gains, worst)
+    limit = MOST_GAIN_AT_REST if all(map(_rested, last)) else MOST_GAIN
+    return SteadyState(worst < limit, gains, worst, limit)
+
+
+def _rested(cycle: Trial) -> bool:
+    jit = cycle.server.get("jit_cpu")
+    return jit is not None and jit <= MOST_JIT
 
 
 def _below(trial: Trial, most: float) -> float:
     return max(0.0, 1 - trial.throughput / most)
 
 
-def least_cycles(experiment: Experiment, is_raised: bool) -> int:
-    """How many cycles must judge every variant: one where the experiment says what the load allows the users of each,
-    which that cycle can show to be reached. ``is_raised``: after a part with more CPU."""
-    load = experiment.load
-    if isinstance(load, ClosedLoad) and not (load.service_time and load.mean_think_time):
-        # A trial that gives up what is unanswered has fewer users in these cycles.
-        known = load.round if experiment.windows.wait_for_answers else load.service_time
-        if known.keys() >= set(experiment.variants):
-            return LEAST_BY_LOAD
+def least_cycles(is_raised: bool) -> int:
+    """How many cycles must judge a variant that no load bounds. ``is_raised``: after a part with more CPU."""
     return LEAST_AFTER_RAISED if is_raised else LEAST_CYCLES
+
+
+def expected_cycles(experiment: Experiment, is_raised: bool) -> int:
+    """How many cycles will judge every variant if all goes well: one where the experiment says what the load allows
+    the users of each, and that is enough answers to tell."""
+    load, windows = experiment.load, experiment.windows
+    if not isinstance(load, ClosedLoad) or (load.service_time and load.mean_think_time):
+        return least_cycles(is_raised)
+    # A trial that gives up what is unanswered has fewer users in these cycles (``k6/lib/plan.ts``).
+    known, users = (
+        (load.round, load.users)
+        if windows.wait_for_answers
+        else (load.service_time, min(load.users, windows.warmup_users))
+    )
+    most = LEAST_ANSWERS / units.seconds(windows.warmup_load)
+    bounded = all(name in known and users / units.seconds(known[name]) >= most for name in experiment.variants)
+    return LEAST_BY_LOAD if bounded else least_cycles(is_raised)
 
 
 def most_throughput(trial: Trial, experiment: Experiment) -> float | None:
@@ -117,6 +143,11 @@ def most_throughput(trial: Trial, experiment: Experiment) -> float | None:
 def is_at_most(trial: Trial, most: float | None) -> bool:
     """Whether the load was the bound of a trial: within 3 % of ``most``. Above that the experiment's round is wrong."""
     return most is not None and abs(trial.throughput / most - 1) < MOST_GAIN
+
+
+def _tells(cycle: Trial, most: float | None) -> bool:
+    """Whether this cycle alone shows that the load was its bound."""
+    return is_at_most(cycle, most) and (cycle.by_parts or cycle.ok >= LEAST_ANSWERS)
 
 
 def _rise(trial: Trial, best: float) -> float | None:
@@ -160,5 +191,5 @@ def warm_up_of(block: Block, experiment: Experiment, variant: str) -> WarmUp:
     judged = judging_cycles(cycles, experiment)
     most = most_throughput(judged[-1], experiment) if judged else None
     is_raised = any(trial.raised_cpu is not None for trial in cycles)
-    least = least_cycles(experiment, is_raised)
+    least = LEAST_BY_LOAD if judged and _tells(judged[-1], most) else least_cycles(is_raised)
     return WarmUp(variant, cycles, judged, min(limits, default=experiment.limits.cpu), most, least)

@@ -5,17 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from vtlab.analysis.laws.phases import cpu_per_ok
 from vtlab.analysis.validity.check import NOT_MEASURED, Check, Value, block_check, moment_of
 from vtlab.analysis.validity.failing import answered_late, sound_trials, sound_variants
-from vtlab.analysis.validity.steady_state import SCARCE, is_at_most, most_throughput, warm_up_of
+from vtlab.analysis.validity.steady_state import MOST_JIT, SCARCE, is_at_most, most_throughput, warm_up_of
 from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.model.records import Block, Trial
 from vtlab.model.units import percent
 
-#: Cores that the JIT compiler's threads may use where requests lack the CPU that they take: in the warm-up's last cycle
-#: for it to end, and in a trial's window. There it marks the block and does not reject it: in ``cpu`` bursts of 0.1 to
-#: 0.2 cores come long after the compiler rested, in most blocks.
-MOST_JIT = 0.05
 #: Rise of a variant's throughput from its first to its last trial of a block. While it rises by g, the mean of its two
 #: trials is g/2 below the last: here as much as the margin. The two trials of ``cpu`` differ by a standard deviation
 #: of 3 %, so that fewer than 1 in 1,000 healthy variants rises as much. A fall is no warming up.
@@ -40,7 +37,8 @@ def _warm_up_measured(block: Block, experiment: Experiment) -> Iterator[Value]:
         warm_up = warm_up_of(block, experiment, variant)
         if any(map(answered_late, warm_up.cycles)):
             continue
-        known = all(gain.cpu is not None for gain in warm_up.state.gains)
+        gains = warm_up.state.gains
+        known = all(gain.cpu is not None for gain in gains) if gains else cpu_per_ok(warm_up.judged) is not None
         reason = f"{NOT_MEASURED} of its CPU in the warm-up, so its steady state cannot be seen"
         yield Value(0 if known else None, "every cycle" if known else NOT_MEASURED, reason, variant)
 
@@ -52,6 +50,8 @@ def is_compiled(trial: Trial, experiment: Experiment) -> bool:
     return value is None or JIT.passes(value) or is_at_most(trial, most_throughput(trial, experiment))
 
 
+# More than MOST_JIT in a trial's window marks the block and does not reject it: in ``cpu`` bursts of 0.1 to 0.2 cores
+# come long after the compiler rested, in most blocks.
 def _is_scarce(trial: Trial, experiment: Experiment) -> bool:
     limit = trial.server.get("cpu_limit") or experiment.limits.cpu
     return (trial.server.get("cpu_cores") or 0.0) >= SCARCE * limit

@@ -7,6 +7,8 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 
+import vtlab.agent.virtualthreads.PinnedThreads;
+
 /**
  * Where the JVM calls: before the service's {@code main}, or when it is attached. Whatever goes wrong is said once, on
  * stderr, and the service runs without the agent.
@@ -41,7 +43,7 @@ public final class Agent {
 		if (instrument != null) {
 			// Its port stays.
 			Options again = Options.parse(arguments, Map.of(Options.PORT_VARIABLE, "0"));
-			instrument.pinned(again.pinned());
+			again.pinned().ifPresent(instrument::pinned);
 			if (again.rest()) {
 				instrument.rest();
 			}
@@ -66,7 +68,7 @@ public final class Agent {
 	}
 
 	private static Instrument serve(Options options) throws InterruptedException {
-		Instrument created = new Instrument(options.pinned());
+		Instrument created = new Instrument(options.pinned().orElse(PinnedThreads.THRESHOLD));
 		PageServer server;
 		try {
 			server = new PageServer(options, created::page);

@@ -5,6 +5,7 @@ import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 
 import vtlab.agent.virtualthreads.PinnedThreads;
@@ -14,10 +15,10 @@ import vtlab.agent.virtualthreads.PinnedThreads;
  *
  * @param port of its page; 0 for any that is free
  * @param host the address that it listens on, the loopback interface by default
- * @param pinned pinnings that take no longer are not counted; in milliseconds
+ * @param pinned pinnings that take no longer are not counted, {@link PinnedThreads#THRESHOLD} by default; in milliseconds
  * @param rest whether nothing is measured until the next page; before the first nothing is in any case
  */
-record Options(int port, String host, Duration pinned, boolean rest) {
+record Options(int port, String host, Optional<Duration> pinned, boolean rest) {
 
 	static final String PORT_VARIABLE = "VTLAB_AGENT_PORT";
 
@@ -46,8 +47,8 @@ record Options(int port, String host, Duration pinned, boolean rest) {
 		}
 		return new Options(number("port", values.get("port"), 65535),
 				values.getOrDefault("host", InetAddress.getLoopbackAddress().getHostAddress()),
-				values.containsKey("pinned") ? Duration.ofMillis(number("pinned", values.get("pinned"), 60_000))
-						: PinnedThreads.THRESHOLD,
+				Optional.ofNullable(values.get("pinned"))
+					.map((milliseconds) -> Duration.ofMillis(number("pinned", milliseconds, 60_000))),
 				number("rest", values.getOrDefault("rest", "0"), 1) == 1);
 	}
 

@@ -59,6 +59,13 @@ public final class Sampler implements Meters, AutoCloseable {
 	@Override
 	public void close() {
 		this.thread.interrupt();
+		try {
+			// Another sampler must not add to the same integrals meanwhile.
+			this.thread.join();
+		}
+		catch (InterruptedException ex) {
+			Thread.currentThread().interrupt();
+		}
 	}
 
 	@Override

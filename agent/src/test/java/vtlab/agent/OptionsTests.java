@@ -2,6 +2,7 @@ package vtlab.agent;
 
 import java.time.Duration;
 import java.util.Map;
+import java.util.Optional;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -15,13 +16,13 @@ class OptionsTests {
 	@Test
 	void listenOnTheLoopbackInterfaceByDefault() {
 		assertThat(Options.parse("port=9404", Map.of()))
-			.isEqualTo(new Options(9404, "127.0.0.1", Duration.ofMillis(1), false));
+			.isEqualTo(new Options(9404, "127.0.0.1", Optional.empty(), false));
 	}
 
 	@Test
 	void areReadInAnyOrder() {
 		assertThat(Options.parse("rest=1,pinned=0, host=0.0.0.0,port=0", Map.of()))
-			.isEqualTo(new Options(0, "0.0.0.0", Duration.ZERO, true));
+			.isEqualTo(new Options(0, "0.0.0.0", Optional.of(Duration.ZERO), true));
 	}
 
 	@Test

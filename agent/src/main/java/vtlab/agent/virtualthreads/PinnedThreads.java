@@ -64,7 +64,12 @@ public final class PinnedThreads implements Meters, AutoCloseable {
 
 	/** Counts on the calling thread, until this is closed. */
 	public void run() {
-		this.stream.start();
+		try {
+			this.stream.start();
+		}
+		catch (IllegalStateException ex) {
+			// It was closed before it began.
+		}
 	}
 
 	/** Counts on a thread of Flight Recorder's, until this is closed. */
