@@ -18,7 +18,7 @@ from vtlab.model.records import Block, K6Document, Trial
 from vtlab.planning.load import COMING_UP, Pace
 from vtlab.report import figures
 from vtlab.targets.target import StartedBlock
-from vtlab.warm_up import RAISED_CALLS, are_compiled, may_be_at_once, more_cpu
+from vtlab.warm_up import RAISED_CALLS, are_compiled, more_cpu
 
 #: Seconds that the levels of a search take at most, once the pair is warm.
 WITHIN = 90.0
@@ -143,8 +143,7 @@ class Search:
         experiment, cycles = self._experiment, self._experiment.windows.warmup_cycles
         with more_cpu(self._started, experiment) as is_raised:
             for _ in range(RAISED_CALLS if is_raised else 0):
-                at_once = may_be_at_once(self._started, experiment)
-                warmup = self._started.load(order=[], warmup_cycles=cycles, single=None, at_once=at_once).warmup
+                warmup = self._started.load(order=[], warmup_cycles=cycles, single=None).warmup
                 if self._has_warmed_up(RAISED_WITHIN) or are_compiled(warmup, experiment.variants, experiment):
                     break
             return is_raised

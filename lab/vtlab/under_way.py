@@ -27,14 +27,14 @@ class UnderWay:
         self._title = title
 
     def survived(
-        self, started: StartedBlock, cycles: int, moment: str, call: Callable[[], K6Document], at_once: bool = False
+        self, started: StartedBlock, cycles: int, moment: str, call: Callable[[], K6Document]
     ) -> K6Document | None:
         """What a call of k6 measured; None where a variant broke, which then leaves the block. ``cycles``: those of the
-        warm-up before the call. ``at_once``: k6 was called for each variant."""
+        warm-up before the call."""
         try:
             return call()
         except VariantFailed as broken:
-            when = _moment(broken.phase, cycles, 1 if at_once else len(self.variants)) or moment
+            when = _moment(broken.phase, cycles, len(self.variants)) or moment
             failure = Failure(variant=broken.variant, reason=broken.reason, moment=when)
             self.block.failures.append(failure)
             self.say_failed(failure)

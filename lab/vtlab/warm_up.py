@@ -36,12 +36,6 @@ def more_cpu(started: StartedBlock, experiment: Experiment) -> Iterator[bool]:
             started.restore_cpu()
 
 
-def may_be_at_once(started: StartedBlock, experiment: Experiment) -> bool:
-    """Whether cycles with more CPU load all variants at the same time: each has as many requests, whatever it gets of
-    the CPU. A user's script may share what it does between variants."""
-    return started.loads_at_once and not experiment.workload.k6
-
-
 def last_of_each(trials: Sequence[Trial], variants: Sequence[str]) -> list[Trial]:
     """The last of these trials, or warm-up cycles, of each of these variants."""
     return [[trial for trial in trials if trial.variant == variant][-1] for variant in variants]
@@ -108,8 +102,7 @@ class WarmUpCycles:
         most = count if self._under_way.experiment.is_paced else RAISED_CALLS * count
         with more_cpu(started, self._under_way.experiment) as is_raised:
             while is_raised and self._under_way.variants and cycles < most:
-                at_once = may_be_at_once(started, self._under_way.experiment)
-                if self._cycles(started, cycles, count, 0, "those with more CPU", at_once=at_once) is None:
+                if self._cycles(started, cycles, count, 0, "those with more CPU") is None:
                     continue
                 cycles += count
                 if are_compiled(self._under_way.block.warmup, self._under_way.variants, self._under_way.experiment):
@@ -136,7 +129,6 @@ class WarmUpCycles:
         planned: str,
         order: Sequence[str] = (),
         gives_up: bool = False,
-        at_once: bool = False,
     ) -> K6Document | None:
         """One call of k6 for so many further cycles, of which there are to be ``planned``, and trials in this order
         after them. None where a variant broke, which left. So does one without an OK answer: more of the same does not
@@ -152,9 +144,8 @@ class WarmUpCycles:
             single=None,
             wait_for_answers=not gives_up,
             pace=self._under_way.pace,
-            at_once=at_once,
         )
-        document = self._under_way.survived(started, before, "the warm-up", call, at_once)
+        document = self._under_way.survived(started, before, "the warm-up", call)
         if document is None:
             return None
         block.warmup += [

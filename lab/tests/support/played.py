@@ -186,7 +186,7 @@ class Breaking(Played):
         self.paces.append(pace)
         if at_once:
             assert not order
-            self.at_once.append("light" if light else "cycles" if warmup_cycles + own_cycles else "single")
+            self.at_once.append("light" if light else "single")
         if light:
             call, kind = "light", f"light load for {' '.join(light.rates)}"
             self.light.append(light)

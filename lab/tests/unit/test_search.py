@@ -51,9 +51,6 @@ class Pair:
         self._compiling = compiling
         self._changes = changes
 
-    #: As in a cluster.
-    loads_at_once = False
-
     @property
     def call_seconds(self) -> float:
         return self._coming
@@ -167,8 +164,7 @@ class WithMore(Pair):
     def restore_cpu(self) -> None:
         self.more.append("restore")
 
-    def load(self, *, warmup_cycles: int, at_once: bool = False, **rest: Any) -> K6Document:  # type: ignore[override]
-        assert not at_once
+    def load(self, *, warmup_cycles: int, **rest: Any) -> K6Document:  # type: ignore[override]
         document = super().load(warmup_cycles=0, **rest)
         if not warmup_cycles:
             return document

@@ -182,19 +182,3 @@ def test_a_compiler_takes_nothing_from_requests_that_the_load_alone_bounds() -> 
     )
     assert warmth.is_compiled(bound, BLOCKING)
     assert not warmth.is_compiled(slower, BLOCKING)
-
-
-def test_with_more_cpu_the_machine_can_be_what_the_compiler_lacks() -> None:
-    exp = builders.experiment(load={"model": "closed", "users": 1000})
-    cycle = builders.trial("platform", 1, exp=exp, phase="warmup")
-    busy = {"cpu_cores": 0.9, "cpu_limit": 1.5, "jit_cpu": 0.4}
-    raised = cycle.model_copy(update={"server": {**cycle.server, **busy}, "raised_cpu": 1.5})
-
-    def is_compiled(idle: float | None, **changes: Any) -> bool:
-        machine = {**cycle.machine, "idle_cores": idle}
-        return warmth.is_compiled(raised.model_copy(update={"machine": machine, **changes}), exp)
-
-    assert not is_compiled(0.05)
-    assert is_compiled(0.3), "nothing kept it from compiling"
-    assert is_compiled(None)
-    assert is_compiled(0.05, raised_cpu=None), "the limit is what a trial has"

@@ -76,17 +76,6 @@ def test_the_cheap_cycles_have_more_cpu_and_those_that_judge_have_the_limit(tmp_
     ]
     assert [t.raised_cpu for t in block.warmup] == [1.5] * 4 + [None] * 4
     assert [t.position for t in block.warmup] == list(range(1, 9))
-    assert target.at_once[:1] == ["cycles"], "those with more CPU alone"
-    assert "cycles" not in target.at_once[1:]
-
-
-def test_cycles_with_more_cpu_take_turns_where_variants_cannot_be_loaded_at_once(tmp_path: Path) -> None:
-    exp = builders.experiment(windows=COUNTED)
-    run = builders.run(exp, blocks=1)
-    target = WithMore([run.blocks[0].model_copy(update={"warmup": builders.block(cycles=4).warmup})])
-    target.loads_at_once = False
-    one_block(target, tmp_path, exp)
-    assert target.at_once == []
 
 
 class Compiling(WithMore):
@@ -287,7 +276,7 @@ def test_a_variant_that_breaks_with_more_cpu_leaves_and_the_limit_comes_back(tmp
     broken = VariantFailed("virtual", "out of heap memory (256m)", "w2")
     target = WithMore([good.model_copy(update={"warmup": warmup})], warmup=broken)
     block, _ = one_block(target, tmp_path, exp)
-    assert block.failures == [Failure(variant="virtual", reason="out of heap memory (256m)", moment="warm-up cycle 2")]
+    assert block.failures == [Failure(variant="virtual", reason="out of heap memory (256m)", moment="warm-up cycle 1")]
     assert target.said[:6] == [
         "raise platform virtual",
         "2 cheap and 0 own cycles of platform virtual",
@@ -296,19 +285,6 @@ def test_a_variant_that_breaks_with_more_cpu_leaves_and_the_limit_comes_back(tmp
         "restore",
         "2 own cycles of platform",
     ]
-
-
-def test_cycles_that_break_one_at_a_time_are_counted_for_both_variants(tmp_path: Path) -> None:
-    """Of two calls of k6 at once each numbers the cycles of its variant alone."""
-    exp = builders.experiment(windows=COUNTED)
-    (good,) = builders.run(exp, blocks=1).blocks
-    warmup = [t for t in builders.block(cycles=4).warmup if t.variant == "platform"]
-    for at_once, cycle in ((True, 2), (False, 1)):
-        broken = VariantFailed("virtual", "out of heap memory (256m)", "w2")
-        target = WithMore([good.model_copy(update={"warmup": warmup})], warmup=broken)
-        target.loads_at_once = at_once
-        block, _ = one_block(target, tmp_path / str(at_once), exp)
-        assert block.failures[0].moment == f"warm-up cycle {cycle}"
 
 
 def test_a_limit_that_does_not_come_back_rejects_the_block(tmp_path: Path) -> None:

@@ -13,8 +13,6 @@ from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.model.records import Block, Trial
 from vtlab.model.units import percent
 
-#: Share of the machine's cores that are idle below which a cycle with more CPU lacks it.
-LEAST_IDLE = 0.15
 #: Rise of a variant's throughput from its first to its last trial of a block. While it rises by g, the mean of its two
 #: trials is g/2 below the last: here as much as the margin. The two trials of ``cpu`` differ by a standard deviation
 #: of 3 %, so that fewer than 1 in 1,000 healthy variants rises as much. A fall is no warming up.
@@ -56,11 +54,7 @@ def is_compiled(trial: Trial, experiment: Experiment) -> bool:
 # come long after the compiler rested, in most blocks.
 def _is_scarce(trial: Trial, experiment: Experiment) -> bool:
     limit = trial.server.get("cpu_limit") or experiment.limits.cpu
-    if (trial.server.get("cpu_cores") or 0.0) >= SCARCE * limit:
-        return True
-    # With more CPU than the limit the machine's cores can be all that there is, the more where variants share them.
-    idle = trial.machine.get("idle_cores")
-    return trial.raised_cpu is not None and idle is not None and idle < LEAST_IDLE
+    return (trial.server.get("cpu_cores") or 0.0) >= SCARCE * limit
 
 
 def _jit(trial: Trial, experiment: Experiment) -> Value | None:
