@@ -38,10 +38,11 @@ export interface Phase {
   /** False: the window opens when throughput is steady, while users who have just begun still have short waits. */
   isLatencySteady?: boolean;
   /**
-   * Whether a request counts by its part within the window: the experiment says its round, and answers take as long from
-   * the window's beginning to its end. (While a queue still grows, each user has more of short answers than will come.)
+   * The round that the experiment says, in milliseconds, where answers take as long from the window's beginning to its
+   * end: then requests may count by their parts within it. (While a queue still grows, each user has more of short
+   * answers than will come.)
    */
-  countsParts?: boolean;
+  partsOfRound?: number | undefined;
   /** The window [start, end) in milliseconds from the phase's beginning. No request starts at its end or later. */
   start: number;
   end: number;
@@ -147,8 +148,8 @@ export function plan(input: Input): Plan {
       const end = start + Math.max(warmup_load, shortest);
       // Of fewer users than in the trials none queues.
       const longest = !isOpen && warmingUsers < load.users ? servedIn(load, ramp_up, variant) : round(variant);
-      const countsParts = variant in declared && start >= rampUp + longest;
-      add('warmup', variant, { ...arriving, users: warmingUsers, rampUp, start, end, countsParts });
+      const partsOfRound = variant in declared && start >= rampUp + longest ? longest : undefined;
+      add('warmup', variant, { ...arriving, users: warmingUsers, rampUp, start, end, partsOfRound });
       answering += (round(variant) * warmingUsers) / load.users;
     }
   }
@@ -210,7 +211,8 @@ export function plan(input: Input): Plan {
     const rounds = 1 + random(input.seed, 'window', position)();
     const start = Math.floor((rampUp * served) / round(variant) + served * rounds);
     const isLatencySteady = start >= rampUp + round(variant);
-    return { rampUp, start, isLatencySteady, countsParts: isLatencySteady && variant in declared };
+    const partsOfRound = isLatencySteady && variant in declared ? round(variant) : undefined;
+    return { rampUp, start, isLatencySteady, partsOfRound };
   }
 
   /**

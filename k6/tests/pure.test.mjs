@@ -675,22 +675,28 @@ test('the document says so when users disagreed, and leaves out what never began
   assert.match(table(make(1_000_000, 1_000_500)), /users disagreed/);
 });
 
-test('requests count by their parts where the experiment says rounds, latencies steady and alike, and the last answers waited for', () => {
-  const throughput = (load, parts, env = {}, p90 = 22, count = 2000) => {
+test('requests count by their parts where rounds are as the experiment says, latencies alike, and the last waited for', () => {
+  const throughput = (load, env = {}, latency = {}, parts = 1990) => {
     const given = input({ load }, { ORDER: 'platform', WARMUP_CYCLES: '0', MEASURE: '1s', ...env });
     const counted = summary(1_000_000, 1_000_000);
     counted.metrics['trial_answered{trial:1}'] = { values: { count: parts } };
-    Object.assign(counted.metrics['trial_latency{trial:1,phase:measure}'].values, { 'p(90)': p90, count });
-    return makeDocument(given, plan(given), counted).trials[0].throughput;
+    const values = { avg: 510, med: 500, 'p(90)': 600, ...latency };
+    Object.assign(counted.metrics['trial_latency{trial:1,phase:measure}'].values, values);
+    const [{ throughput, by_parts }] = makeDocument(given, plan(given), counted).trials;
+    assert.equal(by_parts, throughput !== 2000 && throughput > 0);
+    return throughput;
   };
   const known = { model: 'closed', users: 1000, round: { platform: 500, virtual: 500 } };
-  assert.equal(throughput(known, 1990), 1990);
-  assert.equal(throughput({ ...known, round: {} }, 1990), 2000);
-  assert.equal(throughput({ ...known, round: {} }, 1990, { ROUNDS: '{"platform":"500ms"}' }), 2000, 'measured');
-  assert.equal(throughput({ ...known, service_time: { platform: 100 } }, 1990), 2000, 'users still queue up');
-  assert.equal(throughput(known, 1990, { WAIT_FOR_ANSWERS: 'false' }), 2000);
-  assert.equal(throughput(known, 1990, {}, 22.1), 2000, 'answers differ');
-  assert.equal(throughput(known, 5, {}, 0, 0), 0, 'all came later');
+  assert.equal(throughput(known), 1990);
+  assert.equal(throughput(known, {}, { avg: 550 }), 1990);
+  assert.equal(throughput({ ...known, think_time: 100 }, {}, { avg: 400, med: 400, 'p(90)': 400 }), 1990);
+  assert.equal(throughput({ ...known, round: {} }), 2000);
+  assert.equal(throughput({ ...known, round: {} }, { ROUNDS: '{"platform":"500ms"}' }), 2000, 'measured');
+  assert.equal(throughput({ ...known, service_time: { platform: 100 } }), 2000, 'users still queue up');
+  assert.equal(throughput(known, { WAIT_FOR_ANSWERS: 'false' }), 2000);
+  assert.equal(throughput(known, {}, { 'p(90)': 601 }), 2000, 'answers differ');
+  for (const avg of [440, 560]) assert.equal(throughput(known, {}, { avg }), 2000, 'the round is another');
+  assert.equal(throughput(known, {}, { count: 0, avg: 0, med: 0, 'p(90)': 0 }, 5), 0, 'all came later');
 });
 
 test('an idle phase ends with its window, and an open load has a rate', () => {

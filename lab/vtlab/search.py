@@ -117,7 +117,7 @@ class Search:
         while True:
             document = self._started.load(order=[], warmup_cycles=0, own_cycles=WARM_UP_CYCLES, single=None, pace=pace)
             cycles += document.warmup
-            if had_more or (self._is_warm(document.warmup) and self._is_steady(cycles)):
+            if self._is_warm(document.warmup) and (had_more or self._is_steady(cycles)):
                 break
         for trial in document.warmup:
             self._warm[trial.variant] = trial.latency.mean or LONGEST

@@ -256,16 +256,24 @@ def search_experiment() -> Experiment:
 
 
 @pytest.mark.parametrize(
-    ("alone", "most", "users", "window"),
-    # 100 answers, two rounds of a user, or 5 s: whichever is longest.
-    [(20, 640, 64, "5s"), (0.1, 6.4, 130, "40.6s"), (0.5, 5, 20, "20s"), (0.01, 0.1, 20, "60s")],
+    ("alone", "most", "users", "window", "single"),
+    # 100 answers, two rounds of a user, or 5 s: whichever is longest. Of a single user nine rounds, from 6 s to 9 s.
+    [
+        (20, 640, 64, "5s", "6s"),
+        (10, 70, 14, "5s", "6s"),
+        (0.1, 6.4, 130, "40.6s", "9s"),
+        (0.5, 5, 20, "20s", "9s"),
+        (0.01, 0.1, 20, "60s", "9s"),
+    ],
 )
-def test_windows_hold_enough_answers_and_rounds(alone: float, most: float, users: int, window: str) -> None:
+def test_windows_hold_enough_answers_and_rounds(
+    alone: float, most: float, users: int, window: str, single: str
+) -> None:
     measured = doubled(dict.fromkeys(VARIANTS, bounded(alone, most)))
     planned = chosen.with_load(search_experiment(), curve(measured))
     assert isinstance(planned.load, ClosedLoad)
     assert planned.load.users == users
-    assert planned.windows.measure == window
+    assert (planned.windows.measure, planned.windows.single_user_phase) == (window, single)
 
 
 @given(rates, growth, growth)

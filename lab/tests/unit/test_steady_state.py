@@ -23,16 +23,16 @@ def test_steady_state_by_hand() -> None:
 
 
 def test_a_gain_while_the_compilers_rest_is_scatter_up_to_the_margin() -> None:
-    def state(jit: float | None, last: float) -> steady_state.SteadyState:
+    def state(jit: float | None, last: float, before: bool = True) -> steady_state.SteadyState:
         cycle = cycles((467, 0.9), (481, 0.9), (last, 0.9))
-        return steady_state.steady_state(
-            [t.model_copy(update={"server": {**t.server, "jit_cpu": jit}}) for t in cycle], 1.0
-        )
+        timed = [t.model_copy(update={"server": {**t.server, "jit_cpu": jit}}) for t in cycle]
+        return steady_state.steady_state(timed, 1.0, were_at_rest=before)
 
     # Of spring-petclinic, after 18,000 requests with more CPU.
     assert state(0.04, 482.5).reached
     assert not state(0.04, 495).reached
     assert state(0.04, 482.5).limit == 0.05
+    assert not state(0.04, 482.5, before=False).reached, "it may have lacked CPU"
     for jit in (0.06, None):
         assert not state(jit, 482.5).reached
         assert state(jit, 482.5).limit == 0.03

@@ -66,7 +66,7 @@ def _explained(m: Measured) -> Explanation:
 
 def _summarise_variant(m: Measured) -> VariantResult:
     """One variant over the blocks in which it did not fail; without any, throughput 0 and nothing known."""
-    throughput = ratio((t.throughput * t.window, t.window) for t in m.trials) or 0.0
+    throughput = m.throughput or 0.0
     latency = {"mean": weighted_mean(METRICS["latency_mean"], [t for t in m.trials if t.latency.count])}
     for name in PERCENTILES:
         latency[name] = weighted_mean(Metric("lower", percentile(name)), m.trials)

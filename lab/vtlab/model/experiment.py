@@ -120,8 +120,8 @@ class Windows(_Strict):
         Field(
             ge=0,
             description="with warmup_users and warmup_query. After these come up to three with the trials' own users"
-            " and request, which are judged (two after cycles with more CPU, one that shows the load to be the bound);"
-            " warmup_users there, too, where wait_for_answers is false",
+            " and request, which are judged. Two are enough after cycles with more CPU, one where it shows the load to"
+            " be the bound. Where wait_for_answers is false these have warmup_users, too",
         ),
     ] = 2
     warmup_requests: Annotated[

@@ -10,8 +10,9 @@ from vtlab.model.experiment import ClosedLoad, Experiment
 WINDOW, ANSWERS, ROUNDS = 5.0, 100, 2.0
 #: Seconds of a window at most.
 LONGEST = 60.0
-#: Seconds of a variant's phases with a single user, and how many rounds of a user they hold, at least and at most.
-SINGLE, SINGLE_ROUNDS, LONGEST_SINGLE = 3.0, 9.0, 9.0
+#: Seconds of a variant's three phases with a single user, at least, the rounds of a user in them, and seconds at most.
+#: A phase of two seconds holds two scrapes.
+SINGLE, SINGLE_ROUNDS, LONGEST_SINGLE = 6.0, 9.0, 9.0
 
 
 def with_load(experiment: Experiment, curve: Curve) -> Experiment:

@@ -240,15 +240,16 @@ def light(
         rates[name] = idle if is_known or not rate else (0.0, rate, rate / 3, rate, 0.0)
     steps = round((MOST_WINDOW - LEAST_WINDOW) / _STEP)
     windows = [MOST_WINDOW - _STEP * step for step in range(steps + 1)]
+    idle_windows = [window for window in windows if window <= MOST_IDLE_WINDOW]
     if not any(map(any, rates.values())):
-        windows = [window for window in windows if window <= MOST_IDLE_WINDOW]
+        windows = idle_windows
     most = AT_ONCE_SECONDS if at_once else LIGHT_SECONDS
     for window in windows:
         planned = LightLoad(rates, _milliseconds(settle), _milliseconds(window))
         if light_seconds(planned, responses, at_once) <= most:
             return planned
     only_idle = dict.fromkeys(throughputs, idle)
-    shorter = [LightLoad(only_idle, _milliseconds(IDLE_SETTLE), _milliseconds(window)) for window in windows]
+    shorter = [LightLoad(only_idle, _milliseconds(IDLE_SETTLE), _milliseconds(window)) for window in idle_windows]
     return next((planned for planned in shorter if light_seconds(planned, responses, at_once) <= most), shorter[-1])
 
 

@@ -45,8 +45,8 @@ export interface TrialRecord {
   /** Of the completed, those that had no answer when the window ended, and were not waited for. */
   given_up: number;
   /**
-   * OK requests per second of the window, in general those completed in it. Under a closed load whose rounds the
-   * experiment says, and whose latencies are alike, a request counts by the part of its time that lies in the window. That comes to the
+   * OK requests per second of the window, in general those completed in it. Under a closed load whose rounds are
+   * as the experiment says, and whose latencies are alike, a request counts by the part of its time that lies in the window. That comes to the
    * same on average. But a pause of the service at one of its edges moves whole requests to the other side, and hardly
    * changes their parts.
    */
@@ -113,8 +113,11 @@ function thresholdsOf(script: Script, { order }: Input, summary: Summary) {
   return thresholdResults(script, [...new Set(order)], isMet);
 }
 
-/** Latencies are alike where nine in ten are no longer than so many times the mean (as in vtlab.planning.load). */
-const ALIKE = 1.1;
+/**
+ * Latencies are alike where nine in ten are no longer than so many times the median (as in
+ * vtlab.analysis.validity.littles_law), and a round is as planned where it is off by no more than that share.
+ */
+const [ALIKE, AS_PLANNED] = [1.2, 0.1];
 
 function makeRecord(phase: Phase, value: (name: string, key: string) => number): TrialRecord {
   const count = (metric: { name: string }, more = '') => value(metrics.part(metric, phase, more), 'count');
@@ -129,9 +132,12 @@ function makeRecord(phase: Phase, value: (name: string, key: string) => number):
   const ok = value(series, 'count');
   const timed = phase.isLatencySteady === false ? 0 : ok;
   const seconds = (key: string) => round(value(series, key) / 1000);
-  // Where they differ, long ones that will come are missing at first, or a queue still grows: parts would be too many.
-  const areAlike = ok > 0 && value(series, 'p(90)') <= ALIKE * value(series, 'avg');
-  const isByParts = (phase.countsParts && phase.waitForAnswers && areAlike) ?? false;
+  // Of latencies that differ the long ones are missing at first, and where requests share what serves them the last ones
+  // are too short: parts would be too many.
+  const planned = phase.partsOfRound ?? Number.NaN;
+  const isAsPlanned = Math.abs(value(series, 'avg') + phase.thinkTime - planned) <= AS_PLANNED * planned;
+  const areAlike = ok > 0 && value(series, 'p(90)') <= ALIKE * value(series, 'med');
+  const isByParts = phase.waitForAnswers && isAsPlanned && areAlike;
   const failed: Record<string, number> = {};
   for (const reason of metrics.REASONS) {
     const n = count(metrics.failed, `,reason:${reason}`);

@@ -19,7 +19,16 @@ from collections.abc import Sequence
 
 from vtlab.analysis.laws.alone import demand_of_round, estimate_alone, service_alone
 from vtlab.analysis.laws.estimates import Demand, estimate, slope
-from vtlab.analysis.laws.phases import Measured, Phases, demand_per_ok, mean_level, per_request, ratio, weighted
+from vtlab.analysis.laws.phases import (
+    Measured,
+    Phases,
+    cores_without_jit,
+    demand_per_ok,
+    mean_level,
+    per_request,
+    ratio,
+    weighted,
+)
 from vtlab.analysis.mva import Station
 from vtlab.catalogue.resources import RESOURCES, Resource
 from vtlab.model.experiment import ClosedLoad
@@ -69,13 +78,6 @@ def demand(m: Measured, resource: Resource) -> Demand | None:
 def idle_cores(m: Measured) -> float:
     """Cores that the JVM uses without any request; 0 where no phase was idle."""
     return ratio((weighted(cores_without_jit(t), t.window), t.window) for t in m.light if not t.rate) or 0.0
-
-
-def cores_without_jit(trial: Trial) -> float | None:
-    """Cores without those of the JIT compiler, which has bursts long after the warm-up, where these are measured: on
-    one machine. None where no cores are measured."""
-    cores = trial.server.get("cpu_cores")
-    return None if cores is None or cores < 0 else max(0.0, cores - (trial.server.get("jit_cpu") or 0.0))
 
 
 def cpu_demand(m: Measured) -> Demand | None:

@@ -51,8 +51,8 @@ class Measured:
 
     @property
     def throughput(self) -> float | None:
-        """OK requests per second over all windows; None without any window."""
-        return ratio((t.ok, t.window) for t in self.trials)
+        """OK requests per second over all windows, the mean of the trials' throughput; None without any window."""
+        return ratio((t.throughput * t.window, t.window) for t in self.trials)
 
 
 def of_variant(blocks: Sequence[Block], experiment: Experiment, variant: str) -> Measured:
@@ -95,14 +95,18 @@ def demand_per_ok(trials: Sequence[Trial], name: ServerFigure) -> float | None:
 
 
 def cpu_per_ok(trials: Sequence[Trial]) -> float | None:
-    """CPU seconds per OK request, without those of the JIT compiler where they are known: it compiles for all requests
-    to come. In experiments that wait it had 30 to 70 % of the CPU time of a window."""
-    return ratio((weighted(_without_jit(t), t.window), t.ok) for t in trials)
+    """CPU seconds per OK request, without those of the JIT compiler where they are known of all trials: it compiles for
+    all requests to come. In experiments that wait it had 30 to 70 % of the CPU time of a window."""
+    if any(trial.server.get("jit_cpu") is None for trial in trials):
+        return demand_per_ok(trials, "cpu_cores")
+    return ratio((weighted(cores_without_jit(t), t.window), t.ok) for t in trials)
 
 
-def _without_jit(trial: Trial) -> float | None:
-    cores, jit = trial.server.get("cpu_cores"), trial.server.get("jit_cpu")
-    return cores if cores is None or cores < 0 else max(0.0, cores - (jit or 0.0))
+def cores_without_jit(trial: Trial) -> float | None:
+    """Cores without those of the JIT compiler, which has bursts long after the warm-up, where these are measured: on
+    one machine. None where no cores are measured."""
+    cores = trial.server.get("cpu_cores")
+    return None if cores is None or cores < 0 else max(0.0, cores - (trial.server.get("jit_cpu") or 0.0))
 
 
 def mean_level(trials: Sequence[Trial], name: ServerFigure) -> float | None:

@@ -16,7 +16,7 @@ from vtlab.model.records import Block, Trial
 SCARCE = 0.8
 #: Gain of each of the last two warm-up cycles over the best before, in OK throughput and in the CPU budget.
 MOST_GAIN = 0.03
-#: The same where the JIT compiler rested in the cycles that are judged: what they gain is scatter. The margin.
+#: The same where the JIT compiler rested: what cycles gain then is scatter. The margin.
 MOST_GAIN_AT_REST = 0.05
 #: Answers of a single cycle that tell that the load bounds it: one of them is no more than that gain.
 LEAST_ANSWERS = math.ceil(1 / MOST_GAIN)
@@ -53,9 +53,12 @@ class SteadyState:
     limit: float = MOST_GAIN
 
 
-def steady_state(cycles: Sequence[Trial], cpu_limit: float, most: float | None = None) -> SteadyState:
+def steady_state(
+    cycles: Sequence[Trial], cpu_limit: float, most: float | None = None, were_at_rest: bool = False
+) -> SteadyState:
     """Whether one variant is warm: its last two warm-up ``cycles`` gained less than 3 % over the best before, or
-    less than 5 % where the JIT compiler rested in both.
+    less than 5 % where the JIT compiler rested in both and before them (``were_at_rest``: after a part with more CPU,
+    as under the limit a compiler can rest for lack of CPU).
 
     OK throughput X must not have risen by that and one answer, for a slow variant counts few. Where the CPU is scarce,
     that is where one of the two used at least 80 % of the limit (``cpu_limit``, cores), CPU per request D must not have
@@ -91,7 +94,7 @@ def steady_state(cycles: Sequence[Trial], cpu_limit: float, most: float | None =
     worst = max((g.most if scarce else g.throughput) or 0.0 for g in gains)
     if most is not None and is_at_most(last[-1], most):
         worst = min(worst, _below(last[-1], most))
-    limit = MOST_GAIN_AT_REST if all(map(_rested, last)) else MOST_GAIN
+    limit = MOST_GAIN_AT_REST if were_at_rest and all(map(_rested, last)) else MOST_GAIN
     return SteadyState(worst < limit, gains, worst, limit)
 
 
@@ -182,7 +185,9 @@ class WarmUp:
     @property
     def state(self) -> SteadyState:
         """By the cycles that judge it."""
-        return steady_state(self.judged, self.cpu_limit, self.most)
+        raised = [trial for trial in self.cycles if trial.raised_cpu is not None]
+        were_at_rest = bool(raised) and _rested(raised[-1])
+        return steady_state(self.judged, self.cpu_limit, self.most, were_at_rest)
 
 
 def warm_up_of(block: Block, experiment: Experiment, variant: str) -> WarmUp:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from vtlab.analysis.laws.phases import cpu_per_ok
 from vtlab.analysis.validity.check import NOT_MEASURED, Check, Value, block_check, moment_of
 from vtlab.analysis.validity.failing import answered_late, sound_trials, sound_variants
 from vtlab.analysis.validity.steady_state import MOST_JIT, SCARCE, is_at_most, most_throughput, warm_up_of
@@ -37,8 +36,9 @@ def _warm_up_measured(block: Block, experiment: Experiment) -> Iterator[Value]:
         warm_up = warm_up_of(block, experiment, variant)
         if any(map(answered_late, warm_up.cycles)):
             continue
-        gains = warm_up.state.gains
-        known = all(gain.cpu is not None for gain in gains) if gains else cpu_per_ok(warm_up.judged) is not None
+        state = warm_up.state
+        # What the load allows needs no CPU to be seen.
+        known = all(gain.cpu is not None for gain in state.gains) if state.gains else state.reached
         reason = f"{NOT_MEASURED} of its CPU in the warm-up, so its steady state cannot be seen"
         yield Value(0 if known else None, "every cycle" if known else NOT_MEASURED, reason, variant)
 
@@ -50,8 +50,6 @@ def is_compiled(trial: Trial, experiment: Experiment) -> bool:
     return value is None or JIT.passes(value) or is_at_most(trial, most_throughput(trial, experiment))
 
 
-# More than MOST_JIT in a trial's window marks the block and does not reject it: in ``cpu`` bursts of 0.1 to 0.2 cores
-# come long after the compiler rested, in most blocks.
 def _is_scarce(trial: Trial, experiment: Experiment) -> bool:
     limit = trial.server.get("cpu_limit") or experiment.limits.cpu
     return (trial.server.get("cpu_cores") or 0.0) >= SCARCE * limit
@@ -91,6 +89,8 @@ def _trend(block: Block, experiment: Experiment) -> Iterator[Value]:
 
 CYCLES = block_check("warm-up cycles", "machine", "enough, and equal for all variants", _cycles)
 MEASURED = block_check("warm-up measured", "machine", "in every cycle that is judged", _warm_up_measured)
+# More than MOST_JIT in a trial's window marks the block and does not reject it: in ``cpu`` bursts of 0.1 to 0.2 cores
+# come long after the compiler rested, in most blocks.
 JIT = Check(
     "JIT compiler",
     "mark",
