@@ -36,9 +36,10 @@ def _warm_up_measured(block: Block, experiment: Experiment) -> Iterator[Value]:
         warm_up = warm_up_of(block, experiment, variant)
         if any(map(answered_late, warm_up.cycles)):
             continue
-        state = warm_up.state
-        # What the load allows needs no CPU to be seen.
-        known = all(gain.cpu is not None for gain in state.gains) if state.gains else state.reached
+        # Of a single cycle the load tells, not the CPU.
+        if not warm_up.state.gains:
+            continue
+        known = all(gain.cpu is not None for gain in warm_up.state.gains)
         reason = f"{NOT_MEASURED} of its CPU in the warm-up, so its steady state cannot be seen"
         yield Value(0 if known else None, "every cycle" if known else NOT_MEASURED, reason, variant)
 
