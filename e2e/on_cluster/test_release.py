@@ -409,6 +409,8 @@ def shortened(
     experiment["load"] |= {"users": users, "round": rounds}
     experiment["windows"] |= {"measure": measure, "measure_by_variant": {}, **windows}
     experiment["request"]["query"] |= query or {}
+    if duration := (query or {}).get("duration"):
+        experiment["load"]["service_time"] = dict.fromkeys(experiment["load"].get("service_time", {}), duration)
     experiment["variants"] = variants or experiment["variants"]
     properties = experiment.get("properties", {})
     experiment |= {"expected": {}, "properties": {k: v for k, v in properties.items() if k in experiment["variants"]}}

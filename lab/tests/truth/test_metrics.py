@@ -29,7 +29,7 @@ def test_the_expressions_agree_with_what_k6_counted(measured: Measured, variant:
     """Throughput, latency, queueing and Little's law agree between k6 and the service."""
     trial = measured.trial(variant)
     server = trial.server
-    assert server["throughput"] == pytest.approx(trial.throughput, rel=0.01)
+    assert server["throughput"] == pytest.approx(trial.ok / trial.window, rel=0.01)
     assert server["latency_mean"] == pytest.approx(trial.latency.mean, rel=0.01)
     # A native histogram's bucket is 9 % wide.
     assert server["latency_p50"] == pytest.approx(trial.latency.p50, rel=0.09)
@@ -43,7 +43,7 @@ def test_the_expressions_agree_with_what_k6_counted(measured: Measured, variant:
     assert server["queue_time"] == pytest.approx(latency - service, rel=0.01, abs=0.003)
     at = round(1000 * time.time())
     run = f'vtlab:run_throughput:rate{{variant="{variant}",testid="{measured.run_id}"}}'
-    assert measured.client.evaluate(run, at) == pytest.approx(trial.throughput, rel=0.005)
+    assert measured.client.evaluate(run, at) == pytest.approx(trial.ok / trial.window, rel=0.005)
 
 
 @pytest.mark.parametrize(("variant", "resource"), [("platform", "tomcat-threads"), ("virtual", "load")])
