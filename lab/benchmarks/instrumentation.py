@@ -18,7 +18,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -226,7 +226,8 @@ def main() -> None:
     blocks = int(sys.argv[2]) if len(sys.argv) > 2 else plan.FULL_RUN
     logs = []
     costs: list[dict[str, float]] = []
-    with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder)) as ledger:
+    # Of a call that is interrupted the blocks before count.
+    with suppress(KeyboardInterrupt), tempfile.TemporaryDirectory() as folder, Ledger(Path(folder)) as ledger:
         for number in range(1, blocks + 1):
             result = block(measured, number, Path(folder), ledger)
             logs.append(float(statistics.log_ratio(np.array(result.rates[ON]), np.array(result.rates[OFF]))))
@@ -237,6 +238,8 @@ def main() -> None:
                     f", {np.mean([sum(cost.values()) for cost in result.costs]):.2%} of its CPU time are the agent's"
                 )
             print(f"block {number}: {shown}, ratio {np.exp(logs[-1]):.3f}", flush=True)
+    if not logs:
+        raise SystemExit("no block was measured")
     estimate = statistics.estimate(logs)
     width = "no interval" if estimate.low is None else f"95 % interval {estimate.low:.3f} to {estimate.high:.3f}"
     sd = "" if len(logs) < 2 else f", SD of a block {np.std(logs, ddof=1):.2%}"
