@@ -33,7 +33,7 @@ LOOKS = (2, 3, 4, 6, 9, 12)
 #: What the intervals of all looks of all comparisons of one call may miss together.
 ALPHA = 1 - statistics.CONFIDENCE
 #: Two-sided levels of the looks that add up to ``ALPHA``. A clear difference with little noise is to be settled at the
-#: first look, which has one degree of freedom: so it has most.
+#: first look, whose interval is the widest: so its level is the largest.
 NOMINAL = (0.02, 0.008, 0.007, 0.006, 0.005, 0.004)
 #: By how much the levels may be larger, as looks share blocks, for up to so many comparisons in a call. Of more none
 #: may. ``python -m benchmarks.levels`` in lab/ prints them.

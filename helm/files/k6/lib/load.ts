@@ -171,7 +171,7 @@ export async function takePart(
     if (reason === undefined) {
       // Open load: from when the request was due, so that a late generator does not make the target look faster.
       metrics.latency.add(fromDue ? from - due + took : took, { phase: where });
-      sum.answered += partIn(start, end, from, to);
+      if (!fromDue) sum.answered += partIn(start, end, from, to);
     } else if (where === phase.kind) {
       const known = metrics.REASONS.includes(reason) ? reason : 'other';
       failed[known] = (failed[known] ?? 0) + 1;

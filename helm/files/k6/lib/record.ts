@@ -45,10 +45,10 @@ export interface TrialRecord {
   /** Of the completed, those that had no answer when the window ended, and were not waited for. */
   given_up: number;
   /**
-   * OK requests per second of the window, in general those completed in it. Under a closed load whose rounds are
-   * as the experiment says, and whose latencies are alike, a request counts by the part of its time that lies in the window. That comes to the
-   * same on average. But a pause of the service at one of its edges moves whole requests to the other side, and hardly
-   * changes their parts.
+   * OK requests per second of the window, in general those completed in it. Under a closed load whose rounds are as the
+   * experiment says, and whose latencies are alike, a request counts by the part of its time that lies in the window.
+   * That comes to the same on average. But a pause of the service at one of its edges moves whole requests to the other
+   * side, and hardly changes their parts.
    */
   throughput: number;
   by_parts: boolean;

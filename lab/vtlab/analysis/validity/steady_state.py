@@ -16,7 +16,7 @@ from vtlab.model.records import Block, Trial
 SCARCE = 0.8
 #: Gain of each of the last two warm-up cycles over the best before, in OK throughput and in the CPU budget.
 MOST_GAIN = 0.03
-#: The same where the JIT compiler rested: what cycles gain then is scatter. The margin.
+#: The same where the JIT compiler rested, as much as the margin: what cycles gain then is scatter.
 MOST_GAIN_AT_REST = 0.05
 #: Answers of a single cycle that tell that the load bounds it: one of them is no more than that gain.
 LEAST_ANSWERS = math.ceil(1 / MOST_GAIN)
