@@ -84,7 +84,8 @@ export function scriptUsers(script: Script, origin: string | undefined, users: n
       forVariant(variant, base);
       exec.vu.metrics.tags.phase = 'setup';
       sending.jar = new Jar();
-      all[variant] = await scripts[variant]?.setup?.();
+      const script = scripts[variant];
+      if (!script?.options?.noSetup) all[variant] = await script?.setup?.();
     }
     return all;
   }
@@ -94,7 +95,8 @@ export function scriptUsers(script: Script, origin: string | undefined, users: n
       forVariant(variant, base);
       exec.vu.metrics.tags.phase = 'teardown';
       sending.jar = new Jar();
-      await scripts[variant]?.teardown?.(all[variant]);
+      const script = scripts[variant];
+      if (!script?.options?.noTeardown) await script?.teardown?.(all[variant]);
     }
   }
 

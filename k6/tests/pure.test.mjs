@@ -889,6 +889,8 @@ test('the HTTP options of a script hold, not those that say how much load there 
     tlsAuth: [{}],
     rps: 5,
     discardResponseBodies: false,
+    noSetup: true,
+    noTeardown: true,
   };
   assert.deepEqual(keptOptions({ options }), {
     throw: true,

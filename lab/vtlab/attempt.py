@@ -185,6 +185,9 @@ class Attempt:
             {variant: cpu_share(m) or 0.0 for variant, m in under_load.items()},
             at_once,
         )
+        # Idle phases alone need no CPU, and nothing that variants share.
+        is_silent = light.is_idle and not (experiment.workload.k6 or experiment.workload.login)
+        at_once = at_once or (started.loads_at_once and is_silent)
         call = partial(
             started.load,
             order=[],

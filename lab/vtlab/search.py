@@ -34,9 +34,10 @@ SURE = 5
 _BETWEEN = 1.0
 #: Seconds in which the users of a level begin, for each of them (``k6/lib/plan.ts``).
 _GENTLY = 0.005
-#: Users that warm the pair up at first, and rounds of warm-up cycles. More might break a variant before any level is
-#: measured: higher levels have a cycle before them.
-WARM_UP_USERS, WARM_UP_CYCLES = 64, 2
+#: Users that warm the pair up at first, and rounds of warm-up cycles under the limit: two where one is judged by the
+#: other, one after a part with more CPU. More users might break a variant before any level is measured: higher levels
+#: have a cycle before them.
+WARM_UP_USERS, WARM_UP_CYCLES, AFTER_RAISED = 64, 2, 1
 #: Seconds of the warm-up after which no further cycles begin for the JIT compilers, and of its part with more CPU.
 WARM_UP_WITHIN, RAISED_WITHIN = 45.0, 30.0
 #: Seconds in which the users of a warm-up cycle begin, at most (``k6/lib/plan.ts``).
@@ -113,9 +114,10 @@ class Search:
         self._say(f"warm-up with {WARM_UP_USERS} users")
         had_more = self._warm_up_raised()
         pace = Pace(users=(WARM_UP_USERS,))
+        count = AFTER_RAISED if had_more else WARM_UP_CYCLES
         cycles: list[Trial] = []
         while True:
-            document = self._started.load(order=[], warmup_cycles=0, own_cycles=WARM_UP_CYCLES, single=None, pace=pace)
+            document = self._started.load(order=[], warmup_cycles=0, own_cycles=count, single=None, pace=pace)
             cycles += document.warmup
             if self._is_warm(document.warmup) and (had_more or self._is_steady(cycles)):
                 break
@@ -268,5 +270,6 @@ def _point(trial: Trial) -> Point:
         answers=trial.ok,
         mean=trial.latency.mean,
         p99=trial.latency.p99,
+        longest=trial.latency.max,
         failed=failed / (failed + trial.ok) if failed + trial.ok else 0.0,
     )

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,11 +22,13 @@ from vtlab.analysis import asserts, sequential, standing, statistics, verdict
 from vtlab.catalogue.dashboards import link
 from vtlab.errors import BadInput, BlockFault, Interrupted, InvalidRun, LabError, PrerequisiteMissing
 from vtlab.host import machine, processes, tools
+from vtlab.host.tools import Java
 from vtlab.model import publication, workload_files
 from vtlab.model.curve import Curve
 from vtlab.model.experiment import Experiment, load
 from vtlab.model.records import NO_COMMIT, DiagnosisMode, Facts, Manifest, SequentialRule
 from vtlab.model.run import Analysis, Run
+from vtlab.model.service import Service
 from vtlab.planning import plan
 from vtlab.progress import Progress
 from vtlab.report import terminal, words
@@ -90,8 +92,8 @@ def create_runs(
     if not options.cluster:
         refuse_other_systems()
     clusters = [measured_in(run.experiment, options) for run in planned]
-    if not options.cluster and any(run.experiment.service in (None, sample.NAME) for run in planned):
-        sample.train(REPOSITORY, tools.find_java(), lambda text: print(f"vtlab: {text}", file=sys.stderr))
+    if not options.cluster:
+        _train(run.experiment for run in planned)
     publications = publication.load()
     facts_of_runs = [
         facts(run.experiment, there, not options.no_cpu_limit) for run, there in zip(planned, clusters, strict=True)
@@ -216,10 +218,26 @@ def _facts_here(experiment: Experiment, cpu_limited: bool) -> Facts:
     service = services.of(experiment, REPOSITORY)
     return Facts(
         versions=_versions(experiment),
-        jvm_flags=process.jvm_flags_of(service, experiment, tools.find_java(), cpu_limited),
+        jvm_flags=process.jvm_flags_of(service, experiment, _javas(service, experiment), cpu_limited),
         machine=machine.describe(),
         inspection=services.look(service),
     )
+
+
+def _javas(service: Service, experiment: Experiment) -> dict[str, Java]:
+    """By variant, the JDK of a service that is a jar."""
+    return {name: tools.find_java(_major(experiment, name)) for name in experiment.variants} if service.jar else {}
+
+
+def _major(experiment: Experiment, variant: str) -> str | None:
+    major = experiment.properties_of(variant).java
+    return None if major is None else str(major)
+
+
+def _train(experiments: Iterable[Experiment]) -> None:
+    """Has an ahead-of-time cache that fits, where any of these is of the sample application."""
+    if any(experiment.service in (None, sample.NAME) for experiment in experiments):
+        sample.train(REPOSITORY, tools.find_java(), lambda text: print(f"vtlab: {text}", file=sys.stderr))
 
 
 def _versions(experiment: Experiment) -> dict[str, str]:
@@ -251,10 +269,12 @@ def measure_and_report(folder: Path, root: Path, console: Console) -> list[Analy
     processes.refuse_if_busy(root)
     for line in processes.end_orphans(root):
         console.print(f"ended what an earlier vtlab left behind: {line}", highlight=False)
-    for run_folder in run_folders:
-        run = results.read(run_folder)
+    runs = [results.read(run_folder) for run_folder in run_folders]
+    for run, run_folder in zip(runs, run_folders, strict=True):
         _refuse_migrated(run, run_folder)
         _refuse_other_parts(run)
+    # The jar may have been built anew since the run began.
+    _train(run.experiment for run in runs if run.manifest.target == "local" and standing.blocks_left(run))
     remaining = [seconds for run_folder in run_folders for seconds in _remaining_block_seconds(run_folder)]
     is_least = any(_may_take_longer(results.read(run_folder)) for run_folder in run_folders)
     invalid: InvalidRun | None = None

@@ -16,7 +16,7 @@ from vtlab.targets.target import StartedBlock
 from vtlab.under_way import UnderWay, is_given_up
 
 #: Calls of k6 with more CPU than the limit, at most.
-RAISED_CALLS = 6
+RAISED_CALLS = 5
 
 
 @contextmanager

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from tests.support import foreign
-from tests.support.experiments import tiny
 from tests.support.privileges import needs_root
 from tests.support.runs import RunFolder
 from tests.support.stalls import Stalls, least_disturbed
@@ -18,10 +17,8 @@ from vtlab.analysis.laws.explanation import explain
 from vtlab.analysis.laws.phases import of_variant
 from vtlab.catalogue.metrics import WINDOW_METRICS
 from vtlab.errors import BadInput
-from vtlab.host import tools
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Trial
-from vtlab.services import own
 
 pytestmark = [pytest.mark.timeout(600), needs_root]
 
@@ -50,13 +47,10 @@ ABSENT = {"platform": _NOWHERE, "virtual": _NOWHERE | _OF_JETTY | {"demand_jetty
 SOMETIMES = {"gc_share"}
 
 
-def kiosk(folder: Path, **changes: Any) -> Experiment:
-    """An experiment with the service on Jetty, as a look into its jar describes it."""
-    path = folder / "kiosk.json"
-    service = own.of_jar(foreign.built(foreign.KIOSK), tools.find_java())
-    path.write_text(service.model_dump_json(exclude_none=True), encoding="utf-8")
-    return tiny(
-        service=str(path),
+def waiting(folder: Path, **changes: Any) -> Experiment:
+    """Requests that wait, to the service on Jetty."""
+    return foreign.kiosk(
+        folder,
         request={"path": "/wait", "query": {"duration": f"{SECONDS * 1000:.0f}ms"}},
         load={"users": USERS},
         windows={"measure": "6s"},
@@ -67,7 +61,7 @@ def kiosk(folder: Path, **changes: Any) -> Experiment:
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Experiment, Block]:
     folder = tmp_path_factory.mktemp("foreign")
-    planned = kiosk(folder, settings={"SERVER_JETTY_THREADS_MAX": str(THREADS)})
+    planned = waiting(folder, settings={"SERVER_JETTY_THREADS_MAX": str(THREADS)})
     run = RunFolder(folder, planned)
     with run.target() as target, contextlib.closing(Stalls()) as stalls:
 
@@ -119,7 +113,7 @@ def test_jettys_threads_are_named(measured: tuple[Experiment, Block]) -> None:
 @pytest.mark.parametrize(("threads", "variant"), [("true", "platform"), ("false", "virtual")])
 def test_a_service_that_sets_the_property_itself_is_refused(tmp_path: Path, threads: str, variant: str) -> None:
     """A service on Jetty whose code decides on its threads is refused, with the variant that has others."""
-    planned = kiosk(tmp_path, settings={"KIOSK_THREADS": threads})
+    planned = waiting(tmp_path, settings={"KIOSK_THREADS": threads})
     run = RunFolder(tmp_path, planned)
     runs = {"true": "virtual", "false": "platform"}[threads]
     with run.target() as target, pytest.raises(BadInput, match=f"^{variant}: it runs on {runs} threads") as refused:

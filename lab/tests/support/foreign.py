@@ -17,9 +17,12 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from tests.support.experiments import tiny
 from tests.support.lab_call import leftovers, only, verdict, vtlab
 from vtlab import session
-from vtlab.host import ports
+from vtlab.host import ports, tools
+from vtlab.model.experiment import Experiment
+from vtlab.services import own
 
 _FOLDER = session.REPOSITORY / "lab" / "tests" / "foreign"
 KIOSK, SHOP = (_FOLDER / name / "target" / f"{name}.jar" for name in ("kiosk", "shop"))
@@ -44,6 +47,14 @@ def built(jar: Path) -> Path:
     if not jar.is_file():
         pytest.fail(f"{jar} is not built: lab/setup test")
     return jar
+
+
+def kiosk(folder: Path, **changes: Any) -> Experiment:
+    """An experiment with the service on Jetty, as a look into its jar describes it."""
+    path = folder / "kiosk.json"
+    service = own.of_jar(built(KIOSK), tools.find_java())
+    path.write_text(service.model_dump_json(exclude_none=True), encoding="utf-8")
+    return tiny(service=str(path), **changes)
 
 
 def tried(root: Path, jar: Path, *arguments: str, env: dict[str, str] | None = None, timeout: float = 900) -> Tried:

@@ -59,7 +59,7 @@ PLANTS = [
         KIOSK,
         "GET /print?duration=170ms",
         23,
-        {PLATFORM: r"\S+ at TicketController:\d+", VIRTUAL: "carriers"},
+        {PLATFORM: r"monitor at TicketController:\d+", VIRTUAL: "carriers"},
         ("--java", "21", *(f"--jvm=-Djdk.virtualThreadScheduler.{name}=3" for name in ("parallelism", "maxPoolSize"))),
         {VIRTUAL: 3},
     ),
@@ -106,6 +106,26 @@ def judge(tried: Tried, plant: Plant, variant: str, named: str) -> None:
         assert capacities[named] == plant.capacity[variant], result
     if plant.is_wait_bound:
         assert result["time"]["explained"] >= EXPLAINED, result["time"]
+
+
+SCRIPT = """
+import http from 'k6/http';
+export const options = { scenarios: { wait: { executor: 'constant-vus', exec: 'wait', vus: 1, duration: '1s' } } };
+export function wait() { http.get(`${__ENV.BASE_URL}/wait?duration=210ms`); }
+"""
+
+
+def test_one_command_measures_a_foreign_service_by_a_users_script(tmp_path: Path) -> None:
+    """vtlab try with a k6 script measures a foreign service, of which eleven threads are the bound."""
+    script = tmp_path / "load.js"
+    script.write_text(SCRIPT, encoding="utf-8")
+    few = ("--env", "SERVER_JETTY_THREADS_MAX=13", "--users", "29", "--blocks", "1")
+    (root := tmp_path / "results").mkdir()
+    tried = foreign.tried(root, KIOSK, "--k6", str(script), *few)
+    (comparison,) = (c for c in tried.verdict["comparisons"] if c["metric"] == "throughput")
+    # Jetty keeps two of its threads for itself.
+    assert comparison["ratio"] == pytest.approx(29 / 11, rel=0.1), tried.text
+    assert tried.bottleneck(PLATFORM)["resource"] == "jetty-threads", tried.text
 
 
 def test_one_command_searches_the_load_of_a_foreign_service(tmp_path: Path) -> None:

@@ -79,7 +79,9 @@ def test_a_jvm_uses_what_it_has_mapped(tmp_path: Path, monkeypatch: pytest.Monke
     assert archives.used(8, ["app.aot"]) == {}
 
 
-@pytest.mark.parametrize("is_told", ["by the cache beside the jar", "by the service", "by a variant"])
+@pytest.mark.parametrize(
+    "is_told", ["by the cache beside the jar", "by the service", "by a variant", "by the environment"]
+)
 def test_an_agent_does_not_cost_the_archive(tmp_path: Path, is_told: str) -> None:
     """A JVM that starts with the agent refuses an archive that was made without it: it gets the agent later."""
     planned = builders.experiment(
@@ -92,6 +94,9 @@ def test_an_agent_does_not_cost_the_archive(tmp_path: Path, is_told: str) -> Non
     )
     if is_told == "by the service":
         service = service.model_copy(update={"jvm_flags": ["-XX:SharedArchiveFile=a.jsa"]})
+    if is_told == "by the environment":
+        given = {"JAVA_TOOL_OPTIONS": "-Xss1m -XX:AOTCache=shop.aot"}
+        service = service.model_copy(update={"environment": given})
     if is_told == "by the cache beside the jar":
         cached(tmp_path / "shop.jar", java(tmp_path))
     agent = tmp_path / "vtlab-agent.jar"

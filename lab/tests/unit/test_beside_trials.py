@@ -105,6 +105,16 @@ def test_variants_that_share_nothing_are_measured_at_once_beside_the_trials_wher
     assert {t.variant for t in block.single} == {t.variant for t in block.light} == {"platform", "virtual"}
 
 
+def test_idle_phases_are_at_once_whatever_variants_share(tmp_path: Path) -> None:
+    exp = builders.cpu().model_copy(update={"needs": ["downstream"]})
+    target = Breaking(builders.run(exp, blocks=1).blocks)
+    target.loads_at_once = True
+    one_block(target, tmp_path, exp)
+    (light,) = target.light
+    assert light.is_idle, "what a request costs is known under load"
+    assert target.at_once == ["light"]
+
+
 def test_the_last_trial_is_not_waited_for_where_nothing_comes_after_it(tmp_path: Path) -> None:
     _, _ = measured(target := WithMore(RUN.blocks, None), tmp_path, RUN)
     # The first block has a single user and light load after its trials, the second has them alone.

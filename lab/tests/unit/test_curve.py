@@ -276,6 +276,33 @@ def test_windows_hold_enough_answers_and_rounds(
     assert (planned.windows.measure, planned.windows.single_user_phase) == (window, single)
 
 
+@pytest.mark.parametrize(
+    ("alone", "most", "longest", "ramp"),
+    [
+        (20, 640, 0.06, "400ms"),
+        (20, 640, 0.3, "600ms"),
+        (20, 640, None, "1000ms"),
+        (200, 640, 0.01, "250ms"),
+        (1, 2, 1, "1000ms"),
+    ],
+)
+def test_the_ramp_up_holds_four_rounds_and_the_longest_answer_twice(
+    alone: float, most: float, longest: float | None, ramp: str
+) -> None:
+    """A quarter of a second at least, and at most as long as where no load is searched."""
+    measured = doubled(dict.fromkeys(VARIANTS, bounded(alone, most)))
+    told = [point.model_copy(update={"longest": longest}) for point in measured]
+    planned = chosen.with_load(search_experiment(), curve(told))
+    assert planned.windows.ramp_up == ramp
+    assert planned.windows.warmup_load == "3s"
+
+
+def test_the_longest_answers_of_more_users_than_are_chosen_do_not_count() -> None:
+    measured = doubled(dict.fromkeys(VARIANTS, bounded(20, 640)))
+    told = [point.model_copy(update={"longest": 0.06 if point.users <= 64 else 9.0}) for point in measured]
+    assert chosen.with_load(search_experiment(), curve(told)).windows.ramp_up == "400ms"
+
+
 @given(rates, growth, growth)
 def test_a_window_has_a_hundred_answers_or_lasts_a_minute(alone: float, a: float, b: float) -> None:
     measured = doubled({"platform": bounded(alone, alone * a), "virtual": bounded(alone, alone * b)})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -105,8 +106,11 @@ def test_each_variant_starts_from_its_jar_and_none_has_a_cache_of_one_alone(tmp_
     }
     assert all(cached in command for command in alone.values())
     assert not any(cached in command for command in with_old.values())
-    assert cached in process.jvm_flags_of(service, exp, java, True)
-    assert cached not in process.jvm_flags_of(service, added(old, exp), java, True)
+    assert cached in process.jvm_flags_of(service, exp, dict.fromkeys(exp.variants, java), True)
+    more = added(old, exp)
+    assert cached not in process.jvm_flags_of(service, more, dict.fromkeys(more.variants, java), True)
+    other = replace(java, version="26.0.1")
+    assert cached not in process.jvm_flags_of(service, exp, {"platform": java, "virtual": other}, True)
 
 
 def test_the_manifest_names_the_build_and_a_resumed_run_needs_the_same(

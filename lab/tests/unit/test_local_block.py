@@ -63,10 +63,13 @@ def test_a_variant_that_breaks_under_its_dumps_does_not_cost_the_next_one_its_ow
                 trial(variant.variant)
         return {}
 
+    reset: list[str] = []
     monkeypatch.setattr(block, "_load", load)
+    monkeypatch.setattr(block, "_reset", reset.append)
     monkeypatch.setattr(dumps, "diagnose", diagnose)
     block.diagnose(dict.fromkeys(["platform", "virtual"], AS_PLANNED))
     assert targets == [["platform", "virtual"], ["virtual"]]
+    assert reset == ["platform", "virtual"], "as before any other trial"
 
 
 def test_at_once_each_variant_that_runs_has_a_call_of_k6_of_its_own(

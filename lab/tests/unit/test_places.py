@@ -39,6 +39,7 @@ AWAIT = [*PARK, f"{QUEUE}$ConditionObject.await(AbstractQueuedSynchronizer.java:
 ACQUIRE = [*PARK, f"{QUEUE}.acquire(AbstractQueuedSynchronizer.java:790)"]
 GET = [*PARK, "java.base/java.util.concurrent.CompletableFuture.get(CompletableFuture.java:2096)"]
 HIKARI = "app//com.zaxxer.hikari.pool.HikariPool.getConnection(HikariPool.java:175)"
+BORROW = "app//org.apache.commons.pool2.impl.GenericObjectPool.borrowObject(GenericObjectPool.java:306)"
 TASK = "java.base/java.util.concurrent.ThreadPoolExecutor.runWorker(ThreadPoolExecutor.java:1090)"
 
 
@@ -72,6 +73,19 @@ def diagnosis(*threads: dict[str, Any], printed: str = "") -> Diagnosis:
             "TIMED_WAITING",
             "client-pool",
             "Apache HttpClient at OrderService:42",
+        ),
+        (
+            [*AWAIT, BORROW, "app//redis.clients.jedis.util.Pool.getResource(Pool.java:38)", SERVICE],
+            "WAITING",
+            "client-pool",
+            "Jedis at OrderService:42",
+        ),
+        # DBCP has a pool of the same library inside.
+        (
+            [*AWAIT, BORROW, "app//org.apache.commons.dbcp2.PoolingDataSource.getConnection(P.java:1)", SERVICE],
+            "WAITING",
+            "db-pool",
+            "DBCP at OrderService:42",
         ),
         (
             [*READ, "app//org.postgresql.core.PGStream.receiveChar(PGStream.java:467)", SERVICE],

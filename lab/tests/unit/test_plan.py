@@ -49,13 +49,14 @@ def test_each_cpu_limit_makes_a_run_of_its_own() -> None:
 
 
 def test_an_aa_run_has_the_same_variant_twice() -> None:
-    same = plan.identical(load("blocking", session.EXPERIMENTS), "platform")
+    planned = load("blocking", session.EXPERIMENTS)
+    same = plan.identical(planned, "platform")
     assert same.variants == ["platform-a", "platform-b"]
     assert same.expected == {"platform-a": 200, "platform-b": 200}
     assert isinstance(same.load, ClosedLoad)
     assert same.load.round == {"platform-a": "5s", "platform-b": "5s"}
     assert same.load.service_time == {"platform-a": "1s", "platform-b": "1s"}
-    assert {same.window_of(name) for name in same.variants} == {"5s"}
+    assert {same.window_of(name) for name in same.variants} == {planned.window_of("platform")}
     with pytest.raises(BadInput, match="unknown variant 'green'"):
         plan.identical(same, "green")
 

@@ -15,7 +15,7 @@ from vtlab.model.experiment import Experiment
 from vtlab.model.records import Diagnosis, Failure, Instance, K6Document, Trial
 from vtlab.model.run import BlockSeries
 from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
-from vtlab.search import WARM_UP_CYCLES, WARM_UP_USERS, WITHIN, Search
+from vtlab.search import AFTER_RAISED, WARM_UP_CYCLES, WARM_UP_USERS, WITHIN, Search
 
 PLANNED = builders.experiment(load={"model": "closed", "users": 64}, expected=None)
 #: 5 threads that wait 50 ms each, and no limit but 640/s.
@@ -182,6 +182,8 @@ def test_it_warms_up_with_more_cpu_until_the_compilers_rest_or_for_so_long(calls
     pair = WithMore(calls)
     curve, _, _ = searched(pair, PLANNED.model_copy(update={"windows": counted}))
     assert pair.more == ["raise", *["2 cycles"] * made, "restore"]
+    under_limit = next(cycles for cycles, users in pair.warmed if users == (WARM_UP_USERS,))
+    assert under_limit == AFTER_RAISED < WARM_UP_CYCLES, "the part with more CPU took the place of one"
     assert curve.ended == "levelled off", "the levels have their whole time"
 
 

@@ -77,6 +77,33 @@ def test_a_wrong_file_of_a_service_is_bad_input(changes: dict[str, Any], wrong: 
         service.load(file(tmp_path, **changes))
 
 
+def test_a_service_may_be_described_in_yaml(tmp_path: Path) -> None:
+    path = tmp_path / "shop.yaml"
+    path.write_text("name: shop\ndeployment: shop\nreadiness: /\nmetrics: /metrics\n", encoding="utf-8")
+    assert service.load(path).deployment == "shop"
+    path.write_text("name: [\n", encoding="utf-8")
+    with pytest.raises(BadInput, match=r"shop\.yaml: not valid YAML: .* at line 2"):
+        service.load(path)
+
+
+@pytest.mark.parametrize(
+    ("flags", "cpu", "expected"),
+    [
+        ([], 1.5, 2),
+        (["-XX:ActiveProcessorCount=4"], 1.0, 4),
+        (["-XX:ActiveProcessorCount=4", "-XX:ActiveProcessorCount=3"], 1.0, 3),
+    ],
+)
+def test_a_jvm_counts_the_processors_of_its_limit_or_of_its_own_flags(
+    flags: list[str], cpu: float, expected: int, tmp_path: Path
+) -> None:
+    mine = service.load(file(tmp_path)).model_copy(update={"jvm_flags": flags})
+    assert process.processors(mine, cpu) == expected
+    counted = [flag for flag in process.jvm_flags(mine, None, None, cpu) if "ActiveProcessorCount" in flag]
+    assert counted[-1] == f"-XX:ActiveProcessorCount={expected}"
+    assert len(counted) == max(1, len(flags)), "none of vtlab's over them"
+
+
 def test_a_service_without_a_way_to_be_told_of_a_companion_is_refused(tmp_path: Path) -> None:
     mine = service.load(file(tmp_path, companions={"downstream": {"OTHER": "{url}/api"}}))
     assert mine.companion_environment("downstream", url="http://h") == {"OTHER": "http://h/api"}

@@ -230,6 +230,16 @@ def test_the_compiler_threads_are_those_with_their_names(process: Process) -> No
     assert threads.jit_cpu == 4, "another thread with its number"
 
 
+@pytest.mark.parametrize("compiler", ["C2 CompilerThread0", "JVMCI CompilerThread0", "JVMCI-native CompilerThread0"])
+def test_compilers_of_every_jvm_are_known_by_what_the_kernel_keeps_of_their_names(
+    process: Process, compiler: str
+) -> None:
+    threads = Threads(7, 1, process.proc)
+    process.thread(8, compiler[:15], 10**9, 0, 1)
+    threads.changes()
+    assert threads.jit_cpu == 1
+
+
 def test_what_threads_did_is_told_from_the_second_reading_on(process: Process) -> None:
     threads = Threads(7, 1, process.proc)
     assert threads.core_wait is None

@@ -75,6 +75,13 @@ POOLS: tuple[tuple[str, Activity, str], ...] = (
     ("org.apache.hc.client5.http.impl.io.PoolingHttpClientConnectionManager$1.get", "client-pool", "Apache HttpClient"),
     ("org.apache.http.pool.", "client-pool", "Apache HttpClient"),
     ("org.apache.http.impl.conn.PoolingHttpClientConnectionManager.lease", "client-pool", "Apache HttpClient"),
+    ("redis.clients.jedis.util.Pool.getResource", "client-pool", "Jedis"),
+    ("redis.clients.jedis.util.Pool.borrowObject", "client-pool", "Jedis"),
+    (
+        "org.springframework.data.redis.connection.lettuce.LettucePoolingConnectionProvider.getConnection",
+        "client-pool",
+        "Lettuce",
+    ),
 )
 #: A database inside the JVM: whatever goes on in it is the database's.
 EMBEDDED: tuple[tuple[str, Activity, str], ...] = (

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-#: Names of the JIT compiler's threads, as much as the kernel keeps of them.
-_COMPILERS = (b"C1 CompilerThre", b"C2 CompilerThre")
+#: Names of the JIT compiler's threads, as much as the kernel keeps of them. A GraalVM has those of JVMCI in place of
+#: C2 (OpenJDK, ``JVMCICompiler::name``).
+_COMPILERS = (b"C1 CompilerThre", b"C2 CompilerThre", b"JVMCI CompilerT", b"JVMCI-native Co")
 #: Seconds of a period of the CPU quota: so late the group may count that it was throttled.
 _PERIOD = 0.1
 #: Seconds that a thread waits for a core each time that it wakes up, on an idle machine, too: 60 to 80 µs there. A

@@ -30,6 +30,8 @@ class Point(_Record):
     failed: float
     #: OK answers in the window; 0 where that is not known.
     answers: int = 0
+    #: The longest answer, seconds; None where that is not known.
+    longest: float | None = None
 
 
 class Curve(_Record):

@@ -6,7 +6,7 @@ import json
 import os
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -188,14 +188,9 @@ def _environment_lines(file: Path) -> dict[str, str]:
 
 
 def load(path: Path) -> Service:
-    """The service in a JSON file, its directory absolute. BadInput names every wrong key."""
+    """The service in a JSON or YAML file, its directory absolute. BadInput names every wrong key."""
     try:
-        data: Any = json.loads(path.read_text(encoding="utf-8"))
-        service = Service.model_validate(data)
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise BadInput(
-            f"cannot read the service {path}: {error}", "name a JSON file that describes a service"
-        ) from None
+        service = Service.model_validate(documents.read(path))
     except ValidationError as error:
         wrong = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'the file'}: {e['msg']}" for e in error.errors())
         raise BadInput(f"{path}: {wrong}", "correct the file") from None

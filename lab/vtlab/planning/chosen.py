@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vtlab.analysis import curve as curves
+from vtlab.model import units
 from vtlab.model.curve import Curve
 from vtlab.model.experiment import ClosedLoad, Experiment
 
@@ -13,6 +14,12 @@ LONGEST = 60.0
 #: Seconds of a variant's three phases with a single user, at least, the rounds of a user in them, and seconds at most.
 #: A phase of two seconds holds two scrapes.
 SINGLE, SINGLE_ROUNDS, LONGEST_SINGLE = 6.0, 9.0, 9.0
+#: Of the ramp-up, which takes the place of a round where none is known (``k6/lib/plan.ts``): rounds of a user and
+#: longest answers that it holds, and seconds at least.
+RAMP_ROUNDS, RAMP_ANSWERS, LEAST_RAMP = 4.0, 2.0, 0.25
+#: Of a warm-up cycle that is judged. Cycles of 2 s scatter by as much as they may gain, and each further one takes
+#: three times what a longer one adds.
+WARM_UP = "3s"
 
 
 def with_load(experiment: Experiment, curve: Curve) -> Experiment:
@@ -24,7 +31,12 @@ def with_load(experiment: Experiment, curve: Curve) -> Experiment:
     wanted = max(WINDOW, ROUNDS * slowest, ANSWERS * slowest / curve.chosen)
     alone = min(LONGEST_SINGLE, max(SINGLE, SINGLE_ROUNDS * slowest))
     windows = experiment.windows.model_copy(
-        update={"measure": f"{min(LONGEST, wanted):.3g}s", "single_user_phase": f"{alone:.3g}s"}
+        update={
+            "measure": f"{min(LONGEST, wanted):.3g}s",
+            "single_user_phase": f"{alone:.3g}s",
+            "ramp_up": f"{1000 * _ramp(experiment, curve, slowest):.0f}ms",
+            "warmup_load": WARM_UP,
+        }
     )
     return experiment.model_copy(
         update={
@@ -33,6 +45,17 @@ def with_load(experiment: Experiment, curve: Curve) -> Experiment:
             "description": f"{experiment.description}; {curve.chosen:,} users, chosen by vtlab",
         }
     )
+
+
+def _ramp(experiment: Experiment, curve: Curve, slowest: float) -> float:
+    """Seconds of the ramp-up; at most the experiment's, and that where the longest answers are not known: requests of a
+    workload may differ much."""
+    planned = units.seconds(experiment.windows.ramp_up)
+    longest = [point.longest for point in curve.points if point.users <= curve.chosen]
+    if None in longest:
+        return planned
+    answers = max((seconds for seconds in longest if seconds is not None), default=planned)
+    return min(planned, max(LEAST_RAMP, RAMP_ROUNDS * slowest, RAMP_ANSWERS * answers))
 
 
 def _round(curve: Curve, variant: str) -> float | None:

@@ -82,6 +82,11 @@ class LightLoad:
     settle: int = 1000
     measure: int = 2000
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing arrives in any of them."""
+        return not any(map(any, self.rates.values()))
+
 
 def pace(experiment: Experiment, seed: int, warmed: Sequence[Trial] = ()) -> Pace:
     """How the calls of k6 of one block are paced. ``warmed``: the last warm-up cycles, one of each variant, by which
@@ -241,7 +246,7 @@ def light(
     steps = round((MOST_WINDOW - LEAST_WINDOW) / _STEP)
     windows = [MOST_WINDOW - _STEP * step for step in range(steps + 1)]
     idle_windows = [window for window in windows if window <= MOST_IDLE_WINDOW]
-    if not any(map(any, rates.values())):
+    if LightLoad(rates).is_idle:
         windows = idle_windows
     most = AT_ONCE_SECONDS if at_once else LIGHT_SECONDS
     for window in windows:

@@ -28,6 +28,8 @@ READY_WITHIN, OWN_READY_WITHIN = 90.0, 180.0
 ELSEWHERE_WITHIN = 20.0
 #: A JVM's exit code under -XX:+ExitOnOutOfMemoryError.
 _OUT_OF_HEAP = 3
+#: A flag that says how many processors a JVM counts.
+_PROCESSORS = "-XX:ActiveProcessorCount="
 #: Variables of the environment with flags for a JVM.
 _FLAGS_IN = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
 
@@ -36,24 +38,42 @@ def jvm_flags(service: Service, heap: str | None, cache: Path | None, cpu: float
     """The command line flags of a service's JVM; ``cache`` is its ahead-of-time cache, ``cpu`` its CPU limit, ``heap``
     None what the JVM or the service's flags choose.
 
-    The JVM counts as many processors as it would by the limit itself: carriers, garbage collector and compiler threads
-    are those of the limit also while the warm-up has more CPU.
+    The JVM counts as many processors as it would by the limit itself, or as the service's flags say: carriers, garbage
+    collector and compiler threads are the same while the warm-up has more CPU.
     """
     sizes = [f"-Xms{heap}", f"-Xmx{heap}"] if heap else []
-    processors = [f"-XX:ActiveProcessorCount={math.ceil(cpu)}"] if cpu else []
+    counted = [f"{_PROCESSORS}{processors(service, cpu)}"] if cpu and not _given_processors(service) else []
     aot = [f"-XX:AOTCache={cache}"] if cache else []
-    return [*service.jvm_flags, *sizes, *processors, *aot]
+    return [*service.jvm_flags, *sizes, *counted, *aot]
 
 
-def jvm_flags_of(service: Service, experiment: Experiment, java: Java, cpu_limited: bool) -> list[str]:
-    """The flags that a run's manifest names; none where the service is no jar."""
+def processors(service: Service, cpu: float) -> int:
+    """What a service's JVM counts under that CPU limit: the limit in whole cores, or what its own flags say."""
+    given = _given_processors(service)
+    return int(given) if given else math.ceil(cpu)
+
+
+def _given_processors(service: Service) -> str | None:
+    """As the JVM does, by the last of these flags."""
+    values = [flag.removeprefix(_PROCESSORS) for flag in service.jvm_flags if flag.startswith(_PROCESSORS)]
+    return values[-1] if values and values[-1].isdigit() else None
+
+
+def jvm_flags_of(service: Service, experiment: Experiment, javas: Mapping[str, Java], cpu_limited: bool) -> list[str]:
+    """The flags that a run's manifest names; none where the service is no jar. ``javas``: by variant."""
     if not service.jar:
         return []
-    jars = {jar_of(service, experiment, variant) for variant in experiment.variants}
-    jar = jars.pop() if len(jars) == 1 else None
     limits = experiment.limits
-    cache = archives.find(jar, java) if jar else None
+    cache = common_cache(service, experiment, javas)
     return jvm_flags(service, limits.heap, cache, limits.cpu if cpu_limited else None)
+
+
+def common_cache(service: Service, experiment: Experiment, javas: Mapping[str, Java]) -> Path | None:
+    """The ahead-of-time cache from which every variant can start; None where there is none: with several builds or JDKs
+    no variant has one, as those that had would be ready sooner."""
+    builds = {name: jar_of(service, experiment, name) for name in javas}
+    caches = {archives.find(jar, javas[name]) for name, jar in builds.items() if jar}
+    return caches.pop() if len(caches) == 1 else None
 
 
 def jar_of(service: Service, experiment: Experiment, variant: str) -> Path | None:
@@ -99,7 +119,7 @@ class Launch:
         if jar is None:
             return list(self.service.command or ())
         flags = self.jvm_flags(variant)
-        if self.agent and not archives.named(flags):
+        if self.agent and not archives.named(self.all_flags(variant)):
             flags.append(agent.flag(self.agent))
         return [str(self.javas[variant].path), *flags, "-jar", str(jar)]
 
@@ -111,9 +131,7 @@ class Launch:
         """The flags of a variant's JVM, without the agent's; none of a service that is no jar."""
         if self._jars.get(variant) is None:
             return []
-        caches = {archives.find(of, self.javas[name]) for name, of in self._jars.items() if of}
-        # The same one for every variant, or none.
-        cache = caches.pop() if len(caches) == 1 else None
+        cache = common_cache(self.service, self.experiment, self.javas)
         limits = self.experiment.limits
         return [
             *jvm_flags(self.service, limits.heap, cache, limits.cpu if self.cpu_limited else None),
@@ -123,7 +141,12 @@ class Launch:
     def attached(self, variant: str) -> Path | None:
         """The agent's jar, where a variant's JVM gets it once it runs: one that has the agent from its start refuses an
         archive of classes that was made without it."""
-        return self.agent if archives.named(self.jvm_flags(variant)) else None
+        return self.agent if archives.named(self.all_flags(variant)) else None
+
+    def all_flags(self, variant: str) -> list[str]:
+        """The flags of a variant's JVM by its command line and by its environment, without the agent's."""
+        given = services.environment(self.service, self.experiment, variant)
+        return [*(flag for name in _FLAGS_IN for flag in given.get(name, "").split()), *self.jvm_flags(variant)]
 
     def environment(self, variant: str, port: int, management: int) -> dict[str, str]:
         """The whole environment of a variant: nothing of the caller's that the service would read. No setting of the
@@ -211,9 +234,7 @@ class VariantProcess:
 
     def class_archives(self) -> dict[str, bool]:
         """By the name of each archive of classes that its JVM was told of, whether the JVM uses it."""
-        given = self.launch.environment(self.variant, self.server.port, self.server.ports[-1])
-        flags = [flag for name in _FLAGS_IN for flag in given.get(name, "").split()]
-        return archives.used(self.process.pid, archives.named([*flags, *self.launch.jvm_flags(self.variant)]))
+        return archives.used(self.process.pid, archives.named(self.launch.all_flags(self.variant)))
 
     def limits(self) -> Limit:
         """The limits that it was given."""

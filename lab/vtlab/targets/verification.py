@@ -69,12 +69,15 @@ def refuse_other_limits(
     figures: Figures,
     fix: str,
     enforced: Limit | None = None,
+    processors: int | None = None,
 ) -> None:
     """PrerequisiteMissing, with ``fix``, where the limits of the experiment do not hold for a variant.
 
-    ``enforced`` is what the variant's control group allows; None where vtlab cannot see that.
+    ``enforced`` is what the variant's control group allows; None where vtlab cannot see that. ``processors``: that its
+    JVM is to count; None for those of the limit.
     """
     limits = experiment.limits
+    wanted = processors or math.ceil(limits.cpu)
     wrong = []
     if enforced and not close(enforced.cpu, limits.cpu):
         wrong.append(f"its control group allows {_cores(enforced.cpu)}")
@@ -82,9 +85,9 @@ def refuse_other_limits(
         wrong.append(f"its control group allows {enforced.memory or 'unlimited'} bytes of memory, not {limits.memory}")
     if "cgroup" in meters and not close(figures.cpu_limit, limits.cpu):
         wrong.append(f"the JVM itself reads {_cores(figures.cpu_limit)}")
-    if "jvm" in meters and figures.processors != math.ceil(limits.cpu):
+    if "jvm" in meters and figures.processors != wanted:
         counted = "no" if figures.processors is None else f"{figures.processors:g}"
-        wrong.append(f"the JVM counts {counted} processors, not {math.ceil(limits.cpu)}")
+        wrong.append(f"the JVM counts {counted} processors, not {wanted}")
     if wrong:
         raise PrerequisiteMissing(f"{name}: the CPU limit of {limits.cpu:g} does not hold: {'; '.join(wrong)}", fix)
 

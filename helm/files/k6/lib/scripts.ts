@@ -13,6 +13,9 @@ export interface Options {
   scenarios?: Record<string, Scenario>;
   thresholds?: Record<string, unknown>;
   noCookiesReset?: boolean;
+  /** Of the script's own functions: the lab's have work of their own to do. */
+  noSetup?: boolean;
+  noTeardown?: boolean;
   [name: string]: unknown;
 }
 
@@ -51,7 +54,7 @@ export interface Tasks {
 const KEPT = [
   ...['throw', 'discardResponseBodies', 'maxRedirects', 'userAgent', 'batch', 'batchPerHost', 'httpDebug'],
   ...['insecureSkipTLSVerify', 'tlsCipherSuites', 'tlsVersion', 'tlsAuth', 'noConnectionReuse', 'noVUConnectionReuse'],
-  ...['hosts', 'dns', 'blacklistIPs', 'blockHostnames', 'setupTimeout', 'teardownTimeout', 'noSetup', 'noTeardown'],
+  ...['hosts', 'dns', 'blacklistIPs', 'blockHostnames', 'setupTimeout', 'teardownTimeout'],
 ];
 
 /** By variant; empty where the workload is requests. What vtlab wrote beside a script fills it, before block.ts is read. */

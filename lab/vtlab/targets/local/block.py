@@ -212,6 +212,7 @@ class LocalBlock:
 
         def trial(name: str) -> Trial:
             try:
+                self._reset(name)
                 variables = phase_variables([name], 0, None, pace=paces[name])
                 return self._load(variables, f"{self._target.run_id}_diagnosis").trials[0]
             except VariantFailed as broken:
