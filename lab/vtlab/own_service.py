@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import shutil
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -47,18 +47,19 @@ def measure(asked: Asked, options: session.Options, console: Console) -> None:
     for remark in own_experiment.remarks(experiment):
         console.print(f"note: {remark}", highlight=False, style="yellow", soft_wrap=True)
     folder = options.root / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{experiment.name}"
-    curve = None
-    if asked.is_searched:
-        there = session.measured_in(experiment, options)
-        session.facts(experiment, there, not options.no_cpu_limit)
-        curve = _searched(experiment, there, folder, options, began, console)
-        for line in curve_words.lines(curve, experiment.variants):
-            console.print(line, highlight=False, soft_wrap=True)
-        experiment = chosen.with_load(experiment, curve)
-        if options.within is not None:
-            options = replace(options, within=_left(options, began))
-    planned = [PlannedRun(experiment.name, experiment)]
-    session.create_runs(planned, options, experiment.name, folder=folder, curve=curve)
+    with _nothing_kept(folder):
+        curve = None
+        if asked.is_searched:
+            there = session.measured_in(experiment, options)
+            session.facts(experiment, there, not options.no_cpu_limit)
+            curve = _searched(experiment, there, folder, options, began, console)
+            for line in curve_words.lines(curve, experiment.variants):
+                console.print(line, highlight=False, soft_wrap=True)
+            experiment = chosen.with_load(experiment, curve)
+            if options.within is not None:
+                options = replace(options, within=_left(options, began))
+        planned = [PlannedRun(experiment.name, experiment)]
+        session.create_runs(planned, options, experiment.name, folder=folder, curve=curve)
     session.measure_and_report(folder, options.root, console)
 
 
@@ -88,18 +89,24 @@ def _searched(
     try:
         with _target(there, folder, options, say) as target:
             curve = _curve(experiment, folder, target, lambda: _left(options, began), say)
-    except Interrupted as error:
-        # Without a block it is no run, and could not be resumed.
-        shutil.rmtree(folder, ignore_errors=True)
-        raise Interrupted(
-            f"{error.message} during the search; nothing was kept", "give the same command again"
-        ) from None
     except VariantFailed as broken:
         raise PrerequisiteMissing(f"{broken.variant} failed: {broken}", logs) from None
     except BlockFault as fault:
         raise PrerequisiteMissing(f"the search broke off: {fault}", logs) from None
     refuse_without_levels(curve, experiment, logs)
     return curve
+
+
+@contextmanager
+def _nothing_kept(folder: Path) -> Iterator[None]:
+    """Removes the folder of a call that is interrupted before its blocks: it is no run, and could not be resumed."""
+    try:
+        yield
+    except Interrupted as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise Interrupted(
+            f"{error.message} before the blocks; nothing was kept", "give the same command again"
+        ) from None
 
 
 def refuse_without_levels(curve: Curve, experiment: Experiment, logs: str) -> None:

@@ -387,8 +387,10 @@ def test_the_decision_has_the_range_of_the_curve_and_the_interval_of_the_blocks(
     parted, _, measured = line.partition(" At 64 users ")
     assert parted == "Up to about 4 users no clear difference, from about 8 on virtual serves more."
     assert re.fullmatch(
-        r"virtual serves (at least )?[\d.]+ times as much \([\d.]+ to [\d.]+, 3 blocks\). Limited then by .+", measured
-    )
+        r"virtual serves (at least )?[\d.]+ times as much \([\d.]+ to [\d.]+, 3 blocks\)\."
+        r" Limited then by the load \(1,000 users\)\.",
+        measured,
+    ), measured
     assert words.decision(builders.analysed(run)) is None
 
 

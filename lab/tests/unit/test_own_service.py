@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
+from rich.console import Console
 
 from tests.support import builders
-from vtlab import own_service
-from vtlab.errors import BadInput, PrerequisiteMissing
+from vtlab import own_experiment, own_service, session
+from vtlab.errors import BadInput, Interrupted, PrerequisiteMissing
 from vtlab.model.curve import Curve, Ended, Point
+from vtlab.own_experiment import Asked
 
 EXPERIMENT = builders.experiment()
 
@@ -39,3 +44,29 @@ def test_errors_of_all_variants_are_the_services_and_those_of_one_are_a_result()
     assert "max_errors" in error.value.fix
     one = curve("failed", "virtual: 3 %", ("platform", 8, 90, 0), ("virtual", 8, 90, 0.03))
     own_service.refuse_without_levels(one, EXPERIMENT, "logs")
+
+
+def test_a_call_that_is_interrupted_between_its_search_and_its_blocks_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a manifest nothing could resume it."""
+    made: list[Path] = []
+
+    def searched(_: object, __: object, folder: Path, *___: object) -> Curve:
+        folder.mkdir()
+        made.append(folder)
+        return curve("levelled off", "", *((v, n, 9.0 * n, 0) for v in EXPERIMENT.variants for n in (1, 2)))
+
+    def interrupted(*_: Any, **__: Any) -> Path:
+        raise Interrupted("interrupted by SIGINT")
+
+    monkeypatch.setattr(own_experiment, "experiment_of", lambda _: EXPERIMENT)
+    monkeypatch.setattr(session, "facts", lambda *_: None)
+    monkeypatch.setattr(own_service, "_searched", searched)
+    monkeypatch.setattr(session, "create_runs", interrupted)
+    options = session.Options(blocks=2, seed=1, root=tmp_path, no_cpu_limit=True)
+    with pytest.raises(Interrupted, match="before the blocks; nothing was kept") as error:
+        own_service.measure(Asked(Path("shop.jar")), options, Console(quiet=True))
+    assert error.value.fix == "give the same command again"
+    assert made
+    assert not made[0].exists()

@@ -162,7 +162,9 @@ def decision(analysis: Analysis) -> str | None:
         (c.of, c.ratio, c.low, c.high) if c.verdict == "faster" else (c.over, 1 / c.ratio, 1 / c.high, 1 / c.low)
     )
     least = "at least " if c.is_lower_bound else ""
-    limit = bottlenecks.names(verdict.variants[better].bottleneck)
+    result = verdict.variants[better]
+    shared = [result.bottleneck.resource, *result.bottleneck.together]
+    limit = figures.listed([bottlenecks.described(result, resource, analysis.run.experiment) for resource in shared])
     return (
         f"{parted} At {curve.chosen:,} users {better} serves {least}{figures.significant(ratio)} times as much"
         f" ({figures.significant(low)} to {figures.significant(high)}, {blocks}). Limited then by {limit}."
