@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from pydantic import ValidationError
 
 from tests.support import builders
 from vtlab import session
@@ -72,6 +73,12 @@ def test_a_request_that_fails_is_named_without_what_it_sends(base: str, ledger: 
     (free,) = ports.free(1)
     with pytest.raises(BlockFault, match="between: POST /reset was not answered"):
         between.run("POST /reset", "virtual", f"http://{ports.HOST}:{free}", ledger, tmp_path / "log")
+
+
+def test_no_secret_stands_among_the_arguments_of_a_command() -> None:
+    with pytest.raises(ValidationError, match="every user of the machine sees a command's arguments"):
+        builders.experiment(between="reset --token {env.RESET_TOKEN}")
+    assert builders.experiment(between="POST /reset {env.RESET_TOKEN}").between
 
 
 def test_a_command_is_told_the_variant_and_its_address(ledger: Ledger, tmp_path: Path) -> None:

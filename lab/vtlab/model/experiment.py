@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from vtlab.errors import BadInput
 from vtlab.model import documents, units, variant, workload_files
 from vtlab.model.service import Need, Service
-from vtlab.model.workload import Request, Workload, WrittenRequest
+from vtlab.model.workload import ENVIRONMENT, METHODS, Request, Workload, WrittenRequest
 
 #: Share of the answers that may be errors, by default.
 MAX_ERRORS = 0.001
@@ -223,14 +223,24 @@ class Experiment(_Strict):
         Field(
             min_length=1,
             description="before each trial, on one machine: a request as a line, POST /test/reset, or a command with"
-            " its arguments; {base} is the address of the variant, {variant} its name, {env.NAME} a variable of vtlab's"
-            " environment",
+            " its arguments; {base} is the address of the variant, {variant} its name, {env.NAME} of a request a"
+            " variable of vtlab's environment, which a command has as its own",
         ),
     ] = None
     expected: Annotated[
         dict[str, float],
         Field(description="requests per second by the operational laws, per variant; for reports alone"),
     ] = {}
+
+    @field_validator("between")
+    @classmethod
+    def _keeps_secrets(cls, text: str | None) -> str | None:
+        if text and f"{{{ENVIRONMENT}" in text and text.partition(" ")[0] not in METHODS:
+            raise ValueError(
+                "between: every user of the machine sees a command's arguments; let it read the variable from its own"
+                " environment, which is vtlab's"
+            )
+        return text
 
     @field_validator("variants")
     @classmethod

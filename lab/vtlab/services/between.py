@@ -24,10 +24,9 @@ def run(text: str, variant: str, base: str, ledger: Ledger, log: Path) -> None:
     BadInput where it fails, without what it sends, which may be secret; BlockFault where it takes too long or the
     variant does not answer.
     """
-    values = {f"{ENVIRONMENT}{name}": value for name, value in os.environ.items()}
-    values |= {"base": base, "variant": variant}
+    values = {"base": base, "variant": variant}
     if text.partition(" ")[0] in METHODS:
-        _request(text, values, base)
+        _request(text, values | {f"{ENVIRONMENT}{name}": value for name, value in os.environ.items()}, base)
     else:
         _command(text, values, ledger, log)
 

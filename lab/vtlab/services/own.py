@@ -13,8 +13,11 @@ from vtlab.model.inspection import Inspection
 from vtlab.model.service import OWN_DATABASE, Meters, Service
 from vtlab.services import inspection
 
-#: Answers without a database that is down, too; and where there is none of it, the server has started as well.
-_HEALTH = "/health/liveness"
+#: Accepts requests once what the service does at its start is over. Where the actuator has none of it, the server has
+#: started as well.
+_HEALTH = "/health/readiness"
+#: Before Spring Boot 4 it is there on Kubernetes only, unless this is set.
+_HAS_HEALTH = {"MANAGEMENT_ENDPOINT_HEALTH_PROBES_ENABLED": "true"}
 #: The scheme of a JDBC driver's addresses, by its library.
 _SCHEMES = {"mariadb-java-client": "jdbc:mariadb:", "mysql-connector-j": "jdbc:mysql:"}
 _ON_OUT_OF_MEMORY = "-XX:+ExitOnOutOfMemoryError"
@@ -41,6 +44,7 @@ def of_jar(
         agent=True,
         readiness=_readiness(seen),
         metrics=agent.PAGE,
+        environment=_HAS_HEALTH if seen.actuator else {},
         environment_from=list(environment_from),
         environment_file=str(environment_file.absolute()) if environment_file else None,
         meters=meters(seen),
