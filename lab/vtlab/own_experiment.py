@@ -25,6 +25,9 @@ from vtlab.services import own
 _Made = TypeVar("_Made")
 #: Requests to each variant in each cycle of the first part of the warm-up, which has more CPU.
 WARM_UP_REQUESTS = 3_000
+#: Of a warm-up cycle. Those that judge the steady state scatter by as much as they may gain in 2 s, and a further one
+#: takes three times what a longer one adds.
+WARM_UP = "3s"
 #: Fields of ``Asked`` that a call adds to those of a file.
 _LISTS = ("environment_from", "jvm_flags", "more")
 #: The variants of every call; ``--with`` adds to them.
@@ -128,7 +131,7 @@ def experiment_of(asked: Asked) -> Experiment:
             workload_=resolved,
             load=_load(asked),
             limits=Limits(cpu=asked.cpu, memory=asked.memory, heap=None),
-            windows=Windows(warmup_cycles=1, warmup_requests=WARM_UP_REQUESTS),
+            windows=Windows(warmup_cycles=1, warmup_requests=WARM_UP_REQUESTS, warmup_load=WARM_UP),
             variants=VARIANTS,
             properties=_properties(asked.java),
             max_errors=asked.max_errors,

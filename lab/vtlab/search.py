@@ -141,14 +141,17 @@ class Search:
         return self._has_warmed_up(WARM_UP_WITHIN) or all(steady_state(each, limit).reached for each in of_each)
 
     def _warm_up_raised(self) -> bool:
-        """Cycles with more CPU, as before the blocks: until the JIT compilers rest. False where there is no more."""
+        """Cycles with more CPU, as before the blocks: until the JIT compilers rest. False where there is no more, and
+        in a cluster, where nothing tells what they do."""
         experiment, cycles = self._experiment, self._experiment.windows.warmup_cycles
+        is_known = False
         with more_cpu(self._started, experiment) as is_raised:
             for _ in range(RAISED_CALLS if is_raised else 0):
                 warmup = self._started.load(order=[], warmup_cycles=cycles, single=None).warmup
+                is_known = all(trial.server.get("jit_cpu") is not None for trial in warmup)
                 if self._has_warmed_up(RAISED_WITHIN) or are_compiled(warmup, experiment.variants, experiment):
                     break
-            return is_raised
+            return is_raised and is_known
 
     def _measure_rare_answers(self) -> tuple[Ended, str] | None:
         """Measures a single user again where too few answers came to tell its throughput: for whole rounds."""

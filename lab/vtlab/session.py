@@ -273,12 +273,12 @@ def measure_and_report(folder: Path, root: Path, console: Console) -> list[Analy
     for run, run_folder in zip(runs, run_folders, strict=True):
         _refuse_migrated(run, run_folder)
         _refuse_other_parts(run)
-    # The jar may have been built anew since the run began.
-    _train(run.experiment for run in runs if run.manifest.target == "local" and standing.blocks_left(run))
     remaining = [seconds for run_folder in run_folders for seconds in _remaining_block_seconds(run_folder)]
     is_least = any(_may_take_longer(results.read(run_folder)) for run_folder in run_folders)
     invalid: InvalidRun | None = None
     try:
+        # The jar may have been built anew since the run began.
+        _train(run.experiment for run in runs if run.manifest.target == "local" and standing.blocks_left(run))
         with Progress(console, remaining, is_least) as progress:
             for run_folder in run_folders:
                 run = results.read(run_folder)

@@ -15,8 +15,9 @@ from vtlab.planning import load
 from vtlab.targets.target import StartedBlock
 from vtlab.under_way import UnderWay, is_given_up
 
-#: Calls of k6 with more CPU than the limit, at most.
-RAISED_CALLS = 5
+#: Calls of k6 with more CPU than the limit, at most: after three spring-petclinic serves no more by it than under the
+#: limit, and cycles under the limit are judged, too.
+RAISED_CALLS = 4
 
 
 @contextmanager

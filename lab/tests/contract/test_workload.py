@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import urllib.request
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -233,7 +234,8 @@ def kiosks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
     folder = tmp_path_factory.mktemp("kiosks")
     planned = foreign.kiosk(folder)
     with RunFolder(folder, planned).target() as target:
-        yield {variant.variant: variant.url for variant in target.start(planned, 1, 1).variants}
+        # Control groups have a block's number in their names, and other tests of this process have block 1.
+        yield {variant.variant: variant.url for variant in target.start(planned, 90, 1).variants}
 
 
 @needs_root
@@ -245,6 +247,7 @@ def test_scripts_run_unchanged_against_a_foreign_service(name: str, kiosks: dict
     measure = "2500ms" if name in ("minimal", "protocol") else "1s"
     what = own_script(tmp_path) if name == "own" else shipped(tmp_path, name)
     calls = Calls(tmp_path, described(tmp_path, what, windows={"ramp_up": "200ms", "measure": measure}), kiosks)
+    before = {variant: requests_of(url) for variant, url in kiosks.items()}
     remarks = calls.check()
     document = calls.trials()
     has_fixed_address = name not in ("protocol", "own")
@@ -259,14 +262,22 @@ def test_scripts_run_unchanged_against_a_foreign_service(name: str, kiosks: dict
         assert trial.requests.passed >= trial.ok
         assert (trial.checks.passed > 0) == (name != "thresholds")
     # Whether it meets those of its response times is for the machine to say.
-    assert {variant: set(met) for variant, met in document.thresholds.items()} == dict.fromkeys(
-        kiosks if name in ("protocol", "thresholds", "own") else (),
-        {
-            "protocol": {"http_req_failed", "http_req_duration"},
-            "thresholds": {"http_req_duration", "http_req_duration{name:http://httpbin.org/post}"},
-            "own": {"http_req_duration", "checks{scenario:browse}"},
-        }.get(name, set()),
-    )
+    wanted = {
+        "protocol": {"http_req_failed", "http_req_duration"},
+        "thresholds": {"http_req_duration", "http_req_duration{name:http://httpbin.org/post}"},
+        "own": {"http_req_duration", "checks{scenario:browse}"},
+    }.get(name, set())
+    assert {variant: set(met) for variant, met in document.thresholds.items()} == dict.fromkeys(kiosks, wanted)
+    for trial in document.trials:
+        assert trial.requests is not None
+        came = requests_of(kiosks[trial.variant]) - before[trial.variant]
+        assert came >= trial.requests.passed, "they came to this variant"
+
+
+def requests_of(url: str) -> int:
+    """How many a kiosk has got."""
+    with urllib.request.urlopen(f"{url}/requests", timeout=30) as answer:
+        return int(answer.read())
 
 
 def test_a_script_that_wants_no_setup_has_none(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A small service that answers what k6's own examples ask for, in this process; it keeps a log."""
+"""A small service in this process, which keeps a log of every request."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.cookies import SimpleCookie
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import urlsplit
 
 #: The path of a request whose connection is closed in place of an answer.
 UNANSWERED = "/unanswered"
-PIZZA = {"pizza": {"name": "Quattro", "ingredients": ["tomato", "cheese"]}}
 
 
 class WebShop:
@@ -37,7 +36,7 @@ class WebShop:
                 if self.path == UNANSWERED:
                     self.close_connection = True
                     return
-                status, headers, body = shop.respond(self.path, cookies)
+                status, headers, body = shop.respond(self.path)
                 self.send_response(status)
                 for key, value in headers:
                     self.send_header(key, value)
@@ -55,23 +54,14 @@ class WebShop:
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
-    def respond(self, target: str, cookies: dict[str, str]) -> tuple[int, list[tuple[str, str]], bytes]:
+    def respond(self, target: str) -> tuple[int, list[tuple[str, str]], bytes]:
         """Status, headers and body."""
-        path, query = urlsplit(target).path, parse_qsl(urlsplit(target).query)
+        path = urlsplit(target).path
         if path in self.failing:
             return 500, [], b"no"
-        if path == "/cookies/set":
-            return (
-                302,
-                [*(("Set-Cookie", f"{key}={value}; Path=/") for key, value in query), ("Location", "/cookies")],
-                b"",
-            )
         if path == "/redirect":
             return 302, [("Location", "/landed")], b""
-        if path == "/pi.php":
-            return 200, [("Content-Type", "text/html")], b"3.14"
-        body = {"/cookies": {"cookies": cookies}, "/api/pizza": PIZZA}.get(path, {"variant": self.name})
-        return 200, [("Content-Type", "application/json")], json.dumps(body).encode()
+        return 200, [("Content-Type", "application/json")], json.dumps({"variant": self.name}).encode()
 
     def close(self) -> None:
         self._server.shutdown()

@@ -294,7 +294,6 @@ def test_the_ramp_up_holds_four_rounds_and_the_longest_answer_twice(
     told = [point.model_copy(update={"longest": longest}) for point in measured]
     planned = chosen.with_load(search_experiment(), curve(told))
     assert planned.windows.ramp_up == ramp
-    assert planned.windows.warmup_load == "3s"
 
 
 def test_the_longest_answers_of_more_users_than_are_chosen_do_not_count() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.support import builders
-from vtlab.errors import BlockFault, VariantFailed
+from vtlab.errors import BadInput, BlockFault, VariantFailed
 from vtlab.host import jcmd
 from vtlab.model.records import Diagnosis, Trial
 from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
@@ -23,6 +23,8 @@ from vtlab.targets.local import dumps, short_pins
 from vtlab.targets.local import target as target_module
 from vtlab.targets.local.block import LocalBlock
 from vtlab.targets.local.target import LocalTarget
+
+DIAGNOSIS = Diagnosis(dumps=1, threads=0, places=[], idle=None)
 
 
 class OfAVariant:
@@ -70,6 +72,23 @@ def test_a_variant_that_breaks_under_its_dumps_does_not_cost_the_next_one_its_ow
     block.diagnose(dict.fromkeys(["platform", "virtual"], AS_PLANNED))
     assert targets == [["platform", "virtual"], ["virtual"]]
     assert reset == ["platform", "virtual"], "as before any other trial"
+
+
+def test_what_comes_between_trials_and_fails_costs_the_dumps_and_no_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = builders.run(blocks=1)
+    variants: list[Any] = [OfAVariant("platform"), OfAVariant("virtual")]
+    target: Any = SimpleNamespace(folder=tmp_path, run_id="r")
+    block = LocalBlock(target, run.experiment, 1, 1, variants, run.blocks[0].instances)
+
+    def reset(variant: str) -> None:
+        if variant == "platform":
+            raise BadInput("between: POST /reset was answered 500")
+
+    monkeypatch.setattr(block, "_reset", reset)
+    monkeypatch.setattr(dumps, "diagnose", lambda running, *_: {v.variant: DIAGNOSIS for v in running})
+    assert block.diagnose(dict.fromkeys(["platform", "virtual"], AS_PLANNED)) == {"virtual": DIAGNOSIS}
 
 
 def test_at_once_each_variant_that_runs_has_a_call_of_k6_of_its_own(

@@ -62,7 +62,7 @@ def test_what_a_jar_has_decides_meters_and_readiness(tmp_path: Path) -> None:
     jetty = own.of_jar(jars.service(tmp_path / "b.jar", actuator, server=jars.JETTY), JDK)
     assert (jetty.meters, jetty.readiness) == (
         ["jvm", "process", "cgroup", "jetty"],
-        "/actuator/health/readiness",
+        "/actuator/health/liveness",
     )
     assert plain.environment == {}
     assert jetty.environment == {"MANAGEMENT_ENDPOINT_HEALTH_PROBES_ENABLED": "true"}
@@ -330,10 +330,10 @@ def test_a_file_that_describes_a_service_may_be_tried_as_well(tmp_path: Path, in
 @pytest.mark.parametrize(
     ("settings", "path"),
     [
-        ({}, "/actuator/health/readiness"),
-        ({"server.servlet.context-path": "/shop"}, "/shop/actuator/health/readiness"),
-        ({"server.servlet.contextPath": "/", "management.endpoints.web.base-path": "/ops"}, "/ops/health/readiness"),
-        ({"server.servlet.context-path": "${CONTEXT}"}, "/actuator/health/readiness"),
+        ({}, "/actuator/health/liveness"),
+        ({"server.servlet.context-path": "/shop"}, "/shop/actuator/health/liveness"),
+        ({"server.servlet.contextPath": "/", "management.endpoints.web.base-path": "/ops"}, "/ops/health/liveness"),
+        ({"server.servlet.context-path": "${CONTEXT}"}, "/actuator/health/liveness"),
     ],
 )
 def test_readiness_is_asked_where_the_jars_settings_put_it(settings: dict[str, str], path: str, tmp_path: Path) -> None:

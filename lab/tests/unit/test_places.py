@@ -40,6 +40,10 @@ ACQUIRE = [*PARK, f"{QUEUE}.acquire(AbstractQueuedSynchronizer.java:790)"]
 GET = [*PARK, "java.base/java.util.concurrent.CompletableFuture.get(CompletableFuture.java:2096)"]
 HIKARI = "app//com.zaxxer.hikari.pool.HikariPool.getConnection(HikariPool.java:175)"
 BORROW = "app//org.apache.commons.pool2.impl.GenericObjectPool.borrowObject(GenericObjectPool.java:306)"
+LETTUCE = (
+    "app//org.springframework.data.redis.connection.lettuce.LettucePoolingConnectionProvider.getConnection"
+    "(LettucePoolingConnectionProvider.java:110)"
+)
 TASK = "java.base/java.util.concurrent.ThreadPoolExecutor.runWorker(ThreadPoolExecutor.java:1090)"
 
 
@@ -80,6 +84,13 @@ def diagnosis(*threads: dict[str, Any], printed: str = "") -> Diagnosis:
             "client-pool",
             "Jedis at OrderService:42",
         ),
+        (
+            [*READ, BORROW, "app//redis.clients.jedis.util.Pool.getResource(Pool.java:38)", SERVICE],
+            "RUNNABLE",
+            "downstream",
+            "Jedis at OrderService:42",
+        ),
+        ([*AWAIT, BORROW, LETTUCE, SERVICE], "WAITING", "client-pool", "Lettuce at OrderService:42"),
         # DBCP has a pool of the same library inside.
         (
             [*AWAIT, BORROW, "app//org.apache.commons.dbcp2.PoolingDataSource.getConnection(P.java:1)", SERVICE],

@@ -87,21 +87,28 @@ def test_a_service_may_be_described_in_yaml(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flags", "cpu", "expected"),
+    ("flags", "of_variant", "expected"),
     [
-        ([], 1.5, 2),
-        (["-XX:ActiveProcessorCount=4"], 1.0, 4),
-        (["-XX:ActiveProcessorCount=4", "-XX:ActiveProcessorCount=3"], 1.0, 3),
+        ([], [], 1),
+        (["-XX:ActiveProcessorCount=4"], [], 4),
+        (["-XX:ActiveProcessorCount=4", "-XX:ActiveProcessorCount=3"], [], 3),
+        ([], ["-XX:ActiveProcessorCount=2"], 2),
     ],
 )
-def test_a_jvm_counts_the_processors_of_its_limit_or_of_its_own_flags(
-    flags: list[str], cpu: float, expected: int, tmp_path: Path
+def test_a_jvm_counts_the_processors_of_its_limit_or_of_its_flags(
+    flags: list[str], of_variant: list[str], expected: int, tmp_path: Path
 ) -> None:
-    mine = service.load(file(tmp_path)).model_copy(update={"jvm_flags": flags})
-    assert process.processors(mine, cpu) == expected
-    counted = [flag for flag in process.jvm_flags(mine, None, None, cpu) if "ActiveProcessorCount" in flag]
-    assert counted[-1] == f"-XX:ActiveProcessorCount={expected}"
-    assert len(counted) == max(1, len(flags)), "none of vtlab's over them"
+    """The last of a JVM's flags holds."""
+    properties = {"platform": {"threads": "platform", "jvm_flags": of_variant}}
+    planned = builders.experiment(properties=properties)
+    java = tools.Java(tmp_path / "bin" / "java", "25.0.3", "a vendor")
+    mine = service.load(file(tmp_path, command=None, jar="a.jar", jvm_flags=flags))
+    with Ledger(tmp_path) as ledger:
+        launched = process.Launch(mine, planned, {"platform": java}, ledger, tmp_path, "1-1", True)
+        command = launched.command("platform")
+        assert launched.processors("platform") == expected
+    assert [word for word in command if "ActiveProcessorCount" in word][-1] == f"-XX:ActiveProcessorCount={expected}"
+    assert process.jvm_flags(mine, None, None, 1.5)[-1] == (flags or ["-XX:ActiveProcessorCount=2"])[-1]
 
 
 def test_a_service_without_a_way_to_be_told_of_a_companion_is_refused(tmp_path: Path) -> None:

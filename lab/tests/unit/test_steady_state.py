@@ -38,17 +38,6 @@ def test_a_gain_while_the_compilers_rest_is_scatter_up_to_the_margin() -> None:
         assert state(jit, 482.5).limit == 0.03
 
 
-@pytest.mark.parametrize(
-    ("users", "cores", "reached"), [(10, 1.0, True), (11, 1.0, False), (5, 0.5, True), (6, 0.5, False)]
-)
-def test_a_compiler_that_rests_beside_few_users_does_not_lack_cpu(users: int, cores: float, reached: bool) -> None:
-    timed = [
-        t.model_copy(update={"users": users, "server": {**t.server, "jit_cpu": 0.04}})
-        for t in cycles((467, 0.9 * cores), (481, 0.9 * cores), (482.5, 0.9 * cores))
-    ]
-    assert steady_state.WarmUp("platform", timed, timed, cores, None, 3).state.reached is reached
-
-
 def test_one_answer_more_is_no_rise() -> None:
     few = cycles((0.2, 0.1), (0.2, 0.1), (0.3, 0.1))
     assert [t.ok for t in few] == [2, 2, 3]

@@ -287,14 +287,17 @@ def _activity(thread: Thread) -> tuple[Activity, str]:
         _innermost(called, table) for table in (libraries.POOLS, libraries.EMBEDDED, libraries.REMOTE)
     )
     queries = [rule for rule in (inside, remote) if rule and rule.activity == "database"]
-    # A pool of connections to a database may try one while it lends it.
-    if pool and not any(rule.depth < pool.depth for rule in queries):
+    socket = any(frame.starts(libraries.SOCKET) and not frame.starts(libraries.FILES) for frame in called)
+    # A pool may try a connection while it lends it, or open one.
+    is_tried = pool and (
+        any(rule.depth < pool.depth for rule in queries) or (socket and pool.activity == "client-pool")
+    )
+    if pool and not is_tried:
         return pool.activity, pool.name
     if inside:
         return inside.activity, inside.name
     if thread.waits and (name := _lock(thread, jdk)):
         return "lock", name
-    socket = any(frame.starts(libraries.SOCKET) and not frame.starts(libraries.FILES) for frame in called)
     if remote and (thread.waits or socket):
         return remote.activity, remote.name
     if any(frame.starts(libraries.CLIENT) for frame in called) and (thread.waits or socket):

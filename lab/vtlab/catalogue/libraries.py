@@ -76,7 +76,6 @@ POOLS: tuple[tuple[str, Activity, str], ...] = (
     ("org.apache.http.pool.", "client-pool", "Apache HttpClient"),
     ("org.apache.http.impl.conn.PoolingHttpClientConnectionManager.lease", "client-pool", "Apache HttpClient"),
     ("redis.clients.jedis.util.Pool.getResource", "client-pool", "Jedis"),
-    ("redis.clients.jedis.util.Pool.borrowObject", "client-pool", "Jedis"),
     (
         "org.springframework.data.redis.connection.lettuce.LettucePoolingConnectionProvider.getConnection",
         "client-pool",

@@ -237,7 +237,7 @@ class Experiment(_Strict):
     def _keeps_secrets(cls, text: str | None) -> str | None:
         if text and f"{{{ENVIRONMENT}" in text and text.partition(" ")[0] not in METHODS:
             raise ValueError(
-                "between: every user of the machine sees a command's arguments; let it read the variable from its own"
+                "every user of the machine sees a command's arguments; let it read the variable from its own"
                 " environment, which is vtlab's"
             )
         return text

@@ -17,9 +17,6 @@ SINGLE, SINGLE_ROUNDS, LONGEST_SINGLE = 6.0, 9.0, 9.0
 #: Of the ramp-up, which takes the place of a round where none is known (``k6/lib/plan.ts``): rounds of a user and
 #: longest answers that it holds, and seconds at least.
 RAMP_ROUNDS, RAMP_ANSWERS, LEAST_RAMP = 4.0, 2.0, 0.25
-#: Of a warm-up cycle that is judged. Cycles of 2 s scatter by as much as they may gain, and each further one takes
-#: three times what a longer one adds.
-WARM_UP = "3s"
 
 
 def with_load(experiment: Experiment, curve: Curve) -> Experiment:
@@ -35,7 +32,6 @@ def with_load(experiment: Experiment, curve: Curve) -> Experiment:
             "measure": f"{min(LONGEST, wanted):.3g}s",
             "single_user_phase": f"{alone:.3g}s",
             "ramp_up": f"{1000 * _ramp(experiment, curve, slowest):.0f}ms",
-            "warmup_load": WARM_UP,
         }
     )
     return experiment.model_copy(

@@ -13,9 +13,8 @@ from vtlab.model.inspection import Inspection
 from vtlab.model.service import OWN_DATABASE, Meters, Service
 from vtlab.services import inspection
 
-#: Accepts requests once what the service does at its start is over. Where the actuator has none of it, the server has
-#: started as well.
-_HEALTH = "/health/readiness"
+#: Answers without a database that is down, too; and where there is none of it, the server has started as well.
+_HEALTH = "/health/liveness"
 #: Before Spring Boot 4 it is there on Kubernetes only, unless this is set.
 _HAS_HEALTH = {"MANAGEMENT_ENDPOINT_HEALTH_PROBES_ENABLED": "true"}
 #: The scheme of a JDBC driver's addresses, by its library.

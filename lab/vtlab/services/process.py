@@ -42,21 +42,15 @@ def jvm_flags(service: Service, heap: str | None, cache: Path | None, cpu: float
     collector and compiler threads are the same while the warm-up has more CPU.
     """
     sizes = [f"-Xms{heap}", f"-Xmx{heap}"] if heap else []
-    counted = [f"{_PROCESSORS}{processors(service, cpu)}"] if cpu and not _given_processors(service) else []
+    counted = [f"{_PROCESSORS}{math.ceil(cpu)}"] if cpu and _processors(service.jvm_flags) is None else []
     aot = [f"-XX:AOTCache={cache}"] if cache else []
     return [*service.jvm_flags, *sizes, *counted, *aot]
 
 
-def processors(service: Service, cpu: float) -> int:
-    """What a service's JVM counts under that CPU limit: the limit in whole cores, or what its own flags say."""
-    given = _given_processors(service)
-    return int(given) if given else math.ceil(cpu)
-
-
-def _given_processors(service: Service) -> str | None:
-    """As the JVM does, by the last of these flags."""
-    values = [flag.removeprefix(_PROCESSORS) for flag in service.jvm_flags if flag.startswith(_PROCESSORS)]
-    return values[-1] if values and values[-1].isdigit() else None
+def _processors(flags: Sequence[str]) -> int | None:
+    """What these flags say that a JVM is to count: the last of them."""
+    values = [flag.removeprefix(_PROCESSORS) for flag in flags if flag.startswith(_PROCESSORS)]
+    return int(values[-1]) if values and values[-1].isdigit() else None
 
 
 def jvm_flags_of(service: Service, experiment: Experiment, javas: Mapping[str, Java], cpu_limited: bool) -> list[str]:
@@ -141,7 +135,12 @@ class Launch:
     def attached(self, variant: str) -> Path | None:
         """The agent's jar, where a variant's JVM gets it once it runs: one that has the agent from its start refuses an
         archive of classes that was made without it."""
-        return self.agent if archives.named(self.all_flags(variant)) else None
+        return self.agent if self.service.jar and archives.named(self.all_flags(variant)) else None
+
+    def processors(self, variant: str) -> int:
+        """What a variant's JVM is to count: what its flags say, or its CPU limit in whole cores."""
+        given = _processors(self.all_flags(variant)) if self.service.jar else None
+        return given or math.ceil(self.experiment.limits.cpu)
 
     def all_flags(self, variant: str) -> list[str]:
         """The flags of a variant's JVM by its command line and by its environment, without the agent's."""

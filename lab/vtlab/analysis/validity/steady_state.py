@@ -22,9 +22,6 @@ MOST_GAIN_AT_REST = 0.05
 LEAST_ANSWERS = math.ceil(1 / MOST_GAIN)
 #: Cores that the JIT compiler's threads may use where requests lack the CPU that they take.
 MOST_JIT = 0.05
-#: Users for each core that the limit allows, at most, beside whom a compiler that wants more than that gets it: the
-#: share of one thread among those that serve them.
-FEW_USERS = 10
 #: Warm-up cycles that must have run with the trials' own load under their CPU limit: two are judged by one before, or,
 #: where a first part with more CPU has warmed the code, one by the other. What the load allows judges a single one.
 LEAST_CYCLES, LEAST_AFTER_RAISED, LEAST_BY_LOAD = 3, 2, 1
@@ -60,8 +57,8 @@ def steady_state(
     cycles: Sequence[Trial], cpu_limit: float, most: float | None = None, were_at_rest: bool = False
 ) -> SteadyState:
     """Whether one variant is warm: its last two warm-up ``cycles`` gained less than 3 % over the best before, or
-    less than 5 % where the JIT compiler rested in both and before them (``were_at_rest``). A compiler can rest for lack
-    of CPU, too: it counts after a part with more CPU, and where few users share the limit.
+    less than 5 % where the JIT compiler rested in both and before them (``were_at_rest``: after a part with more CPU,
+    as under the limit a compiler can rest for lack of CPU).
 
     OK throughput X must not have risen by that and one answer, for a slow variant counts few. Where the CPU is scarce,
     that is where one of the two used at least 80 % of the limit (``cpu_limit``, cores), CPU per request D must not have
@@ -189,8 +186,7 @@ class WarmUp:
     def state(self) -> SteadyState:
         """By the cycles that judge it."""
         raised = [trial for trial in self.cycles if trial.raised_cpu is not None]
-        are_few = bool(self.judged) and self.judged[-1].users <= FEW_USERS * self.cpu_limit
-        were_at_rest = are_few or (bool(raised) and _rested(raised[-1]))
+        were_at_rest = bool(raised) and _rested(raised[-1])
         return steady_state(self.judged, self.cpu_limit, self.most, were_at_rest)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vtlab import results
-from vtlab.errors import BlockFault, GeneratorFailed, VariantFailed
+from vtlab.errors import BadInput, BlockFault, GeneratorFailed, VariantFailed
 from vtlab.host import machine, tools
 from vtlab.host.processes import Process
 from vtlab.model import units
@@ -212,7 +212,6 @@ class LocalBlock:
 
         def trial(name: str) -> Trial:
             try:
-                self._reset(name)
                 variables = phase_variables([name], 0, None, pace=paces[name])
                 return self._load(variables, f"{self._target.run_id}_diagnosis").trials[0]
             except VariantFailed as broken:
@@ -220,7 +219,13 @@ class LocalBlock:
                 self.drop(broken.variant)
                 raise
 
-        return dumps.diagnose(running, self._target.folder, trial, paces)
+        diagnoses: dict[str, Diagnosis] = {}
+        for variant in running:
+            # Where what comes between trials fails now, there are no dumps, and the block counts.
+            with contextlib.suppress(BlockFault, BadInput):
+                self._reset(variant.variant)
+                diagnoses |= dumps.diagnose([variant], self._target.folder, trial, paces)
+        return diagnoses
 
     def check_instances(self) -> list[Instance]:
         """Whether the processes are those that started."""

@@ -21,7 +21,7 @@ from vtlab.model.experiment import Experiment
 from vtlab.model.records import Failure, Instance
 from vtlab.services import companions
 from vtlab.services.companions import CompanionServices
-from vtlab.services.process import Elsewhere, Launch, VariantProcess, processors, ready_within, spawn
+from vtlab.services.process import Elsewhere, Launch, VariantProcess, ready_within, spawn
 from vtlab.targets import verification
 from vtlab.targets.local import dumps
 from vtlab.targets.local.block import LocalBlock
@@ -174,7 +174,7 @@ class LocalTarget:
             raise error if isinstance(error, BlockFault) else BlockFault(f"{name}: {error}") from error
         figures = verification.read(client, name, scraped_at)
         if self.cpu_limited:
-            counted = processors(variant.launch.service, experiment.limits.cpu)
+            counted = variant.launch.processors(name)
             verification.refuse_other_limits(name, experiment, meters, figures, cgroup.NO_LIMIT, enforced, counted)
         verification.refuse_other_threads(name, experiment, meters, figures)
         return Instance(

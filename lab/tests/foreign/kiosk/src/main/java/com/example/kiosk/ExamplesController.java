@@ -24,6 +24,17 @@ import org.springframework.web.bind.annotation.RestController;
 @RestController
 class ExamplesController {
 
+	private final RequestCounter counter;
+
+	ExamplesController(RequestCounter counter) {
+		this.counter = counter;
+	}
+
+	@GetMapping("/requests")
+	int requests() {
+		return this.counter.requests();
+	}
+
 	/** Tells which variant answers: by the thread that does. */
 	@RequestMapping({ "/", "/test.k6.io", "/post", "/landed", "/setup", "/buy/*", "/paid/*", "/teardown/*" })
 	Map<String, String> variant() {
