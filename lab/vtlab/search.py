@@ -93,6 +93,7 @@ class Search:
         variants = self._experiment.variants
         try:
             self._warm_up()
+            self._started.end_warm_up()
             if stop := self._measure([1]) or self._measure_rare_answers():
                 return stop
             while users := curve.next_users(self._points, variants):

@@ -75,6 +75,9 @@ class Played:
     def restore_cpu(self) -> None:
         raise AssertionError("nothing was raised")
 
+    def end_warm_up(self) -> None:
+        pass
+
     def load(
         self,
         *,

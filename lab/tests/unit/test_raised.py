@@ -139,9 +139,13 @@ def test_jit_compilers_go_first_while_their_quota_is_raised(monkeypatch: pytest.
     started = block(*variants)
     started.raise_cpu()
     assert nice == [(11, -20), (12, -20), (21, -20)]
+    assert started._compilers_first
     nice.clear()
     started.restore_cpu()
+    assert nice == [], "they go first until the warm-up is over"
+    started.end_warm_up()
     assert nice == [(11, 0), (12, 0), (21, 0)]
+    assert not started._compilers_first
 
 
 def test_without_the_right_to_it_the_compilers_stay_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,6 +156,7 @@ def test_without_the_right_to_it_the_compilers_stay_as_they_are(monkeypatch: pyt
     monkeypatch.setattr(raised.os, "setpriority", refuse)
     started = block(variant := Limited("platform"))
     assert started.raise_cpu() == 1.5
+    assert not started._compilers_first
     started.restore_cpu()
     assert variant.history == [1.5, 1.0]
 

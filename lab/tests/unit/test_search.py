@@ -70,6 +70,9 @@ class Pair:
     def drop(self, variant: str) -> None:
         raise AssertionError("no variant leaves a search")
 
+    def end_warm_up(self) -> None:
+        pass
+
     def load(
         self,
         *,
@@ -164,6 +167,9 @@ class WithMore(Pair):
     def restore_cpu(self) -> None:
         self.more.append("restore")
 
+    def end_warm_up(self) -> None:
+        self.more.append("end")
+
     def load(self, *, warmup_cycles: int, **rest: Any) -> K6Document:  # type: ignore[override]
         document = super().load(warmup_cycles=0, **rest)
         if not warmup_cycles:
@@ -181,7 +187,7 @@ def test_it_warms_up_with_more_cpu_until_the_compilers_rest_or_for_so_long(calls
     counted = PLANNED.windows.model_copy(update={"warmup_cycles": 2, "warmup_requests": 3000})
     pair = WithMore(calls)
     curve, _, _ = searched(pair, PLANNED.model_copy(update={"windows": counted}))
-    assert pair.more == ["raise", *["2 cycles"] * made, "restore"]
+    assert pair.more == ["raise", *["2 cycles"] * made, "restore", "end"]
     under_limit = next(cycles for cycles, users in pair.warmed if users == (WARM_UP_USERS,))
     assert under_limit == AFTER_RAISED < WARM_UP_CYCLES, "the part with more CPU took the place of one"
     assert curve.ended == "levelled off", "the levels have their whole time"

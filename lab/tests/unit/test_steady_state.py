@@ -26,7 +26,7 @@ def test_a_gain_while_the_compilers_rest_is_scatter_up_to_the_margin() -> None:
     def state(jit: float | None, last: float, before: bool = True) -> steady_state.SteadyState:
         cycle = cycles((467, 0.9), (481, 0.9), (last, 0.9))
         timed = [t.model_copy(update={"server": {**t.server, "jit_cpu": jit}}) for t in cycle]
-        return steady_state.steady_state(timed, 1.0, were_at_rest=before)
+        return steady_state.steady_state(timed, 1.0, did_not_lack=before)
 
     # Of spring-petclinic, after 18,000 requests with more CPU.
     assert state(0.04, 482.5).reached
@@ -36,6 +36,16 @@ def test_a_gain_while_the_compilers_rest_is_scatter_up_to_the_margin() -> None:
     for jit in (0.06, None):
         assert not state(jit, 482.5).reached
         assert state(jit, 482.5).limit == 0.03
+
+
+@pytest.mark.parametrize(("first", "reached"), [((True, True), True), ((True, False), False), ((False, True), False)])
+def test_a_compiler_that_goes_first_and_rests_does_not_lack_cpu(first: tuple[bool, bool], reached: bool) -> None:
+    cycle = cycles((467, 0.9), (481, 0.9), (482.5, 0.9))
+    timed = [
+        t.model_copy(update={"server": {**t.server, "jit_cpu": 0.04}, "compilers_first": is_first})
+        for t, is_first in zip(cycle, (True, *first), strict=True)
+    ]
+    assert steady_state.WarmUp("platform", timed, timed, 1.0, None, 3).state.reached is reached
 
 
 def test_one_answer_more_is_no_rise() -> None:

@@ -78,6 +78,22 @@ def test_the_cheap_cycles_have_more_cpu_and_those_that_judge_have_the_limit(tmp_
     assert [t.position for t in block.warmup] == list(range(1, 9))
 
 
+def test_the_compilers_go_first_until_the_trials(tmp_path: Path) -> None:
+    class Noting(WithMore):
+        def end_warm_up(self) -> None:
+            self.said.append("end")
+
+    exp = builders.experiment(windows=COUNTED)
+    (good,) = builders.run(exp, blocks=1).blocks
+    target = Noting([good.model_copy(update={"warmup": builders.block(cycles=4).warmup})])
+    one_block(target, tmp_path, exp)
+    assert target.said[3:6] == [
+        "2 own cycles of platform virtual",
+        "end",
+        "trials virtual platform platform virtual of platform virtual",
+    ]
+
+
 class Compiling(WithMore):
     """A target whose JIT compilers lack CPU until so many calls have given them more."""
 

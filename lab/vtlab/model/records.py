@@ -121,6 +121,8 @@ class Trial(Record):
     users: int
     #: Cores that it was allowed, where that was more than the experiment's limit (the first part of the warm-up).
     raised_cpu: float | None = None
+    #: Whether the JIT compilers went before the threads that serve requests.
+    compilers_first: bool = False
     #: Seconds of one round of a user (response and think time) over which users were spread, as the warm-up showed it;
     #: None where the experiment says it, and where rounds are short beside the window.
     round: float | None = None

@@ -45,6 +45,9 @@ class StartedBlock(Protocol):
     def restore_cpu(self) -> None:
         """Sets the limit again. A BlockFault where it does not hold."""
 
+    def end_warm_up(self) -> None:
+        """The JIT compilers, which may have gone first in the warm-up, no longer do."""
+
     def load(
         self,
         *,

@@ -243,6 +243,9 @@ class KubernetesBlock:
         resize.allow(target.cluster, target.client, self._loaded, self._experiment.limits.cpu)
         self._raised = None
 
+    def end_warm_up(self) -> None:
+        """The compilers of a pod never go first: vtlab is not in it."""
+
     def load(
         self,
         *,

@@ -64,6 +64,8 @@ class LocalBlock:
         self._samplers: list[machine.Sampler] = []
         #: Cores of each variant, while that is more than its limit.
         self._raised: float | None = None
+        #: Whether the JIT compilers of all go before the threads that serve requests.
+        self._compilers_first = False
 
     @property
     def call_seconds(self) -> float:
@@ -94,21 +96,28 @@ class LocalBlock:
             raised.allow(running, limit)
             return None
         self._raised = cpu
-        raised.prefer_compilers([variant.process.pid for variant in running], True)
+        self._compilers_first = raised.prefer_compilers([variant.process.pid for variant in running], True)
         return cpu
 
     def restore_cpu(self) -> None:
         """Sets the variants' limit again, once what reads their meters is compiled, too, and their JIT compilers rest.
         BlockFault where it does not hold. Where the experiment says the round of every variant, and so that the load is
-        the bound, the meters are not read: what is compiled later takes nothing from the requests."""
+        the bound, the meters are not read: what is compiled later takes nothing from the requests. There the trials may
+        follow in the same call of k6, and the warm-up's part for the compilers ends here."""
         running = [variant for variant in self._running() if variant.end() is None]
         if running and not self.experiment.is_paced:
             raised.read_meters([f"http://{v.metrics_address}{v.launch.service.metrics}" for v in running])
         pids = [variant.process.pid for variant in running]
         raised.await_compilers(pids)
-        raised.prefer_compilers(pids, False)
+        if self.experiment.is_paced:
+            self.end_warm_up()
         raised.allow(running, self.experiment.limits.cpu)
         self._raised = None
+
+    def end_warm_up(self) -> None:
+        """From now on the JIT compilers get the share of a thread, as any other."""
+        raised.prefer_compilers([v.process.pid for v in self._running() if v.end() is None], False)
+        self._compilers_first = False
 
     def _running(self) -> list[VariantProcess]:
         return [variant for variant in self.variants if variant.variant not in self._retired]
@@ -281,6 +290,7 @@ class LocalBlock:
         for trial in document.phases:
             variant = self._process_of(trial.variant)
             usage, limits = self._usage(trial.variant, trial.start, trial.end), variant.limits()
+            trial.compilers_first = self._compilers_first
             if self._raised is not None:
                 trial.raised_cpu = self._raised
                 limits = replace(limits, cpu=self._raised)

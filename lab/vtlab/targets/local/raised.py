@@ -63,18 +63,22 @@ def allow(variants: Sequence[VariantProcess], cpu: float) -> None:
             raise BlockFault(f"{variant.variant}: its control group has {allows}, {cpu:g} cores were set")
 
 
-def prefer_compilers(pids: Sequence[int], is_preferred: bool) -> None:
-    """Has the JIT compilers of these processes go before the threads that serve requests, or no longer. Without the
-    right to do so all stays as it is.
+def prefer_compilers(pids: Sequence[int], is_preferred: bool) -> bool:
+    """Has the JIT compilers of these processes go before the threads that serve requests, or no longer: whether all do
+    as they are to. Without the right to do so all stays as it is.
 
     Else a compiler gets the share of one thread among those that serve: under 1 CPU it is 0.15 cores beside ten busy
     platform threads, and up to 0.7 beside the one carrier of virtual threads. The one variant then is warm long
     before the other. (spring-petclinic with ten users, JDK 25.)
     """
+    is_done = True
     for pid in pids:
-        with contextlib.suppress(OSError):
+        try:
             for thread in compilers(pid):
                 os.setpriority(os.PRIO_PROCESS, thread, _FIRST if is_preferred else 0)
+        except OSError:
+            is_done = False
+    return is_done
 
 
 def read_meters(urls: Sequence[str]) -> None:
