@@ -40,8 +40,8 @@ class Measured:
     client: Prometheus
     #: What disturbed it, in spite of several attempts.
     disturbances: list[str]
-    #: Nice values of the threads of JIT compilers, while they had more CPU and afterwards.
-    nice: tuple[set[int], set[int]]
+    #: Nice values of the threads of JIT compilers: while they had more CPU, under the limit, after the warm-up.
+    nice: tuple[set[int], set[int], set[int]]
 
     @property
     def planned(self) -> Experiment:
@@ -79,7 +79,9 @@ def measured(root: Path, window: str, attempts: int = 4) -> Iterator[Measured]:
             nice_before = _nice_of_compilers(started)
             if raised is not None:
                 started.restore_cpu()
-            nice = nice_before, _nice_of_compilers(started)
+            nice_under_limit = _nice_of_compilers(started)
+            started.end_warm_up()
+            nice = nice_before, nice_under_limit, _nice_of_compilers(started)
             document = started.load(order=VARIANTS, warmup_cycles=1, single="4s")
             block = Block(
                 block=1,
