@@ -223,8 +223,8 @@ class Experiment(_Strict):
         Field(
             min_length=1,
             description="before each trial, on one machine: a request as a line, POST /test/reset, or a command with"
-            " its arguments; {base} is the address of the variant, {variant} its name, {env.NAME} of a request a"
-            " variable of vtlab's environment, which a command has as its own",
+            " its arguments. {base} is the address of the variant, {variant} its name. In a request {env.NAME} is a"
+            " variable of vtlab's environment. A command reads it there itself",
         ),
     ] = None
     expected: Annotated[
