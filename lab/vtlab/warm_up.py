@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -15,8 +16,8 @@ from vtlab.planning import load
 from vtlab.targets.target import StartedBlock
 from vtlab.under_way import UnderWay, is_given_up
 
-#: Calls of k6 with more CPU than the limit, at most.
-RAISED_CALLS = 5
+#: Calls of k6 with more CPU than the limit, at most, and seconds after which none begins.
+RAISED_CALLS, RAISED_SECONDS = 12, 75.0
 
 
 @contextmanager
@@ -106,12 +107,16 @@ class WarmUpCycles:
         compilers rest, unless they will take nothing from the trials, whose bound is the load."""
         cycles, count = 0, self._under_way.experiment.windows.warmup_cycles
         most = count if self._under_way.experiment.is_paced else RAISED_CALLS * count
+        end = time.monotonic() + RAISED_SECONDS
         with more_cpu(started, self._under_way.experiment) as is_raised:
             while is_raised and self._under_way.variants and cycles < most:
                 if self._cycles(started, cycles, count, 0, "those with more CPU") is None:
                     continue
                 cycles += count
-                if are_compiled(self._under_way.block.warmup, self._under_way.variants, self._under_way.experiment):
+                compiled = are_compiled(
+                    self._under_way.block.warmup, self._under_way.variants, self._under_way.experiment
+                )
+                if compiled or time.monotonic() > end:
                     break
         return cycles
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -129,11 +130,22 @@ def test_the_cycles_with_more_cpu_end_though_the_compilers_do_not_rest(tmp_path:
     exp = builders.experiment(windows=COUNTED)
     warmup = builders.block(cycles=2 * warm_up.RAISED_CALLS + 12).warmup
     one_block(
-        target := Compiling([builders.run(exp, blocks=1).blocks[0].model_copy(update={"warmup": warmup})], 9),
+        target := Compiling([builders.run(exp, blocks=1).blocks[0].model_copy(update={"warmup": warmup})], 99),
         tmp_path,
         exp,
     )
     assert target.said.count("2 cheap and 0 own cycles of platform virtual") == warm_up.RAISED_CALLS
+
+
+def test_no_cycles_with_more_cpu_begin_after_their_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    exp = builders.experiment(windows=COUNTED)
+    warmup = builders.block(cycles=2 * 3 + 12).warmup
+    (good,) = builders.run(exp, blocks=1).blocks
+    target = Compiling([good.model_copy(update={"warmup": warmup})], 99)
+    moments = iter([0.0, 30.0, 70.0, 80.0])
+    monkeypatch.setattr(warm_up, "time", SimpleNamespace(monotonic=lambda: next(moments)))
+    one_block(target, tmp_path, exp)
+    assert target.said.count("2 cheap and 0 own cycles of platform virtual") == 3
 
 
 def test_compilers_are_not_waited_for_where_the_load_is_the_bound(tmp_path: Path) -> None:
