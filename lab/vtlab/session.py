@@ -226,12 +226,10 @@ def _facts_here(experiment: Experiment, cpu_limited: bool) -> Facts:
 
 def _javas(service: Service, experiment: Experiment) -> dict[str, Java]:
     """By variant, the JDK of a service that is a jar."""
-    return {name: tools.find_java(_major(experiment, name)) for name in experiment.variants} if service.jar else {}
-
-
-def _major(experiment: Experiment, variant: str) -> str | None:
-    major = experiment.properties_of(variant).java
-    return None if major is None else str(major)
+    if not service.jar:
+        return {}
+    default = tools.find_java()
+    return {name: process.java_of(experiment, name, default) for name in experiment.variants}
 
 
 def _train(experiments: Iterable[Experiment]) -> None:

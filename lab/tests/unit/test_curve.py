@@ -291,15 +291,15 @@ def test_the_ramp_up_holds_four_rounds_and_the_longest_answer_twice(
 ) -> None:
     """A quarter of a second at least, and at most as long as where no load is searched."""
     measured = doubled(dict.fromkeys(VARIANTS, bounded(alone, most)))
-    told = [point.model_copy(update={"longest": longest}) for point in measured]
-    planned = chosen.with_load(search_experiment(), curve(told))
+    with_longest = [point.model_copy(update={"longest": longest}) for point in measured]
+    planned = chosen.with_load(search_experiment(), curve(with_longest))
     assert planned.windows.ramp_up == ramp
 
 
 def test_the_longest_answers_of_more_users_than_are_chosen_do_not_count() -> None:
     measured = doubled(dict.fromkeys(VARIANTS, bounded(20, 640)))
-    told = [point.model_copy(update={"longest": 0.06 if point.users <= 64 else 9.0}) for point in measured]
-    assert chosen.with_load(search_experiment(), curve(told)).windows.ramp_up == "400ms"
+    with_longest = [point.model_copy(update={"longest": 0.06 if point.users <= 64 else 9.0}) for point in measured]
+    assert chosen.with_load(search_experiment(), curve(with_longest)).windows.ramp_up == "400ms"
 
 
 @given(rates, growth, growth)

@@ -42,20 +42,26 @@ class OfAVariant:
         return 0
 
 
+def of_two(folder: Path) -> LocalBlock:
+    """A block in which both variants run."""
+    run = builders.run(blocks=1)
+    variants: list[Any] = [OfAVariant("platform"), OfAVariant("virtual")]
+    target: Any = SimpleNamespace(folder=folder, run_id="r")
+    return LocalBlock(target, run.experiment, 1, 1, variants, run.blocks[0].instances)
+
+
 def test_a_variant_that_breaks_under_its_dumps_does_not_cost_the_next_one_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = builders.run(blocks=1)
-    variants: list[Any] = [OfAVariant("platform"), OfAVariant("virtual")]
-    target: Any = SimpleNamespace(folder=tmp_path, run_id="r")
-    block = LocalBlock(target, run.experiment, 1, 1, variants, run.blocks[0].instances)
+    block = of_two(tmp_path)
+    variants, trials = block.variants, builders.block().trials
     targets = []
 
     def load(variables: object, run_id: str) -> Any:
         targets.append([v.variant for v in variants if v.variant not in block._retired])
         if "platform" in targets[-1]:
             raise VariantFailed("platform", "it ended with exit code 1")
-        return SimpleNamespace(trials=run.blocks[0].trials)
+        return SimpleNamespace(trials=trials)
 
     def diagnose(
         running: Iterable[Any], _: Path, trial: Callable[[str], Trial], paces: Mapping[str, Pace]
@@ -77,10 +83,7 @@ def test_a_variant_that_breaks_under_its_dumps_does_not_cost_the_next_one_its_ow
 def test_what_comes_between_trials_and_fails_costs_the_dumps_and_no_block(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = builders.run(blocks=1)
-    variants: list[Any] = [OfAVariant("platform"), OfAVariant("virtual")]
-    target: Any = SimpleNamespace(folder=tmp_path, run_id="r")
-    block = LocalBlock(target, run.experiment, 1, 1, variants, run.blocks[0].instances)
+    block = of_two(tmp_path)
 
     def reset(variant: str) -> None:
         if variant == "platform":

@@ -26,7 +26,7 @@ def test_a_gain_while_the_compilers_rest_is_scatter_up_to_the_margin() -> None:
     def state(jit: float | None, last: float, before: bool = True) -> steady_state.SteadyState:
         cycle = cycles((467, 0.9), (481, 0.9), (last, 0.9))
         timed = [t.model_copy(update={"server": {**t.server, "jit_cpu": jit}}) for t in cycle]
-        return steady_state.steady_state(timed, 1.0, did_not_lack=before)
+        return steady_state.steady_state(timed, 1.0, compilers_had_cpu=before)
 
     # Of spring-petclinic, after 18,000 requests with more CPU.
     assert state(0.04, 482.5).reached

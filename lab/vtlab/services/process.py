@@ -13,7 +13,7 @@ from pathlib import Path
 
 from vtlab import services
 from vtlab.errors import BlockFault
-from vtlab.host import agent, archives, ports, server, usage
+from vtlab.host import agent, archives, ports, server, tools, usage
 from vtlab.host.cgroup import Cgroup, Limit
 from vtlab.host.processes import Ledger, Process
 from vtlab.host.server import Server
@@ -51,6 +51,13 @@ def _processors(flags: Sequence[str]) -> int | None:
     """What these flags say that a JVM is to count: the last of them."""
     values = [flag.removeprefix(_PROCESSORS) for flag in flags if flag.startswith(_PROCESSORS)]
     return int(values[-1]) if values and values[-1].isdigit() else None
+
+
+def java_of(experiment: Experiment, variant: str, default: Java) -> Java:
+    """The JDK of a variant: by the major version that it names, else the run's. PrerequisiteMissing where it is not
+    here."""
+    major = experiment.properties_of(variant).java
+    return default if major is None else tools.find_java(str(major))
 
 
 def jvm_flags_of(service: Service, experiment: Experiment, javas: Mapping[str, Java], cpu_limited: bool) -> list[str]:

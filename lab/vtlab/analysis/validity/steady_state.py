@@ -54,11 +54,11 @@ class SteadyState:
 
 
 def steady_state(
-    cycles: Sequence[Trial], cpu_limit: float, most: float | None = None, did_not_lack: bool = False
+    cycles: Sequence[Trial], cpu_limit: float, most: float | None = None, compilers_had_cpu: bool = False
 ) -> SteadyState:
     """Whether one variant is warm: its last two warm-up ``cycles`` gained less than 3 % over the best before, or
-    less than 5 % where the JIT compiler rested in both, and not for lack of CPU (``did_not_lack``: it went before the
-    threads that serve, or had rested before in a part with more CPU).
+    less than 5 % where the JIT compiler rested in both, and not for lack of CPU (``compilers_had_cpu``: it went before
+    the threads that serve, or had rested before in a part with more CPU).
 
     OK throughput X must not have risen by that and one answer, for a slow variant counts few. Where the CPU is scarce,
     that is where one of the two used at least 80 % of the limit (``cpu_limit``, cores), CPU per request D must not have
@@ -94,7 +94,7 @@ def steady_state(
     worst = max((g.most if scarce else g.throughput) or 0.0 for g in gains)
     if most is not None and is_at_most(last[-1], most):
         worst = min(worst, _below(last[-1], most))
-    limit = MOST_GAIN_AT_REST if did_not_lack and all(map(_rested, last)) else MOST_GAIN
+    limit = MOST_GAIN_AT_REST if compilers_had_cpu and all(map(_rested, last)) else MOST_GAIN
     return SteadyState(worst < limit, gains, worst, limit)
 
 
@@ -187,8 +187,8 @@ class WarmUp:
         """By the cycles that judge it."""
         raised = [trial for trial in self.cycles if trial.raised_cpu is not None]
         went_first = bool(self.judged) and all(trial.compilers_first for trial in self.judged[-2:])
-        did_not_lack = went_first or (bool(raised) and _rested(raised[-1]))
-        return steady_state(self.judged, self.cpu_limit, self.most, did_not_lack)
+        compilers_had_cpu = went_first or (bool(raised) and _rested(raised[-1]))
+        return steady_state(self.judged, self.cpu_limit, self.most, compilers_had_cpu)
 
 
 def warm_up_of(block: Block, experiment: Experiment, variant: str) -> WarmUp:

@@ -21,7 +21,7 @@ from vtlab.model.experiment import Experiment
 from vtlab.model.records import Failure, Instance
 from vtlab.services import companions
 from vtlab.services.companions import CompanionServices
-from vtlab.services.process import Elsewhere, Launch, VariantProcess, ready_within, spawn
+from vtlab.services.process import Elsewhere, Launch, VariantProcess, java_of, ready_within, spawn
 from vtlab.targets import verification
 from vtlab.targets.local import dumps
 from vtlab.targets.local.block import LocalBlock
@@ -81,7 +81,7 @@ class LocalTarget:
             launch = Launch(
                 service,
                 experiment,
-                {name: self._java_of(experiment, name) for name in experiment.variants} if service.jar else {},
+                {name: java_of(experiment, name, self.java) for name in experiment.variants} if service.jar else {},
                 self.ledger,
                 self.folder / "logs",
                 f"{block}-{attempt}",
@@ -152,10 +152,6 @@ class LocalTarget:
             self.say(
                 f"{log.name} is larger than {logs.MOST // 1024**2} MiB: {kept} stay; what it costs to print counts"
             )
-
-    def _java_of(self, experiment: Experiment, variant: str) -> Java:
-        major = experiment.properties_of(variant).java
-        return self.java if major is None else tools.find_java(str(major))
 
     def _addresses(self) -> dict[str, str]:
         return {variant.variant: variant.metrics_address for variant in self._running}
