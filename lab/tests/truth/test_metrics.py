@@ -38,8 +38,16 @@ def test_the_expressions_agree_with_what_k6_counted(measured: Measured, variant:
     assert service is not None
     assert latency is not None
     assert service >= 0.2, "no wait is shorter than it was asked to be"
-    assert trial.throughput * latency == pytest.approx(20, rel=0.03), "users in flight at the client"
-    assert trial.throughput * service == pytest.approx(served_at_once, rel=0.05), "requests that the server worked on"
+    # Between two requests of a user a busy machine takes its time, so no law says that all 20 are in flight.
+    in_flight_client, in_flight = server["in_flight_client"], server["in_flight"]
+    assert in_flight_client is not None
+    assert in_flight_client <= 1.005 * 20
+    assert trial.throughput * latency == pytest.approx(in_flight_client, rel=0.03), "users in flight at the client"
+    assert in_flight is not None
+    assert in_flight <= served_at_once
+    assert trial.throughput * service <= 1.03 * served_at_once, "requests that the server works on"
+    # Counted once a second, of users who go in step.
+    assert trial.throughput * service == pytest.approx(in_flight, rel=0.15)
     assert server["queue_time"] == pytest.approx(latency - service, rel=0.01, abs=0.003)
     at = round(1000 * time.time())
     run = f'vtlab:run_throughput:rate{{variant="{variant}",testid="{measured.run_id}"}}'
