@@ -16,6 +16,7 @@ from tests.support.stalls import undisturbed
 from vtlab.analysis.laws.explanation import explain
 from vtlab.analysis.laws.phases import of_variant
 from vtlab.analysis.validity.steady_state import MOST_JIT
+from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block
 
 __all__ = ["planted_service"]
@@ -89,35 +90,39 @@ def test_what_was_planted_is_named_for_the_other_variant_too(
 
 def test_what_is_next_is_what_more_users_reach(lab: Lab) -> None:
     """What more users reach lies in the interval of the CPU's bound that is named as what would limit next."""
-    # Users whose waits are equal go in step: they wait all at once, and the CPU has nothing to do.
-    many, few = (
-        MORE_CPU.experiment(
+
+    def users(count: int, duration: str) -> Experiment:
+        return MORE_CPU.experiment(
             "",
             request={"path": "/mixed", "query": {"duration": duration, "iterations": "60000"}},
-            load={"users": users},
+            load={"users": count},
             windows={
-                "warmup_users": users,
+                "warmup_users": count,
                 # Some 10,000 short requests: the slope is that of a JVM whose compiler is done.
                 "warmup_query": {"duration": "5ms", "iterations": "600"},
                 "warmup_load": "10s",
                 "measure": "9s",
             },
         )
-        # The fewer use almost half of the CPU: with less, short phases seldom tell its slope within 20 %.
-        for users, duration in ((41, "exp(130ms)"), (9, "130ms"))
-    )
 
-    def measure(attempt: int) -> tuple[Block, Block]:
+    # Users whose waits are equal go in step: they wait all at once, and the CPU has nothing to do.
+    many = users(41, "exp(130ms)")
+
+    def measure(attempt: int) -> list[tuple[Experiment, Block]]:
         # More load first, and for long: the compiler is done then.
-        return (
-            lab.measured(MORE_CPU, many, [VIRTUAL], 1, attempt, single=SHORT, own_cycles=2),
-            lab.measured(MORE_CPU, few, [VIRTUAL], 2, attempt, single=SHORT, with_light=True),
-        )
+        loaded = lab.measured(MORE_CPU, many, [VIRTUAL], 1, attempt, single=SHORT, own_cycles=2)
+        throughput = of_variant([loaded], many, VIRTUAL).throughput
+        assert throughput
+        # The fewer use almost half of the CPU, however fast that is: with less, short phases seldom tell its slope
+        # within 20 %, and with more it is not the slope that counts. (Little's law: each waits for 0.13 s.)
+        few = users(round(0.42 * (0.13 * throughput + 0.71)), "130ms")
+        return [
+            (many, loaded),
+            (few, lab.measured(MORE_CPU, few, [VIRTUAL], 2, attempt, single=SHORT, with_light=True)),
+        ]
 
-    def judge(blocks: tuple[Block, Block]) -> None:
-        under_load, alone = (
-            of_variant([block], planned, VIRTUAL) for block, planned in zip(blocks, (many, few), strict=True)
-        )
+    def judge(measured: list[tuple[Experiment, Block]]) -> None:
+        under_load, alone = (of_variant([block], planned, VIRTUAL) for planned, block in measured)
         assert explain(under_load).bottleneck.resource == "cpu", explain(under_load)
         explained = explain(alone)
         assert explained.bottleneck.resource == "load", explained
@@ -129,12 +134,11 @@ def test_what_is_next_is_what_more_users_reach(lab: Lab) -> None:
         assert under_load.throughput is not None
         assert bound.low <= under_load.throughput <= bound.high, (under_load.throughput, bound)
 
-    def disturbances(blocks: tuple[Block, Block]) -> list[str]:
-        reasons = [
-            reason for block, of in zip(blocks, (many, few), strict=True) for reason in lab.disturbances(block, of)
-        ]
+    def disturbances(measured: list[tuple[Experiment, Block]]) -> list[str]:
+        reasons = [reason for planned, block in measured for reason in lab.disturbances(block, planned)]
         # What it takes under load is none that more users have: once it took so much that these reached 132/s, not 168.
-        jit = max(trial.server.get("jit_cpu") or 0.0 for trial in blocks[0].trials)
+        _, loaded = measured[0]
+        jit = max(trial.server.get("jit_cpu") or 0.0 for trial in loaded.trials)
         return [*reasons, f"JIT compiler: {jit:.3f} cores"] if jit > MOST_JIT else reasons
 
     undisturbed(measure, judge, disturbances, attempts=3)

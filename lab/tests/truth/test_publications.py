@@ -28,15 +28,19 @@ ALIKE = 1.5
 class Shape:
     """The bottleneck of a variant, and how its throughput compares with the first variant's. ``tie``: a resource of
     which there is exactly as much: noise decides whether one of the two is named or both. ``beside``: what the
-    bottleneck fills from the beginning of a request to its end, so that it may be named with it."""
+    bottleneck fills from the beginning of a request to its end, so that it may be named with it. ``most``: requests a
+    second that the bottleneck allows; a machine whose CPU allows fewer is limited by that."""
 
     bottleneck: str
     direction: Direction = "first"
     tie: str = ""
     beside: str = ""
+    most: float = 0.0
 
     def allows(self, bottleneck: Bottleneck, direction: Direction) -> bool:
         names = {bottleneck.resource, *bottleneck.together}
+        if names == {"cpu"} and bottleneck.bound is not None and bottleneck.bound < self.most:
+            return direction == self.direction
         allowed = {self.bottleneck, self.tie, self.beside}
         return names <= allowed and names != {self.beside} and direction == self.direction
 
@@ -47,7 +51,7 @@ SHAPES: dict[str, dict[str, Shape]] = {
     "db-pool": {
         "pool-10": Shape("db-pool"),
         "pool-50": Shape("db-pool", "faster"),
-        "pool-250": Shape("db-pool", "faster", tie="load"),
+        "pool-250": Shape("db-pool", "faster", tie="load", most=250),
     },
     "db-slow-query": {
         "platform-jdk21": Shape("db-pool"),
