@@ -22,7 +22,7 @@ from vtlab.analysis.simulation import EDGE, Noise
 from vtlab.model.records import Manifest, SequentialRule
 from vtlab.model.run import Analysis, Run
 from vtlab.model.verdict import Decision
-from vtlab.report import markdown, ratios, words
+from vtlab.report import decision, markdown, ratios, words
 
 RUNS = 10_000
 RULE = sequential.rule(1)
@@ -257,6 +257,28 @@ def test_a_run_ends_where_the_next_look_does_not_fit(within: float, ended: str |
     assert (decided(a).ended, decided(a).blocks) == (ended, blocks)
     if within == 119:
         assert str(words.hint(a)).startswith("The run ended where the next look did not fit into the time (--within). ")
+
+
+@pytest.mark.parametrize(
+    ("failing", "seconds", "ended"),
+    [
+        ({1: "unsteady"}, 60.0, "within"),
+        ({1: "unsteady"}, 40.0, None),
+        # One block of two has no interval; that a variant breaks takes two.
+        ({}, 60.0, None),
+        ({1: "oom"}, 60.0, None),
+    ],
+)
+def test_a_second_block_that_does_not_fit_is_for_an_interval(
+    failing: dict[int, str], seconds: float, ended: str | None
+) -> None:
+    """Where a variant was not warm in the first block, two blocks have no interval either, and the time is kept."""
+    a = builders.analysed(with_looks(builders.run(blocks=1, failing=failing), sequential.rule(1, within=80.0), seconds))
+    assert (decided(a).ended, standing.blocks_left(a.run)) == (ended, 0 if ended else 1)
+    if ended:
+        assert words.look(decided(a)) == "no further blocks: 2 would take longer than --within allows"
+        assert decision.of(a).text == "No decision: a variant was not warm in the only block."
+        assert str(words.hint(a)).startswith("More warm-up cycles may help")
 
 
 def test_rejected_attempts_take_time_too() -> None:

@@ -11,7 +11,7 @@ from vtlab.analysis import verdict
 from vtlab.model.records import Block, Diagnosis, Failure
 from vtlab.model.run import Analysis
 from vtlab.model.verdict import Bottleneck, Bound
-from vtlab.report import bottlenecks, figures, html, words
+from vtlab.report import bottlenecks, decision, figures, html, words
 
 
 @pytest.mark.parametrize(
@@ -314,6 +314,32 @@ def test_both_may_fail() -> None:
         "both fail under this load: virtual, out of heap memory in 3 of 3 blocks (29 to 100 % of starts);"
         " platform, no steady state in 2 of 3 blocks (9 to 99 % of starts)"
     )
+
+
+def test_a_variant_that_is_not_warm_does_not_break() -> None:
+    """It answered: more warm-up is to be tried, and the figures of each block stand below."""
+    cold = [
+        Failure(variant="virtual", reason=f"no steady state after {n} warm-up cycles: …", moment="the warm-up")
+        for n in (12, 14)
+    ]
+    a = failing(3, cold)
+    assert words.headline(a) == (
+        "virtual reaches no steady state under this load in 3 of 3 blocks (29 to 100 % of starts); platform, 0 of 3,"
+        " serves 180/s"
+    )
+    assert words.explanation(a)[-1] == "More warm-up cycles may help: windows.max_cycles of the experiment."
+    assert decision.of(a).text == "No decision: virtual reaches no steady state under this load."
+    both = builders.changed(
+        failing(3, cold, fails=["platform", "virtual"]),
+        {"fails": ["platform", "virtual"]},
+        platform={"failed_blocks": 2, "failed_interval": (0.094, 0.992), "failures": cold, "throughput": 0.0},
+    )
+    assert words.headline(both) == (
+        "neither reaches a steady state under this load: virtual in 3 of 3 (29 to 100 % of starts) and platform in 2"
+        " of 3 (9 to 99 % of starts)"
+    )
+    assert decision.of(both).text == "No decision: neither reaches a steady state under this load."
+    assert "warm-up" not in " ".join(words.explanation(failing(3)))
 
 
 def test_fewer_failures_are_no_verdict_with_both_counts() -> None:

@@ -123,13 +123,19 @@ def decision(
     seconds: Sequence[float],
     comparisons: Callable[[int], Sequence[Comparison]],
     fails: Callable[[int], bool],
+    is_cold: Callable[[], bool],
 ) -> Decision:
     """Where a run stands after its blocks: at the look at which it ended, or on its way to the next.
 
     ``seconds``: how long each block took that counts, the attempts before it included. ``comparisons`` and ``fails``
     are asked for the run's first so many blocks: the primary comparisons with the intervals of that look, and whether
-    failing ends the run.
+    failing ends the run. ``is_cold`` is asked for the first block: whether a variant was not warm in it.
+
+    Two blocks are measured also where the second does not fit into the time, as one has no interval. Where a variant
+    was not warm in the first, two have none either.
     """
+    if len(seconds) == 1 and not _fits(of, 2, seconds) and is_cold():
+        return _at(of, 1, "within", [])
     for look in of.looks:
         if look > len(seconds):
             break
@@ -163,10 +169,12 @@ def _ended(of: SequentialRule, comparisons: Sequence[Comparison], look: int, sec
         return "last look"
     if look >= FUTILE_FROM and all(_is_settled(of, c) or _chance(of, c, look) < FUTILE for c in comparisons):
         return "futile"
-    # The next blocks most likely take as long as the last.
-    if of.within is not None and sum(seconds) + (following - look) * seconds[-1] > of.within:
-        return "within"
-    return None
+    return None if _fits(of, following, seconds) else "within"
+
+
+def _fits(of: SequentialRule, blocks: int, seconds: Sequence[float]) -> bool:
+    """Whether so many blocks fit into the time: the next most likely take as long as the last."""
+    return of.within is None or sum(seconds) + (blocks - len(seconds)) * seconds[-1] <= of.within
 
 
 def _is_settled(of: SequentialRule, comparison: Comparison) -> bool:

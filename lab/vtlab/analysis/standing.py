@@ -10,7 +10,7 @@ from vtlab.analysis import sequential
 from vtlab.analysis.comparisons import primary_comparisons
 from vtlab.analysis.validity import checks, failing
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block
+from vtlab.model.records import Block, is_cold
 from vtlab.model.run import Run
 from vtlab.model.verdict import Comparison, Decision, Rejection
 
@@ -53,7 +53,13 @@ def _decision(run: Run, sound: Sequence[int]) -> Decision | None:
     def comparisons(look: int) -> list[Comparison]:
         return primary_comparisons(run.experiment, blocks[:look], 1 - sequential.level(rule, look))
 
-    return sequential.decision(rule, seconds, comparisons, lambda look: failing_ends(run.experiment, blocks[:look]))
+    return sequential.decision(
+        rule,
+        seconds,
+        comparisons,
+        lambda look: failing_ends(run.experiment, blocks[:look]),
+        lambda: is_cold(failing.failures(blocks[0], run.experiment)),
+    )
 
 
 def decision(run: Run) -> Decision | None:

@@ -5,6 +5,7 @@ Times are epoch milliseconds, durations and latencies seconds, memory bytes, CPU
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, field_serializer
@@ -207,6 +208,10 @@ class Instance(Record):
     oom_kills: int = 0
 
 
+#: How the reason of a variant begins that was not steady after its last warm-up cycle.
+NO_STEADY_STATE = "no steady state"
+
+
 class Failure(Record):
     """What a variant did that no healthy service does: it ended, ran out of memory, answered with errors, did not reach
     a steady state, did not drain. A result of the variant, not a reason to measure again."""
@@ -216,6 +221,11 @@ class Failure(Record):
     reason: str
     #: In words: ``while it started``, ``warm-up cycle 3``, ``trial 2``.
     moment: str
+
+
+def is_cold(failures: Sequence[Failure]) -> bool:
+    """Whether all of some failures are that a variant answered, but was not steady after its last warm-up cycle."""
+    return bool(failures) and all(failure.reason.startswith(NO_STEADY_STATE) for failure in failures)
 
 
 class Place(Record):

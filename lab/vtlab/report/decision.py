@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from vtlab.analysis.comparable import is_load_alone, keeps_up
 from vtlab.catalogue import resources
 from vtlab.model.experiment import Experiment
+from vtlab.model.records import is_cold
 from vtlab.model.run import Analysis
 from vtlab.model.units import percent
 from vtlab.model.variant import kind
@@ -98,16 +99,21 @@ def _same(analysis: Analysis) -> str:
 
 def _failing(analysis: Analysis, comparison: Comparison) -> str:
     failing = [name for name in (comparison.over, comparison.of) if name in comparison.fails]
+    all_cold = all(is_cold(analysis.verdict.variants[name].failures) for name in failing)
     if len(failing) > 1:
-        return "both fail under this load"
+        return words.BOTH_COLD if all_cold else "both fail under this load"
+    if all_cold:
+        return f"{failing[0]} {words.COLD}"
     reasons = dict.fromkeys(failure.reason for failure in analysis.verdict.variants[failing[0]].failures)
     return f"{failing[0]} fails under this load" + (f" ({figures.listed(list(reasons))})" if reasons else "")
 
 
 def _undecided(analysis: Analysis, comparison: Comparison) -> str:
     verdict = analysis.verdict
-    if any(verdict.variants[name].failed_blocks for name in (comparison.of, comparison.over)):
-        return "a variant failed in some blocks" if verdict.n > 1 else "a variant failed in the only block"
+    results = [verdict.variants[name] for name in (comparison.of, comparison.over)]
+    if failed := [result.failures for result in results if result.failed_blocks]:
+        what = "was not warm" if all(map(is_cold, failed)) else "failed"
+        return f"a variant {what} in " + ("some blocks" if verdict.n > 1 else "the only block")
     if comparison.ratio is None:
         return "neither keeps up with the arrivals" if len(comparison.overloaded) > 1 else "there is nothing to compare"
     if comparison.low is None or comparison.high is None:

@@ -10,7 +10,7 @@ from vtlab.analysis import sequential
 from vtlab.analysis.comparable import keeps_up
 from vtlab.catalogue import resources
 from vtlab.model.experiment import MAX_ERRORS, ClosedLoad, Experiment
-from vtlab.model.records import Block
+from vtlab.model.records import Block, is_cold
 from vtlab.model.run import Analysis
 from vtlab.model.units import in_blocks, percent
 from vtlab.model.variant import kind
@@ -38,6 +38,8 @@ _FAR = 3.0
 _NEAR = 0.8
 #: Reasons for failing that fit a headline.
 _MOST_REASONS = 3
+#: What is said of variants that answered, but were not steady after the warm-up: that is no service that breaks.
+COLD, BOTH_COLD = "reaches no steady state under this load", "neither reaches a steady state under this load"
 
 SYMBOLS = {"faster": "▲", "slower": "▼", "equivalent": "=", "inconclusive": "?", "fails": "✗"}
 
@@ -174,6 +176,8 @@ def _change(low: float, high: float) -> str:
 
 def _fails(v: Verdict, c: Comparison) -> str:
     failing = [of for of in (c.of, c.over) if of in c.fails]
+    if len(failing) > 1 and all(is_cold(v.variants[of].failures) for of in failing):
+        return f"{BOTH_COLD}: {figures.listed([_count(v, of) for of in failing])}"
     if len(failing) > 1:
         return "both fail under this load: " + "; ".join(f"{of}, {_failure(v, of)}" for of in failing)
     failed = failing[0]
@@ -181,14 +185,22 @@ def _fails(v: Verdict, c: Comparison) -> str:
     survivor = v.variants[other]
     reasons = list(dict.fromkeys(f.reason for f in v.variants[failed].failures))
     colon = ":" if len(reasons) == 1 else ""
-    text = f"{failed} fails under this load{colon} {_failure(v, failed)}; {other}, {survivor.failed_blocks} of {v.n}"
+    if is_cold(v.variants[failed].failures):
+        text = f"{failed} {COLD} {_of_blocks(v, failed)}"
+    else:
+        text = f"{failed} fails under this load{colon} {_failure(v, failed)}"
+    text += f"; {other}, {survivor.failed_blocks} of {v.n}"
     return text + (f", serves {figures.rate(survivor.throughput)}" if survivor.throughput else "")
+
+
+def _of_blocks(v: Verdict, variant: str) -> str:
+    result = v.variants[variant]
+    return in_blocks(result.failed_blocks, v.n) + _of_starts(result)
 
 
 def _failure(v: Verdict, variant: str) -> str:
     """``out of heap memory in 3 of 3 blocks (29 to 100 % of starts)``; several reasons stand behind the count."""
-    result = v.variants[variant]
-    count = in_blocks(result.failed_blocks, v.n) + _of_starts(result)
+    result, count = v.variants[variant], _of_blocks(v, variant)
     reasons = list(dict.fromkeys(f.reason for f in result.failures))
     if len(reasons) == 1:
         return f"{reasons[0]} {count}"
@@ -413,8 +425,11 @@ def _unfinished(blocks: int, decision: Decision) -> str:
 
 
 def hint(analysis: Analysis) -> str | None:
-    """What to do about an inconclusive verdict, and how long that takes; None for any other."""
+    """What to do about an inconclusive verdict, and how long that takes, or about a variant that was not warm; None for
+    any other verdict."""
     v, c = analysis.verdict, primary(analysis.verdict)
+    if c.verdict in ("fails", "inconclusive") and any(is_cold(v.variants[of].failures) for of in (c.of, c.over)):
+        return "More warm-up cycles may help: windows.max_cycles of the experiment."
     if c.verdict != "inconclusive":
         return None
     if not v.valid:

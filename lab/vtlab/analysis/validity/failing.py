@@ -16,7 +16,7 @@ from vtlab.analysis.validity.check import Check, Value, all_trials, block_check,
 from vtlab.analysis.validity.overload import overloaded
 from vtlab.analysis.validity.steady_state import MOST_GAIN, MOST_GAIN_AT_REST, WarmUp, warm_up_of
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, Counts, Failure, Instance, Trial
+from vtlab.model.records import NO_STEADY_STATE, Block, Counts, Failure, Instance, Trial
 from vtlab.model.units import percent
 
 
@@ -54,8 +54,8 @@ def _steady_state(warm_up: WarmUp, _: Experiment) -> Value | None:
     )
     last = "the last two" if len(state.gains) == 2 else "the last"
     reason = (
-        f"no steady state after {len(warm_up.cycles)} warm-up cycles: against the best before, {last} changed {steps};"
-        f" a gain of less than {percent(state.limit)} allowed"
+        f"{NO_STEADY_STATE} after {len(warm_up.cycles)} warm-up cycles: against the best before, {last} changed"
+        f" {steps}; a gain of less than {percent(state.limit)} allowed"
     )
     return Value(state.worst, percent(state.worst, 1), reason, warm_up.variant, moment, state.limit)
 
