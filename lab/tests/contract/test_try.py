@@ -27,10 +27,10 @@ pytestmark = [pytest.mark.timeout(600), needs_root]
 REQUEST = "GET /thread?duration=20ms"
 
 
-def tried(folder: Path, *more: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def tried(folder: Path, *more: str, request: str = REQUEST, **environment: str) -> subprocess.CompletedProcess[str]:
     """A call of ``vtlab try`` with a stub that is broken so."""
     root = folder / "results"
-    done = vtlab("try", stub_with(folder, **environment), REQUEST, *more, "--memory", "64Mi", "--results", root)
+    done = vtlab("try", stub_with(folder, **environment), request, *more, "--memory", "64Mi", "--results", root)
     assert leftovers(root) == []
     return done
 
