@@ -54,7 +54,7 @@ GLOSSARY: tuple[tuple[str, str], ...] = (
     ),
     (
         "fails",
-        "The variant does not survive the load, or is not steady after its last warm-up cycle: it failed in at least"
+        "The variant does not survive the load, or is not steady after its last warm-up cycle. It failed in at least"
         " two blocks and in more than half of them, by errors, time-outs, lack of memory, a restart, or no steady"
         " state. Ratios are over the blocks in which neither failed.",
     ),
