@@ -428,14 +428,16 @@ def hint(analysis: Analysis) -> str | None:
     """What to do about an inconclusive verdict, and how long that takes, or about a variant that was not warm; None for
     any other verdict."""
     v, c = analysis.verdict, primary(analysis.verdict)
-    if c.verdict in ("fails", "inconclusive") and any(is_cold(v.variants[of].failures) for of in (c.of, c.over)):
-        return "More warm-up cycles may help: windows.max_cycles of the experiment."
+    longer = "More warm-up cycles may help: windows.max_cycles of the experiment."
+    cold = any(is_cold(v.variants[of].failures) for of in (c.of, c.over))
     if c.verdict != "inconclusive":
-        return None
+        return longer if c.verdict == "fails" and cold else None
     if not v.valid:
         return "See the reasons for the rejected blocks." if v.rejected else "vtlab resume measures the missing blocks."
     if len(c.overloaded) > 1:
         return "Lower the rate until one of the two keeps up."
+    if cold:
+        return longer
     if any(v.variants[of].failed_blocks for of in (c.of, c.over)):
         return "More blocks tell whether it fails: it does in at least two blocks and in more than half of them."
     if v.n < 2:
