@@ -114,8 +114,9 @@ def test_what_is_next_is_what_more_users_reach(lab: Lab) -> None:
         throughput = of_variant([loaded], many, VIRTUAL).throughput
         assert throughput
         # The fewer use almost half of the CPU, however fast that is: with less, short phases seldom tell its slope
-        # within 20 %, and with more it is not the slope that counts. (Little's law: each waits for 0.13 s.)
-        few = users(round(0.42 * (0.13 * throughput + 0.71)), "130ms")
+        # within 20 %, and with more it is not the slope that counts. (Little: throughput x 0.13 s users
+        # wait, the others are on the CPU.)
+        few = users(round(0.42 * (0.13 * throughput + many.limits.cpu)), "130ms")
         return [
             (many, loaded),
             (few, lab.measured(MORE_CPU, few, [VIRTUAL], 2, attempt, single=SHORT, with_light=True)),

@@ -183,11 +183,11 @@ def _fails(v: Verdict, c: Comparison) -> str:
     failed = failing[0]
     other = c.over if failed == c.of else c.of
     survivor = v.variants[other]
-    reasons = list(dict.fromkeys(f.reason for f in v.variants[failed].failures))
-    colon = ":" if len(reasons) == 1 else ""
-    if is_cold(v.variants[failed].failures):
+    failures = v.variants[failed].failures
+    if is_cold(failures):
         text = f"{failed} {COLD} {_of_blocks(v, failed)}"
     else:
+        colon = ":" if len({f.reason for f in failures}) == 1 else ""
         text = f"{failed} fails under this load{colon} {_failure(v, failed)}"
     text += f"; {other}, {survivor.failed_blocks} of {v.n}"
     return text + (f", serves {figures.rate(survivor.throughput)}" if survivor.throughput else "")
