@@ -107,10 +107,10 @@ class Attempt:
             if not self._under_way.block.trials:
                 self._measure_together(started, order, None, may_end)
             if single and self._under_way.block.trials:
-                self._measure_together(started, [], single)
+                self._measure_single(started, single)
             return
         if single:
-            self._measure_together(started, [], single)
+            self._measure_single(started, single)
         for position, variant in enumerate(order, 1):
             # Another one may break meanwhile.
             while variant in self._under_way.variants:
@@ -124,6 +124,10 @@ class Attempt:
                 if document is not None:
                     self._under_way.keep(started, document)
                     break
+
+    def _measure_single(self, started: StartedBlock, single: str) -> None:
+        with self._once():
+            self._measure_together(started, [], single)
 
     def _measure_together(
         self, started: StartedBlock, order: Sequence[str], single: str | None, may_end: bool = False
@@ -161,10 +165,21 @@ class Attempt:
         return started.loads_at_once and at_once(under_way.experiment, loaded)
 
     @contextmanager
+    def _once(self) -> Iterator[None]:
+        """Another block of the run will not take this time."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            block = self._under_way.block
+            block.once_seconds = round(block.once_seconds + time.monotonic() - began, 3)
+
+    @contextmanager
     def _beside_the_trials(self) -> Iterator[None]:
         """The trials are measured: what is beside them costs no block."""
         try:
-            yield
+            with self._once():
+                yield
         except BlockFault as fault:
             self._under_way.say(f"not measured beside the trials: {fault}")
 

@@ -37,7 +37,7 @@ def measure(
     while left := standing.blocks_left(run):
         if len(rejected) > manifest.max_rejected:
             raise InvalidRun(
-                f"{name}: {len(rejected)} blocks were rejected, {len(accepted)} of {planned} count; the last: "
+                f"{name}: {words.rejected(len(rejected))}, {len(accepted)} of {planned} count; the last: "
                 + "; ".join(rejected[-1][1][:3]),
                 f"see the reasons in the report (vtlab report {folder}); is something else running there?",
             )
@@ -74,8 +74,12 @@ def measure(
             accepted.append(block)
         failures = [] if reasons else failing.failures(block, experiment)
         progress.block_done(name, block, reasons, failures, len(accepted), planned)
-        if not reasons:
-            _say_where_it_stands(run, progress, name, left - 1)
+        _say_where_it_stands(run, progress, name, left if reasons else left - 1)
+    if rejected and not accepted:
+        raise InvalidRun(
+            f"{name}: {words.rejected(len(rejected))}, none counts, and another does not fit into the time (--within)",
+            f"see the reasons in the report (vtlab report {folder}); give it more time, such as --within 20m",
+        )
 
 
 def _say_where_it_stands(run: Run, progress: Progress, name: str, planned: int) -> None:

@@ -304,12 +304,13 @@ def measure_and_report(folder: Path, root: Path, console: Console) -> list[Analy
 
 
 def refuse_invalid(folder: Path, analyses: Sequence[Analysis]) -> None:
-    """InvalidRun when the validity checks rejected more blocks of a run than it may lose."""
+    """InvalidRun when the validity checks rejected more blocks of a run than it may lose, or all in its time."""
     for analysis in analyses:
         verdict, manifest = analysis.verdict, analysis.run.manifest
-        if not verdict.valid and len(verdict.rejected) > manifest.max_rejected:
+        has_ended = verdict.decision is not None and verdict.decision.ended
+        if not verdict.valid and (has_ended or len(verdict.rejected) > manifest.max_rejected):
             raise InvalidRun(
-                f"{analysis.run.name}: {len(verdict.rejected)} blocks were rejected, {verdict.n} of "
+                f"{analysis.run.name}: {words.rejected(len(verdict.rejected))}, {verdict.n} of "
                 f"{'at most ' if manifest.rule else ''}{manifest.blocks} count",
                 f"the reasons are in {folder / 'report.html'}",
             )

@@ -216,7 +216,7 @@ class Breaking(Played):
         return {name: Diagnosis(dumps=20, threads=40.0, places=[]) for name in paces}
 
 
-def one_block(target: Breaking, tmp_path: Path, exp: Experiment | None = None) -> tuple[Block, str]:
+def one_block(target: Played, tmp_path: Path, exp: Experiment | None = None) -> tuple[Block, str]:
     """What became of a run of one block, which counts, and what was said."""
     run = builders.run(exp, blocks=1)
     results.create(tmp_path, run.manifest)

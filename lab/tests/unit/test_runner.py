@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import os
 import signal
+import time
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support import builders
 from tests.support.played import ALONE, GIVING_UP, RUN, Breaking, InTurn, Played, as_recorded, console, one_block
 from vtlab import results, runner
+from vtlab.analysis import sequential
 from vtlab.errors import InvalidRun, VariantFailed
 from vtlab.host import processes
 from vtlab.model.experiment import Experiment
+from vtlab.model.records import K6Document
 from vtlab.planning import plan
 from vtlab.progress import Progress
 
@@ -64,6 +69,39 @@ def test_too_many_rejected_blocks_end_a_run(tmp_path: Path) -> None:
         runner.measure(tmp_path, Played([squeezed] * 5), progress, "blocking", wait=waited.append)
     assert waited == [2.0, 4.0, 6.0]
     assert len(results.read(tmp_path).blocks) == 3, "each is kept with its reasons"
+
+
+class Slow(Played):
+    """Takes 20 ms for the start, and for each call."""
+
+    def start(self, experiment: Experiment, block: int, attempt: int) -> Played:
+        time.sleep(0.02)
+        return super().start(experiment, block, attempt)
+
+    def load(self, **asked: Any) -> K6Document:
+        time.sleep(0.02)
+        return super().load(**asked)
+
+
+@pytest.mark.parametrize("counting", [0, 1])
+def test_an_attempt_that_does_not_fit_is_not_made(tmp_path: Path, counting: int) -> None:
+    manifest = RUN.manifest.model_copy(update={"rule": sequential.rule(1, within=0.001), "blocks": 12})
+    results.create(tmp_path, manifest)
+    block = RUN.blocks[0]
+    target = Slow([block if counting else builders.spoiled(block, "generator"), *RUN.blocks])
+    out, text = console()
+    none = nullcontext() if counting else pytest.raises(InvalidRun, match="1 block was rejected, none counts, and ano")
+    with none, Progress(out, [1, 1]) as progress:
+        runner.measure(tmp_path, target, progress, "blocking", wait=lambda _: None)
+    assert len(results.read(tmp_path).blocks) == 1
+    assert f"no further blocks: {1 + counting} would take longer than --within allows" in text.getvalue()
+
+
+def test_the_time_of_what_is_measured_once_is_recorded(tmp_path: Path) -> None:
+    block, _ = one_block(Slow(builders.run(blocks=1).blocks), tmp_path)
+    assert block.seconds is not None
+    # A call for single users, one for light load; start, warm-up and trials are of every block.
+    assert 0.04 <= block.once_seconds <= block.seconds - 0.04
 
 
 def test_what_the_pre_flight_showed_is_recorded(tmp_path: Path) -> None:

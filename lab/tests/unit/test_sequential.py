@@ -80,8 +80,8 @@ def test_more_comparisons_have_less_each(comparisons: int) -> None:
 
 @given(st.integers(0, 12))
 def test_the_level_between_two_looks_is_that_of_the_next(blocks: int) -> None:
-    following = sequential.next_look(RULE, blocks)
-    if blocks not in sequential.LOOKS and following:
+    if blocks not in sequential.LOOKS:
+        following = sequential.next_look(sequential.LOOKS, blocks)
         assert sequential.level(RULE, blocks) == sequential.level(RULE, following)
 
 
@@ -250,7 +250,9 @@ def test_the_last_look_ends_a_run() -> None:
 OPEN = (0.16, 0.02, 0.14, 0.04)
 
 
-@pytest.mark.parametrize(("within", "ended", "blocks"), [(120, None, 4), (119, "within", 4), (10, "within", 2)])
+@pytest.mark.parametrize(
+    ("within", "ended", "blocks"), [(120, None, 4), (119, "within", 4), (40, "within", 2), (39, "within", 1)]
+)
 def test_a_run_ends_where_the_next_look_does_not_fit(within: float, ended: str | None, blocks: int) -> None:
     # Four blocks took 80 s, the next look is two blocks later.
     a = of_logs(*OPEN, rule=sequential.rule(1, within=within), seconds=20.0)
@@ -259,26 +261,53 @@ def test_a_run_ends_where_the_next_look_does_not_fit(within: float, ended: str |
         assert str(words.hint(a)).startswith("The run ended where the next look did not fit into the time (--within). ")
 
 
-@pytest.mark.parametrize(
-    ("failing", "seconds", "ended"),
-    [
-        ({1: "unsteady"}, 60.0, "within"),
-        ({1: "unsteady"}, 40.0, None),
-        # One block of two has no interval; that a variant breaks takes two.
-        ({}, 60.0, None),
-        ({1: "oom"}, 60.0, None),
-    ],
-)
-def test_a_second_block_that_does_not_fit_is_for_an_interval(
-    failing: dict[int, str], seconds: float, ended: str | None
-) -> None:
-    """Where a variant was not warm in the first block, two blocks have no interval either, and the time is kept."""
-    a = builders.analysed(with_looks(builders.run(blocks=1, failing=failing), sequential.rule(1, within=80.0), seconds))
-    assert (decided(a).ended, standing.blocks_left(a.run)) == (ended, 0 if ended else 1)
+def test_a_block_slower_than_those_before_ends_a_run_between_two_looks() -> None:
+    run = with_looks(by_hand(*[(200.0, 200.0 * math.exp(x)) for x in (*OPEN, 0.1)]), sequential.rule(1, within=121.0))
+    lengths = (20.0, 20.0, 20.0, 20.0, 21.0)
+    blocks = [b.model_copy(update={"seconds": s}) for b, s in zip(run.blocks, lengths, strict=True)]
+    d = decided(builders.analysed(replace(run, blocks=blocks)))
+    assert (d.ended, d.blocks, d.level) == ("within", 5, RULE.levels[3])
+
+
+def test_what_is_measured_once_is_not_expected_again() -> None:
+    run = with_looks(builders.run(blocks=1), sequential.rule(1, within=100.0), 60.0)
+    assert decided(builders.analysed(run)).ended == "within"
+    once = run.blocks[0].model_copy(update={"once_seconds": 20.0})
+    assert decided(builders.analysed(replace(run, blocks=[once]))).ended is None
+
+
+def test_a_run_whose_time_is_over_after_one_block_says_what_it_has_and_what_goes_on() -> None:
+    a = builders.analysed(with_looks(builders.run(blocks=1), sequential.rule(1, precision=0.1, within=80.0), 60.0))
+    assert (decided(a).ended, standing.blocks_left(a.run), a.verdict.valid) == ("within", 0, True)
+    assert words.look(decided(a)) == "no further blocks: 2 would take longer than --within allows"
+    assert decision.of(a).text == "No decision: one block gives no interval."
+    assert "from a single block, which gives no interval" in str(words.sentence(a))
+    assert str(words.hint(a)).startswith(
+        "The run ended where the next look did not fit into the time (--within). One block gives no interval, and two"
+        " take about "
+    )
+    assert words.settling_command(a, "a b/experiment.json") == "vtlab run 'a b/experiment.json' --precision 10%"
+
+
+def test_nor_is_a_second_block_measured_where_a_variant_was_not_warm_in_time() -> None:
+    rule = sequential.rule(1, within=80.0)
+    a = builders.analysed(with_looks(builders.run(blocks=1, failing={1: "unsteady"}), rule, 60.0))
+    assert decision.of(a).text == "No decision: a variant was not warm in the only block."
+    assert str(words.hint(a)).startswith("More warm-up cycles may help")
+
+
+@pytest.mark.parametrize(("within", "ended"), [(119.0, "within"), (120.0, None)])
+def test_a_rejected_attempt_is_repeated_where_another_fits(within: float, ended: str | None) -> None:
+    run = with_looks(builders.run(blocks=1), sequential.rule(1, within=within), 60.0)
+    a = builders.analysed(replace(run, blocks=[builders.spoiled(run.blocks[0], "steal")]))
+    assert (decided(a).ended, decided(a).blocks, standing.blocks_left(a.run)) == (ended, 0, 0 if ended else 2)
+    assert not a.verdict.valid
     if ended:
-        assert words.look(decided(a)) == "no further blocks: 2 would take longer than --within allows"
-        assert decision.of(a).text == "No decision: a variant was not warm in the only block."
-        assert str(words.hint(a)).startswith("More warm-up cycles may help")
+        assert words.look(decided(a)) == "no further blocks: 1 would take longer than --within allows"
+        assert words.validity(a) == (
+            "Not valid: 0 blocks count, another does not fit into the time (--within), 1 rejected. Do not decide by"
+            " this run."
+        )
 
 
 def test_rejected_attempts_take_time_too() -> None:

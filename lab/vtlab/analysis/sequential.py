@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
@@ -75,9 +76,9 @@ def level(of: SequentialRule, blocks: int) -> float:
     return next((a for look, a in zip(of.looks, of.levels, strict=True) if blocks <= look), of.levels[-1])
 
 
-def next_look(of: SequentialRule, blocks: int) -> int | None:
-    """The first look after so many blocks; None after the last."""
-    return next((look for look in of.looks if look > blocks), None)
+def next_look(looks: Sequence[int], blocks: int) -> int:
+    """The first look after so many blocks; the last where there is none."""
+    return next((look for look in looks if look > blocks), looks[-1])
 
 
 def is_precise(low: Array | float, high: Array | float, precision: float) -> Array:
@@ -118,32 +119,41 @@ def _chi_squares(freedom: int, count: int) -> Array:
     return quantiles
 
 
+@dataclass(frozen=True)
+class Time:
+    """How a run is for time, after some of its blocks."""
+
+    #: Seconds that the run has taken, rejected attempts included.
+    spent: float
+    #: Seconds that another block most likely takes.
+    block: float
+
+
 def decision(
     of: SequentialRule,
-    seconds: Sequence[float],
+    times: Sequence[Time],
     comparisons: Callable[[int], Sequence[Comparison]],
     fails: Callable[[int], bool],
-    is_cold: Callable[[], bool],
 ) -> Decision:
-    """Where a run stands after its blocks: at the look at which it ended, or on its way to the next.
+    """Where a run stands after its blocks: where it ended, or on its way to the next look.
 
-    ``seconds``: how long each block took that counts, the attempts before it included. ``comparisons`` and ``fails``
-    are asked for the run's first so many blocks: the primary comparisons with the intervals of that look, and whether
-    failing ends the run. ``is_cold`` is asked for the first block: whether a variant was not warm in it.
+    ``times``: before the run's first block that counts, and after each of them. ``comparisons`` and ``fails`` are asked
+    for the run's first so many blocks: the primary comparisons with the intervals of that look, and whether failing
+    ends the run.
 
-    Two blocks are measured also where the second does not fit into the time, as one has no interval. Where a variant
-    was not warm in the first, two have none either.
+    Only the first attempt is made in any case. No other begins where it, or another up to the next look, does not fit.
     """
-    if len(seconds) == 1 and not _fits(of, 2, seconds) and is_cold():
-        return _at(of, 1, "within", [])
-    for look in of.looks:
-        if look > len(seconds):
-            break
-        judged = comparisons(look)
-        ended: Ended | None = "failing" if fails(look) else _ended(of, judged, look, seconds[:look])
+    for blocks, time in enumerate(times):
+        judged: Sequence[Comparison] = []
+        ended: Ended | None = None
+        if blocks in of.looks:
+            judged = comparisons(blocks)
+            ended = "failing" if fails(blocks) else _ended(of, judged, blocks)
+        if ended is None and time.spent and not _fits(of, blocks, time):
+            ended = "within"
         if ended:
-            return _at(of, look, ended, judged)
-    return _at(of, len(seconds), None, [])
+            return _at(of, blocks, ended, judged)
+    return _at(of, len(times) - 1, None, [])
 
 
 def _at(of: SequentialRule, blocks: int, ended: Ended | None, judged: Sequence[Comparison]) -> Decision:
@@ -160,21 +170,27 @@ def _at(of: SequentialRule, blocks: int, ended: Ended | None, judged: Sequence[C
     )
 
 
-def _ended(of: SequentialRule, comparisons: Sequence[Comparison], look: int, seconds: Sequence[float]) -> Ended | None:
-    """Why a run ends at a look; None where it goes on."""
+def _ended(of: SequentialRule, comparisons: Sequence[Comparison], look: int) -> Ended | None:
+    """What the blocks up to a look end a run by; None where nothing does."""
     if all(_is_settled(of, c) for c in comparisons):
         return "settled"
-    following = next_look(of, look)
-    if following is None:
+    if look == of.looks[-1]:
         return "last look"
     if look >= FUTILE_FROM and all(_is_settled(of, c) or _chance(of, c, look) < FUTILE for c in comparisons):
         return "futile"
-    return None if _fits(of, following, seconds) else "within"
+    return None
 
 
-def _fits(of: SequentialRule, blocks: int, seconds: Sequence[float]) -> bool:
-    """Whether so many blocks fit into the time: the next most likely take as long as the last."""
-    return of.within is None or sum(seconds) + (blocks - len(seconds)) * seconds[-1] <= of.within
+def following(looks: Sequence[int], blocks: int) -> int:
+    """Up to how many blocks a run is to have time for. The first is of use by itself: it shows what limits a variant.
+    Later ones are where the next look is."""
+    return next_look(looks, blocks) if blocks else 1
+
+
+def _fits(of: SequentialRule, blocks: int, time: Time) -> bool:
+    """Whether the blocks that follow end in time."""
+    more = following(of.looks, blocks) - blocks
+    return of.within is None or time.spent + more * time.block <= of.within
 
 
 def _is_settled(of: SequentialRule, comparison: Comparison) -> bool:

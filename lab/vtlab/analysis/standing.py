@@ -10,7 +10,7 @@ from vtlab.analysis import sequential
 from vtlab.analysis.comparisons import primary_comparisons
 from vtlab.analysis.validity import checks, failing
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, is_cold
+from vtlab.model.records import Block
 from vtlab.model.run import Run
 from vtlab.model.verdict import Comparison, Decision, Rejection
 
@@ -45,21 +45,24 @@ def _decision(run: Run, sound: Sequence[int]) -> Decision | None:
     if rule is None:
         return None
     blocks = [run.blocks[index] for index in sound]
-    # A rejected attempt takes time, too.
-    spent = [0.0, *itertools.accumulate(block.seconds or 0.0 for block in run.blocks)]
-    ends = [0.0, *(spent[index + 1] for index in sound)]
-    seconds = [end - begin for begin, end in itertools.pairwise(ends)]
 
     def comparisons(look: int) -> list[Comparison]:
         return primary_comparisons(run.experiment, blocks[:look], 1 - sequential.level(rule, look))
 
     return sequential.decision(
-        rule,
-        seconds,
-        comparisons,
-        lambda look: failing_ends(run.experiment, blocks[:look]),
-        lambda: is_cold(failing.failures(blocks[0], run.experiment)),
+        rule, _times(run, sound), comparisons, lambda look: failing_ends(run.experiment, blocks[:look])
     )
+
+
+def _times(run: Run, sound: Sequence[int]) -> list[sequential.Time]:
+    """How a run was for time when it began, and after each block that counts with the attempts that followed it."""
+    times = []
+    for begin, end in itertools.pairwise([-1, *sound, len(run.blocks)]):
+        spent = sum(block.seconds or 0.0 for block in run.blocks[:end])
+        # A rejected attempt may have ended early. Before any block counts, the longest tells more than none.
+        like = [run.blocks[begin]] if begin >= 0 else run.blocks[:end]
+        times.append(sequential.Time(spent, max((block.repeated_seconds for block in like), default=0.0)))
+    return times
 
 
 def decision(run: Run) -> Decision | None:
@@ -95,8 +98,7 @@ def blocks_left_of(run: Run, standing: Standing) -> int:
     """As ``blocks_left``, of a run whose standing is known."""
     rule, reached = run.manifest.rule, standing.decision
     if rule and reached:
-        following = sequential.next_look(rule, reached.blocks)
-        return 0 if reached.ended or following is None else following - reached.blocks
+        return 0 if reached.ended else sequential.next_look(rule.looks, reached.blocks) - reached.blocks
     accepted = [run.blocks[index] for index in standing.sound]
     return 0 if failing_ends(run.experiment, accepted) else max(0, run.manifest.blocks - len(accepted))
 

@@ -89,7 +89,9 @@ def _judge(run: Run) -> _Judged:
     reached = standing.decision
     accepted, rejected = selected(run, standing)
     comparisons = all_comparisons(run.experiment, accepted, 1 - reached.level if reached else statistics.CONFIDENCE)
-    return _Judged(accepted, rejected, comparisons, reached, blocks_left_of(run, standing) == 0)
+    # Without a block that counts even a run that has ended lacks some.
+    is_complete = blocks_left_of(run, standing) == 0 and bool(accepted)
+    return _Judged(accepted, rejected, comparisons, reached, is_complete)
 
 
 def _adjusted(primary: Comparison, p: float | None, family: int, level: float) -> Comparison:

@@ -289,6 +289,13 @@ class Block(Record):
     diagnosis: dict[str, Diagnosis] = {}
     #: How long the attempt took, with the start of the JVMs; None where that was not recorded.
     seconds: float | None = None
+    #: How much of that was for what is measured once in a run: single users, light load, thread dumps.
+    once_seconds: float = 0.0
+
+    @property
+    def repeated_seconds(self) -> float:
+        """How long the attempt would have taken without what is measured once; 0 where that was not recorded."""
+        return max(0.0, (self.seconds or 0.0) - self.once_seconds)
 
 
 class Facts(Record):

@@ -338,7 +338,7 @@ def _at_look(v: Verdict) -> str:
 def look(decision: Decision) -> str:
     """What a run's last look showed, and what follows, for the progress."""
     blocks, most = decision.blocks, decision.looks[-1]
-    following = next((number for number in decision.looks if number > blocks), most)
+    following = sequential.following(decision.looks, blocks)
     return {
         "settled": f"settled after {blocks} blocks",
         "failing": f"no further blocks: a variant failed in each of the first {blocks}",
@@ -419,9 +419,18 @@ def counted(blocks: int, planned: int) -> str:
 
 
 def _unfinished(blocks: int, decision: Decision) -> str:
-    """How many blocks count of a run that has not ended: ``3 blocks count, the next look is after 4``."""
-    following = next(number for number in decision.looks if number > blocks)
-    return f"{blocks} block{' counts' if blocks == 1 else 's count'}, the next look is after {following}"
+    """How many blocks count of a run that lacks some: ``3 blocks count, the next look is after 4``."""
+    after = (
+        "another does not fit into the time (--within)"
+        if decision.ended
+        else (f"the next look is after {sequential.next_look(decision.looks, blocks)}")
+    )
+    return f"{blocks} block{' counts' if blocks == 1 else 's count'}, {after}"
+
+
+def rejected(blocks: int) -> str:
+    """``2 blocks were rejected``."""
+    return f"{blocks} block{' was' if blocks == 1 else 's were'} rejected"
 
 
 def hint(analysis: Analysis) -> str | None:
@@ -441,20 +450,37 @@ def hint(analysis: Analysis) -> str | None:
     if any(v.variants[of].failed_blocks for of in (c.of, c.over)):
         return "More blocks tell whether it fails: it does in at least two blocks and in more than half of them."
     if v.n < 2:
-        return "One block gives no interval: run at least two, better six."
+        return _of_one_block(analysis)
     if c.overloaded:
         return f"Lower the rate until {c.overloaded[0]} keeps up in every block."
     ending = _ending(v.decision)
     return f"{ending} {_settling(analysis, c)}" if ending else _settling(analysis, c)
 
 
+def _of_one_block(analysis: Analysis) -> str:
+    """What to do where there is no interval."""
+    v = analysis.verdict
+    if v.decision is None:
+        return "One block gives no interval: run at least two, better six."
+    length = _block_length(analysis)
+    takes = f", and two take about {duration(2 * length + _beside(analysis))}" if length else ""
+    return f"{_ending(v.decision)} One block gives no interval{takes}."
+
+
 def settling_command(analysis: Analysis, experiment: str) -> str | None:
     """The command that probably settles an inconclusive verdict; None for any other, and where none does.
     ``experiment``: the file of the run's experiment."""
     v, c = analysis.verdict, primary(analysis.verdict)
-    if c.verdict != "inconclusive" or not v.valid or v.n < 2 or c.blocks_needed is None:
+    if c.verdict != "inconclusive" or not v.valid:
         return None
-    return f"vtlab run {shlex.quote(experiment)} --blocks {c.blocks_needed}"
+    command = f"vtlab run {shlex.quote(experiment)}"
+    if c.blocks_needed is not None and v.n > 1:
+        return f"{command} --blocks {c.blocks_needed}"
+    d = v.decision
+    # Of one block nobody knows how many would settle it: the looks tell.
+    if d is None or d.ended != "within" or v.n != 1:
+        return None
+    return f"{command} --precision {100 * d.precision:g}%"
 
 
 def _ending(decision: Decision | None) -> str | None:
