@@ -83,6 +83,8 @@ class Case:
     measure: str = "8s"
     #: Seconds that a window has at least where there are rates.
     least: float = 4.0
+    #: What of it must be a finding of the variant on virtual threads.
+    findings: frozenset[str] = frozenset()
 
     def experiment(self, planted_service: str) -> Experiment:
         """What is measured."""
@@ -257,6 +259,7 @@ CASES = [
         {PLATFORM: Named("load", or_resources=("cpu",)), VIRTUAL: Named("carriers", starved=True)},
         single="6s",
         measure="9s",
+        findings=frozenset({"starved-carriers"}),
     ),
     Case(
         "a computation in the hold of the only connection, longer under load",
@@ -286,5 +289,6 @@ CASES = [
         single=SHORT,
         # Flight Recorder delivers pins once a second, on a busy machine later: of a window of 4 s a fourth was missing.
         least=30.0,
+        findings=frozenset({"pinned-threads", "too-few-carriers"}),
     ),
 ]

@@ -13,9 +13,11 @@ from tests.support.planted_cases import CASES, MORE_CPU, PINNED, PLATFORM, VIRTU
 from tests.support.privileges import needs_root
 from tests.support.short_lab import SHORT, Lab
 from tests.support.stalls import undisturbed
+from vtlab.analysis import measured_findings
 from vtlab.analysis.laws.explanation import explain
 from vtlab.analysis.laws.phases import of_variant
 from vtlab.analysis.validity.steady_state import MOST_JIT
+from vtlab.analysis.variant_results import variant_result
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block
 
@@ -57,6 +59,10 @@ def check(lab: Lab, case: Case, variant: str, service: str) -> None:
 
     def judge(block: Block) -> None:
         case.named[variant].judge(of_variant([block], planned, variant))
+        if variant == VIRTUAL:
+            result = variant_result(planned, [block], variant)
+            found = {finding.id for finding in measured_findings.find(planned, [block], {variant: result})}
+            assert found >= case.findings, result
         if case.jvms is PINNED and variant == VIRTUAL:
             check_pinned(block)
 
