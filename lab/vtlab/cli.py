@@ -38,7 +38,7 @@ from vtlab.cli_options import (
 )
 from vtlab.errors import BadInput, Interrupted, LabError
 from vtlab.host import tool_images, tools
-from vtlab.model import experiment, normalised
+from vtlab.model import experiment, normalised, variables
 from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.planning import further, plan
 from vtlab.services import own, sample
@@ -211,7 +211,7 @@ def try_(
         "memory": memory,
         "jvm_flags": jvm,
         "java": java,
-        "environment_from": _exported(env or []) or None,
+        "environment_from": _variables(env or []) or None,
         "environment_file": env_file,
         "between": between,
         "database": database or None,
@@ -250,17 +250,17 @@ def init(
     root: Results = ROOT,
 ) -> None:
     """Write the file of vtlab try: the GET requests that a service has, by OpenAPI or its actuator."""
-    environment = {"environment_from": _exported(env or []), "environment_file": env_file, "database": database}
+    environment = {"environment_from": _variables(env or []), "environment_file": env_file, "database": database}
     own_init.write(jar, out or Path(f"{own.name_of(jar)}.yaml"), openapi, environment, root.resolve(), console)
 
 
-def _exported(variables: Sequence[str]) -> list[str]:
-    """The names of variables for a service; a value in the call goes into vtlab's environment, and nowhere else."""
+def _variables(given: Sequence[str]) -> list[str]:
+    """The names of variables for a service; a value in the call goes nowhere else."""
     names = []
-    for variable in variables:
+    for variable in given:
         name, has_value, value = variable.partition("=")
         if has_value:
-            os.environ[name] = value
+            variables.give(name, value)
         names.append(name)
     return names
 

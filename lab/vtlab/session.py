@@ -23,7 +23,7 @@ from vtlab.catalogue.dashboards import link
 from vtlab.errors import BadInput, BlockFault, Interrupted, InvalidRun, LabError, PrerequisiteMissing
 from vtlab.host import machine, processes, tools
 from vtlab.host.tools import Java
-from vtlab.model import publication, workload_files
+from vtlab.model import publication, variables, workload_files
 from vtlab.model.curve import Curve
 from vtlab.model.experiment import Experiment, load
 from vtlab.model.records import NO_COMMIT, DiagnosisMode, Facts, Manifest, SequentialRule
@@ -180,10 +180,10 @@ def _refuse_between(experiment: Experiment) -> None:
 def _refuse_unreadable_workload(experiment: Experiment) -> None:
     """Before anything starts: a variable that is not set, a file that has gone, a script that cannot be kept."""
     workload = experiment.workload
-    workload_files.private(workload, os.environ)
+    workload_files.private(workload, variables.known())
     if workload.k6:
         with tempfile.TemporaryDirectory() as folder:
-            script.read(tools.find_k6(REPOSITORY).path, Path(workload.k6), os.environ, Path(folder))
+            script.read(tools.find_k6(REPOSITORY).path, Path(workload.k6), variables.known(), Path(folder))
 
 
 def _refuse_other_workloads(experiment: Experiment) -> None:

@@ -16,6 +16,7 @@ from tests.unit.conftest import JDK
 from vtlab import cli, own_experiment, results, session
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host.processes import Ledger
+from vtlab.model import variables
 from vtlab.model.experiment import ClosedLoad, Experiment, OpenLoad, load, parse
 from vtlab.model.service import Service
 from vtlab.planning import plan
@@ -86,6 +87,14 @@ def test_environment_comes_from_vtlabs_own_and_from_a_file(tmp_path: Path, monke
     assert given == {"TOKEN": SECRET, "PLAIN": "of vtlab", "QUOTED": "two words"}
 
 
+def test_a_value_in_the_call_is_the_services_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(variables, "_given", {})
+    monkeypatch.setenv("JAVA_HOME", "/of/vtlab")
+    assert cli._variables(["JAVA_HOME=/of/the/service", "PLAIN"]) == ["JAVA_HOME", "PLAIN"]
+    given = service(tmp_path, environment_from=["JAVA_HOME"]).given_environment()
+    assert (given, os.environ["JAVA_HOME"]) == ({"JAVA_HOME": "/of/the/service"}, "/of/vtlab")
+
+
 def test_what_is_missing_or_no_line_is_named_without_a_value(tmp_path: Path) -> None:
     with pytest.raises(PrerequisiteMissing, match="the service shop needs NOT_SET, ALSO_NOT, which vtlab's environ"):
         service(tmp_path, environment_from=["NOT_SET", "ALSO_NOT"]).given_environment()
@@ -102,20 +111,20 @@ def test_no_record_and_no_command_line_has_a_value(
 ) -> None:
     (tmp_path / "prod.env").write_text(f"PASSWORD={SECRET}\n", encoding="utf-8")
     monkeypatch.setattr(sys, "argv", ["vtlab", "try", "shop.jar", "GET /", "--env", f"TOKEN={SECRET}", "--rate", "9"])
-    monkeypatch.setenv("TOKEN", "")
+    monkeypatch.setattr(variables, "_given", {})
     asked = own_experiment.of_call(
         jars.service(tmp_path / "shop.jar"),
         ["GET /"],
         None,
         None,
         rate=9,
-        environment_from=cli._exported([f"TOKEN={SECRET}"]),
+        environment_from=cli._variables([f"TOKEN={SECRET}"]),
         environment_file=tmp_path / "prod.env",
     )
     experiment = own_experiment.experiment_of(asked)
     options = session.Options(blocks=1, seed=1, root=tmp_path / "results", no_cpu_limit=True)
     folder = session.create_runs([plan.PlannedRun("shop", experiment)], options, "shop")
-    assert os.environ["TOKEN"] == SECRET
+    assert (variables.known()["TOKEN"], os.environ.get("TOKEN")) == (SECRET, None)
     for file in folder.iterdir():
         assert SECRET not in file.read_text(encoding="utf-8"), file
     assert results.read(folder).manifest.command == "vtlab try shop.jar 'GET /' --env TOKEN --rate 9"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from pathlib import Path
 from typing import Annotated, Literal
@@ -11,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from vtlab.errors import BadInput, PrerequisiteMissing
-from vtlab.model import documents
+from vtlab.model import documents, variables
 from vtlab.model.variant import Threads
 
 #: What runs beside the variants.
@@ -140,14 +139,15 @@ class Service(BaseModel):
         PrerequisiteMissing for a variable that is not set, and for a file that cannot be read; BadInput for a line that
         is no NAME=VALUE.
         """
-        missing = [name for name in self.environment_from if name not in os.environ]
+        values = variables.known()
+        missing = [name for name in self.environment_from if name not in values]
         if missing:
             raise PrerequisiteMissing(
                 f"the service {self.name} needs {', '.join(missing)}, which vtlab's environment lacks",
                 "set it for vtlab: NAME=VALUE vtlab ..., or --env NAME=VALUE",
             )
         lines = _environment_lines(Path(self.directory, self.environment_file)) if self.environment_file else {}
-        return lines | {name: os.environ[name] for name in self.environment_from}
+        return lines | {name: values[name] for name in self.environment_from}
 
     def companion_environment(self, need: Need, **values: str) -> dict[str, str]:
         """What tells a variant where a companion is. BadInput where the service has no way to be told."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import urllib.error
 import urllib.request
@@ -12,6 +11,7 @@ from vtlab.errors import BadInput, BlockFault
 from vtlab.host.processes import Ledger
 from vtlab.host.server import any_certificate
 from vtlab.host.wait import wait_until
+from vtlab.model import variables
 from vtlab.model.workload import ENVIRONMENT, METHODS, body_text, filled, is_json, parse_line
 
 #: Seconds that it may take.
@@ -26,7 +26,7 @@ def run(text: str, variant: str, base: str, ledger: Ledger, log: Path) -> None:
     """
     values = {"base": base, "variant": variant}
     if text.partition(" ")[0] in METHODS:
-        _request(text, values | {f"{ENVIRONMENT}{name}": value for name, value in os.environ.items()}, base)
+        _request(text, values | {f"{ENVIRONMENT}{name}": value for name, value in variables.known().items()}, base)
     else:
         _command(text, values, ledger, log)
 
@@ -57,7 +57,7 @@ def _request(text: str, values: dict[str, str], base: str) -> None:
 
 def _command(text: str, values: dict[str, str], ledger: Ledger, log: Path) -> None:
     words = [filled(word, values) for word in shlex.split(text)]
-    process = ledger.start(words, role="between two trials", log=log, environment=os.environ)
+    process = ledger.start(words, role="between two trials", log=log, environment=variables.known())
     try:
         wait_until(f"between: {text} did not end", lambda: process.returncode() is not None, WITHIN)
     finally:

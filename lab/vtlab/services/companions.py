@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import time
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from vtlab.host import ports, tools
 from vtlab.host.processes import Ledger, Process
 from vtlab.host.tools import Java
 from vtlab.host.wait import TimedOut, wait_until
+from vtlab.model import variables
 from vtlab.model.service import Beside, Need, Service
 from vtlab.services import database, downstream, sample
 from vtlab.services.database import Database
@@ -122,7 +122,7 @@ class CompanionServices:
             shlex.split(beside.command),
             role=_BESIDE,
             log=self._folder / "logs" / "needs.log",
-            environment=os.environ,
+            environment=variables.known(),
             folder=Path(service.directory),
         )
 

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from vtlab.errors import BlockFault
-from vtlab.model import workload_files
+from vtlab.model import variables, workload_files
 from vtlab.model.records import Findings, K6Document, Preflight
 from vtlab.model.workload import Workload
 from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
@@ -109,12 +109,13 @@ def write_private(workload: Workload, folder: Path) -> Path | None:
     ``folder`` that only this user may read; None where there is nothing. k6 gets its path, never what is in it."""
     if not (workload.data or workload.login or workload.uses_environment):
         return None
-    return _written(folder, workload_files.private(workload, os.environ))
+    return _written(folder, workload_files.private(workload, variables.known()))
 
 
 def write_environment(names: Sequence[str], folder: Path) -> Path | None:
     """The same for the variables that a user's script reads; None where none of them is set."""
-    values = {name: os.environ[name] for name in names if name in os.environ}
+    known = variables.known()
+    values = {name: known[name] for name in names if name in known}
     return _written(folder, {"environment": values}) if values else None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -11,7 +10,7 @@ from pathlib import Path
 from vtlab.analysis import preflight
 from vtlab.errors import BadInput, BlockFault
 from vtlab.host.processes import Process
-from vtlab.model import units
+from vtlab.model import units, variables
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Findings
 from vtlab.targets import k6, script
@@ -49,7 +48,7 @@ def prepare(experiment: Experiment, tool: Path, lab: Path, folder: Path) -> Star
     workload = experiment.workload
     if workload.k6 is None:
         return Start(lab / "block.ts", k6.write_private(workload, folder), [])
-    users = script.read(tool, Path(workload.k6), os.environ, folder)
+    users = script.read(tool, Path(workload.k6), variables.known(), folder)
     private = k6.write_environment(users.variables, folder)
     return Start(script.install(users, folder / "script", lab, experiment.variants, private), private, users.remarks)
 
