@@ -24,6 +24,7 @@ from vtlab.planning import chosen
 from vtlab.planning.plan import PlannedRun
 from vtlab.report import curve as curve_words
 from vtlab.report import figures
+from vtlab.services import own
 from vtlab.targets.kubernetes.cluster import ReleaseRef
 from vtlab.targets.kubernetes.target import kubernetes_target
 from vtlab.targets.local.target import local_target
@@ -42,9 +43,11 @@ def measure(asked: Asked, options: session.Options, console: Console) -> None:
     options = replace(options, diagnosis="always", cluster=options.cluster and options.cluster.with_context())
     own_experiment.choose_java(asked.java)
     experiment = own_experiment.experiment_of(asked)
-    if services.of(experiment, session.REPOSITORY).agent and not options.cluster:
+    service = services.of(experiment, session.REPOSITORY)
+    if service.agent and not options.cluster:
         agent.find(session.REPOSITORY)
-    for remark in own_experiment.remarks(experiment):
+    variables = {n for variant in experiment.variants for n in services.environment(service, experiment, variant)}
+    for remark in [*own_experiment.remarks(experiment), *own.remarks(sorted(variables))]:
         console.print(f"note: {remark}", highlight=False, style="yellow", soft_wrap=True)
     folder = options.root / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{experiment.name}"
     with _nothing_kept(folder):

@@ -33,7 +33,7 @@ def pool(connections: int, patience: str) -> tuple[str, ...]:
     prefix = "SPRING_DATASOURCE_HIKARI"
     return (
         *("--env", f"{prefix}_MAXIMUM_POOL_SIZE={connections}"),
-        *("--env", f"{prefix}_CONNECTION_TIMEOUT={patience}"),
+        *("--env", f"{prefix}_CONNECTIONTIMEOUT={patience}"),
     )
 
 

@@ -220,6 +220,14 @@ CASES: dict[str, Cases] = {
             Case({**POOL_IS_FULL, "cpu_cores": 0.75}, {"cpu_cores": 0.6}, inspection=inspection()),
             Case({**POOL_IS_FULL, "cpu_cores": 0.75}, {"cpu_cores": 0.6}, run=SAME_RATE),
             Case({"cpu_cores": 0.75}, {"cpu_cores": 0.6}, inspection=inspection(), run=SAME_RATE),
+            # It failed: how much it serves is not known.
+            Case(
+                {**POOL_IS_FULL, "cpu_cores": 0.75},
+                {"cpu_cores": 0.6},
+                inspection=inspection(),
+                result={"throughput": 0.0},
+                run=SAME_RATE,
+            ),
             Case(
                 {**POOL_IS_FULL, "cpu_cores": 0.75}, {"cpu_cores": 0.6}, inspection=inspection("7.1.0"), run=SAME_RATE
             ),

@@ -229,12 +229,13 @@ def cpu_without_throughput(pair: Pair) -> Shown | None:
     cpu, before, pending = virtual.mean("cpu_cores"), platform.mean("cpu_cores"), virtual.mean("db_pool_pending")
     if library is None or cpu is None or not before or not pending or pending < 1:
         return None
-    faster = virtual.result.throughput > NO_HIGHER * platform.result.throughput
-    if faster or cpu < MORE * before:
+    served, served_before = virtual.result.throughput, platform.result.throughput
+    # Of a variant that failed in every block no throughput is known: answers that are errors take CPU time, too.
+    if not served or served > NO_HIGHER * served_before or cpu < MORE * before:
         return None
     return Shown(
-        f"{_count(cpu)} cores for {_count(virtual.result.throughput)} requests a second,"
-        f" {_count(before)} cores for {_count(platform.result.throughput)} on platform threads",
+        f"{_count(cpu)} cores for {_count(served)} requests a second,"
+        f" {_count(before)} cores for {_count(served_before)} on platform threads",
         f"HikariCP {library.version}, ConcurrentBag.requite",
     )
 

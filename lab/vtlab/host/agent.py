@@ -6,7 +6,7 @@ import http.client
 import math
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from vtlab.errors import LabError, PrerequisiteMissing
@@ -25,7 +25,11 @@ _OPTIONS = "JAVA_TOOL_OPTIONS"
 #: Seconds for a page: the first one waits for Flight Recorder to start, in a JVM that others may starve.
 _PATIENCE = 60
 #: Tomcat and HikariCP have MBeans on request only.
-_MBEANS = {"SERVER_TOMCAT_MBEANREGISTRY_ENABLED": "true", "SPRING_DATASOURCE_HIKARI_REGISTERMBEANS": "true"}
+_TOMCAT = {"SERVER_TOMCAT_MBEANREGISTRY_ENABLED": "true"}
+_HIKARI = {"SPRING_DATASOURCE_HIKARI_REGISTERMBEANS": "true"}
+#: Such a variable (CONNECTION_TIMEOUT for CONNECTIONTIMEOUT) is one of the property ``connection`` to Spring, which has
+#: the pool opened for it. No property can be set after that: a service that starts with it would not with ours.
+_OPENS_POOL = "SPRING_DATASOURCE_HIKARI_CONNECTION_"
 
 
 def find(repository: Path) -> Path:
@@ -43,9 +47,16 @@ def flag(jar: Path) -> str:
 
 def environment(port: int, jar: Path | None, given: Mapping[str, str]) -> dict[str, str]:
     """What tells the agent its port, and switches the MBeans on; with ``jar``, for a command that starts a JVM itself,
-    what loads the agent, after the options that are ``given``."""
+    what loads the agent, after the options that are ``given``. HikariCP has no MBean where one of those given opens its
+    pool (``opening_pool``)."""
+    mbeans = _TOMCAT if opening_pool(given) else _TOMCAT | _HIKARI
     options = {_OPTIONS: " ".join(filter(None, (given.get(_OPTIONS), f'"{flag(jar)}"')))} if jar else {}
-    return {PORT: str(port), **_MBEANS, **options}
+    return {PORT: str(port), **mbeans, **options}
+
+
+def opening_pool(given: Iterable[str]) -> list[str]:
+    """Names of variables for which Spring opens HikariCP's pool before it is set up."""
+    return [name for name in given if name.startswith(_OPENS_POOL)]
 
 
 def attach(pid: int, jar: Path, port: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from vtlab.errors import BadInput
@@ -104,3 +104,18 @@ def name_of(jar: Path) -> str:
     stem = re.sub(r"-\d.*$", "", jar.stem.lower())
     name = re.sub(r"[^a-z0-9]+", "-", stem).strip("-")
     return name if re.match("[a-z]", name) else f"service-{name}".strip("-")
+
+
+def remarks(variables: Iterable[str]) -> list[str]:
+    """What is to be said of the variables of a service's environment, in sentences."""
+    return [
+        f"Spring takes {name} for a property of a connection, and opens the pool for it before it is set up: it does"
+        f" not set what you mean, and vtlab has no meter of the pool. Write {_joined(name)}"
+        for name in agent.opening_pool(variables)
+    ]
+
+
+def _joined(name: str) -> str:
+    """A variable of HikariCP by Spring's rule: the words of a property have nothing between them."""
+    prefix, hikari, words = name.partition("HIKARI_")
+    return prefix + hikari + words.replace("_", "")

@@ -246,13 +246,19 @@ def environment(original: Original, experiment: Experiment, variant: str) -> dic
     """What a variant gets over the original's environment. BadInput as of ``deployment``."""
     of_variant, management = experiment.properties_of(variant), original.service.management_port
     loaded = f"{agent.flag(Path(_FOLDER, Path(IN_IMAGE).name))}=port={original.agent_port},host=0.0.0.0"
+    given = services.environment(original.service, experiment, variant)
     return {
-        **services.environment(original.service, experiment, variant),
+        **given,
         "SERVER_PORT": str(original.port),
         **({"MANAGEMENT_SERVER_PORT": str(management)} if management else {}),
-        **agent.environment(original.agent_port, None, {}),
+        **agent.environment(original.agent_port, None, {**_named(original.container), **given}),
         _OPTIONS: " ".join([*jvm_flags(original, experiment), *of_variant.jvm_flags, loaded]),
     }
+
+
+def _named(container: Json) -> dict[str, str]:
+    """The variables that a container names, without the values that come from elsewhere."""
+    return {variable["name"]: variable.get("value", "") for variable in container.get("env") or []}
 
 
 def _given_options(original: Original, experiment: Experiment) -> str:
