@@ -55,7 +55,11 @@ PLANTS = {
     "calls through native code": Plant(
         "GET /wait?duration=170ms",
         17,
-        {"pinned-threads-natively": "com.example.shop.OrderController", "too-few-carriers": "carriers"},
+        {
+            "pinned-threads-natively": "com.example.shop.OrderController",
+            "too-few-carriers": "carriers",
+            "starved-carriers": "carriers",
+        },
         (
             "--jvm=-Djdk.reflect.useNativeAccessorOnly=true",
             *(f"--jvm=-Djdk.virtualThreadScheduler.{name}=3" for name in ("parallelism", "maxPoolSize")),
