@@ -308,6 +308,10 @@ def test_a_rejected_attempt_is_repeated_where_another_fits(within: float, ended:
             "Not valid: 0 blocks count, another does not fit into the time (--within), 1 rejected. Do not decide by"
             " this run."
         )
+        text = decision.of(a).text
+        assert text.startswith("No decision: the only block does not count, and another does not fit into the time (")
+        assert "the hypervisor gave 4.0 % of the cores' time to others" in text
+        assert words.settling_command(a, "e.json") == "vtlab run e.json --precision 25%"
 
 
 def test_rejected_attempts_take_time_too() -> None:

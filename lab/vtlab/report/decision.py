@@ -36,7 +36,7 @@ def of(analysis: Analysis) -> Decision:
     """The decision of a run. ``No decision`` wherever the run is not valid, or its verdict is none."""
     verdict, comparison = analysis.verdict, words.primary(analysis.verdict)
     if not verdict.valid:
-        return Decision(_NONE, words.counted(verdict.n, analysis.run.manifest.blocks))
+        return Decision(_NONE, _lacking(analysis))
     if comparison.verdict == "fails":
         return Decision(_NONE, _failing(analysis, comparison))
     if comparison.verdict == "equivalent":
@@ -47,6 +47,15 @@ def of(analysis: Analysis) -> Decision:
 
 
 _NONE = "No decision"
+
+
+def _lacking(analysis: Analysis) -> str:
+    """How many blocks count of a run that lacks some; where the time was over before one did, why the last does not."""
+    verdict = analysis.verdict
+    if verdict.n or not (verdict.decision and verdict.decision.ended and verdict.rejected):
+        return words.counted(verdict.n, analysis.run.manifest.blocks)
+    which = "the only block" if len(verdict.rejected) == 1 else "the last block"
+    return f"{which} does not count, and another does not fit into the time ({verdict.rejected[-1].reasons[0]})"
 
 
 def _lead(comparison: Comparison) -> str:

@@ -471,16 +471,14 @@ def settling_command(analysis: Analysis, experiment: str) -> str | None:
     """The command that probably settles an inconclusive verdict; None for any other, and where none does.
     ``experiment``: the file of the run's experiment."""
     v, c = analysis.verdict, primary(analysis.verdict)
-    if c.verdict != "inconclusive" or not v.valid:
+    has_ended_early = v.decision is not None and v.decision.ended == "within" and v.n < 2
+    if c.verdict != "inconclusive" or not (v.valid or has_ended_early):
         return None
     command = f"vtlab run {shlex.quote(experiment)}"
     if c.blocks_needed is not None and v.n > 1:
         return f"{command} --blocks {c.blocks_needed}"
-    d = v.decision
     # Of one block nobody knows how many would settle it: the looks tell.
-    if d is None or d.ended != "within" or v.n != 1:
-        return None
-    return f"{command} --precision {100 * d.precision:g}%"
+    return f"{command} --precision {100 * v.decision.precision:g}%" if v.decision and has_ended_early else None
 
 
 def _ending(decision: Decision | None) -> str | None:
