@@ -71,24 +71,29 @@ def test_too_many_rejected_blocks_end_a_run(tmp_path: Path) -> None:
     assert len(results.read(tmp_path).blocks) == 3, "each is kept with its reasons"
 
 
-class Slow(Played):
-    """Takes 20 ms for the start, and for each call."""
+class Timed(Played):
+    """Takes ten seconds for the start, and for each call, by a clock of its own."""
+
+    clock = 0.0
 
     def start(self, experiment: Experiment, block: int, attempt: int) -> Played:
-        time.sleep(0.02)
+        self.clock += 10
         return super().start(experiment, block, attempt)
 
     def load(self, **asked: Any) -> K6Document:
-        time.sleep(0.02)
+        self.clock += 10
         return super().load(**asked)
 
 
 @pytest.mark.parametrize("counting", [0, 1])
-def test_an_attempt_that_does_not_fit_is_not_made(tmp_path: Path, counting: int) -> None:
-    manifest = RUN.manifest.model_copy(update={"rule": sequential.rule(1, within=0.001), "blocks": 12})
+def test_an_attempt_that_does_not_fit_is_not_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, counting: int
+) -> None:
+    manifest = RUN.manifest.model_copy(update={"rule": sequential.rule(1, within=9.0), "blocks": 12})
     results.create(tmp_path, manifest)
     block = RUN.blocks[0]
-    target = Slow([block if counting else builders.spoiled(block, "generator"), *RUN.blocks])
+    target = Timed([block if counting else builders.spoiled(block, "generator"), *RUN.blocks])
+    monkeypatch.setattr(time, "monotonic", lambda: target.clock)
     out, text = console()
     none = nullcontext() if counting else pytest.raises(InvalidRun, match="1 block was rejected, none counts, and ano")
     with none, Progress(out, [1, 1]) as progress:
@@ -97,11 +102,13 @@ def test_an_attempt_that_does_not_fit_is_not_made(tmp_path: Path, counting: int)
     assert f"no further blocks: {1 + counting} would take longer than --within allows" in text.getvalue()
 
 
-def test_the_time_of_what_is_measured_once_is_recorded(tmp_path: Path) -> None:
-    block, _ = one_block(Slow(builders.run(blocks=1).blocks), tmp_path)
-    assert block.seconds is not None
+def test_the_time_of_what_is_measured_once_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = Timed(builders.run(blocks=1).blocks)
+    monkeypatch.setattr(time, "monotonic", lambda: target.clock)
+    block, _ = one_block(target, tmp_path)
     # A call for single users, one for light load; start, warm-up and trials are of every block.
-    assert 0.04 <= block.once_seconds <= block.seconds - 0.04
+    assert (block.once_seconds, block.seconds) == (20.0, target.clock)
+    assert block.repeated_seconds >= 30.0
 
 
 def test_what_the_pre_flight_showed_is_recorded(tmp_path: Path) -> None:
