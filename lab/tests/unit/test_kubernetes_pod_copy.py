@@ -321,3 +321,10 @@ def test_prometheus_scrapes_every_copy_each_second_under_its_variant() -> None:
     (endpoint,) = monitor["spec"]["endpoints"]
     assert (endpoint["port"], endpoint["path"], endpoint["interval"]) == ("vtlab-agent", "/metrics", "1s")
     assert endpoint["relabelings"][0]["targetLabel"] == "variant"
+
+
+def test_a_copy_gets_no_variable_that_its_own_would_refuse() -> None:
+    register = "SPRING_DATASOURCE_HIKARI_REGISTERMBEANS"
+    assert environment(copied(shop()))[register] == "true"
+    patience = {"name": "SPRING_DATASOURCE_HIKARI_CONNECTION_TIMEOUT", "valueFrom": {"configMapKeyRef": {"name": "a"}}}
+    assert register not in environment(copied(shop(changed(env=[patience]))))
