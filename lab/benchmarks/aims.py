@@ -25,7 +25,6 @@ from vtlab.analysis import statistics
 from vtlab.errors import LabError
 from vtlab.host import machine
 from vtlab.model.run import Analysis
-from vtlab.report.words import primary
 
 VTLAB = Path(sys.executable).parent / "vtlab"
 #: Blocks that tell a standard deviation to a factor of 0.74 to 1.55.
@@ -63,7 +62,7 @@ class Row:
 def verdicts(calls: Sequence[Call]) -> str:
     """Seconds of a call, median, and how many of its verdicts are settled."""
     analyses = [analysis for call in calls for analysis in call.analyses]
-    settled = sum(primary(a.verdict).verdict not in (None, "inconclusive") for a in analyses)
+    settled = sum(a.verdict.primary_comparison.verdict not in (None, "inconclusive") for a in analyses)
     blocks = ", ".join(f"{a.run.name} {a.verdict.n}" for a in analyses)
     return f"{_seconds([c.seconds for c in calls])}; {settled} of {len(analyses)} settled (blocks: {blocks})"
 
@@ -75,7 +74,7 @@ def minutes(calls: Sequence[Call]) -> str:
 
 def spread(calls: Sequence[Call]) -> str:
     """Per-block standard deviation of the log ratio, with its 95 % interval."""
-    ratios = [ratio for call in calls for a in call.analyses for ratio in primary(a.verdict).log_ratios]
+    ratios = [ratio for call in calls for a in call.analyses for ratio in a.verdict.primary_comparison.log_ratios]
     sd = statistics.spread(ratios)
     if sd.sd is None or sd.low is None or sd.high is None:
         return "unknown: two blocks are needed"

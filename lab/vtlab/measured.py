@@ -79,7 +79,7 @@ def from_analysis(analysis: Analysis) -> Measured:
     manifest, v = analysis.run.manifest, analysis.verdict
     if not v.valid:
         raise BadInput(f"{analysis.run.name}: {words.validity(analysis)}", "measure it again, or vtlab resume it")
-    pairs = [(pair, words.primary(pair.verdict)) for pair in verdict.split_by_comparison(analysis)]
+    pairs = [(pair, pair.verdict.primary_comparison) for pair in verdict.split_by_comparison(analysis)]
     names = v.variants
     return Measured(
         experiment=v.experiment,

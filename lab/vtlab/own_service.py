@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from vtlab import own_experiment, results, search, services, session
+from vtlab import facts, own_experiment, results, search, services, session
 from vtlab.errors import BadInput, BlockFault, Interrupted, PrerequisiteMissing, VariantFailed
 from vtlab.host import agent
 from vtlab.model import units
@@ -54,7 +54,7 @@ def measure(asked: Asked, options: session.Options, console: Console) -> None:
         curve = None
         if asked.is_searched:
             there = session.measured_in(experiment, options)
-            session.facts(experiment, there, not options.no_cpu_limit)
+            facts.of(experiment, there, not options.no_cpu_limit)
             curve = _searched(experiment, there, folder, options, began, console)
             for line in curve_words.lines(curve, experiment.variants):
                 console.print(line, highlight=False, soft_wrap=True)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from vtlab.analysis import curve
-from vtlab.analysis.validity import generator
+from vtlab.analysis.validity import generator, warmth
 from vtlab.analysis.validity.steady_state import steady_state
 from vtlab.errors import GeneratorFailed, VariantFailed
 from vtlab.model import units
@@ -202,7 +202,7 @@ class Search:
             with contextlib.suppress(GeneratorFailed):
                 document = self._loaded(order, 0, pace)
         self.trials += document.trials
-        measured = [_point(trial) for trial in document.trials]
+        measured = [_point(trial, self._experiment) for trial in document.trials]
         self._points += measured
         for point in measured:
             if point.failed > self._experiment.max_errors:
@@ -265,8 +265,9 @@ class Search:
         return "; ".join(generator.limits_reached(block, self._experiment))
 
 
-def _point(trial: Trial) -> Point:
+def _point(trial: Trial, experiment: Experiment) -> Point:
     failed = sum(trial.failed.values())
+    taken = warmth.taken_by_compilers(trial, experiment)
     return Point(
         variant=trial.variant,
         users=trial.users,
@@ -276,4 +277,5 @@ def _point(trial: Trial) -> Point:
         p99=trial.latency.p99,
         longest=trial.latency.max,
         failed=failed / (failed + trial.ok) if failed + trial.ok else 0.0,
+        jit=None if taken is None else taken / experiment.limits.cpu,
     )

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-import shlex
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -17,25 +14,23 @@ from pathlib import Path
 
 from rich.console import Console
 
-from vtlab import __version__, data, results, runner, services
+from vtlab import data, facts, results, runner, services
 from vtlab.analysis import asserts, sequential, standing, statistics, verdict
 from vtlab.catalogue.dashboards import link
 from vtlab.errors import BadInput, BlockFault, Interrupted, InvalidRun, LabError, PrerequisiteMissing
-from vtlab.host import machine, processes, tools
-from vtlab.host.tools import Java
-from vtlab.model import publication, variables, workload_files
+from vtlab.host import processes, tools
+from vtlab.model import publication
 from vtlab.model.curve import Curve
 from vtlab.model.experiment import Experiment, load
-from vtlab.model.records import NO_COMMIT, DiagnosisMode, Facts, Manifest, SequentialRule
+from vtlab.model.records import DiagnosisMode, Manifest, SequentialRule
 from vtlab.model.run import Analysis, Run
-from vtlab.model.service import Service
 from vtlab.planning import plan
 from vtlab.progress import Progress
-from vtlab.report import terminal, words
+from vtlab.report import hints, terminal, words
 from vtlab.report import write as write_report
-from vtlab.services import companions, process, sample
-from vtlab.targets import k6, publish, script
-from vtlab.targets.kubernetes import copies, forward, release
+from vtlab.services import sample
+from vtlab.targets import k6, publish
+from vtlab.targets.kubernetes import copies, forward
 from vtlab.targets.kubernetes.cluster import Copying, ReleaseRef
 from vtlab.targets.kubernetes.target import kubernetes_target
 from vtlab.targets.local.prometheus_server import PrometheusServer, serving
@@ -96,7 +91,7 @@ def create_runs(
         _train(run.experiment for run in planned)
     publications = publication.load()
     facts_of_runs = [
-        facts(run.experiment, there, not options.no_cpu_limit) for run, there in zip(planned, clusters, strict=True)
+        facts.of(run.experiment, there, not options.no_cpu_limit) for run, there in zip(planned, clusters, strict=True)
     ]
     now = datetime.now(UTC)
     seed = options.seed if options.seed is not None else secrets.randbelow(SEEDS)
@@ -117,9 +112,9 @@ def create_runs(
             diagnosis=options.diagnosis,
             max_rejected=plan.max_rejected(blocks) if options.max_rejected is None else options.max_rejected,
             seed=seed,
-            command=_command(),
+            command=facts.command(),
             asserts=list(options.asserts),
-            commit=_commit(),
+            commit=facts.commit(),
             cpu_limited=not options.no_cpu_limit,
             prometheus_port=options.prometheus_port,
             target="kubernetes" if there else "local",
@@ -177,15 +172,6 @@ def _refuse_between(experiment: Experiment) -> None:
         raise BadInput(f"{experiment.name}: in a cluster nothing is done between trials", "leave out the key between")
 
 
-def _refuse_unreadable_workload(experiment: Experiment) -> None:
-    """Before anything starts: a variable that is not set, a file that has gone, a script that cannot be kept."""
-    workload = experiment.workload
-    workload_files.private(workload, variables.known())
-    if workload.k6:
-        with tempfile.TemporaryDirectory() as folder:
-            script.read(tools.find_k6(REPOSITORY).path, Path(workload.k6), variables.known(), Path(folder))
-
-
 def _refuse_other_workloads(experiment: Experiment) -> None:
     workload = experiment.workload
     if workload.data or workload.login or workload.k6 or workload.uses_environment:
@@ -195,60 +181,10 @@ def _refuse_other_workloads(experiment: Experiment) -> None:
         )
 
 
-def _facts_in(cluster: ReleaseRef, experiment: Experiment) -> Facts:
-    service = services.of(experiment, REPOSITORY)
-    if cluster.copying:
-        return copies.facts(cluster, service, experiment)
-    return release.facts(cluster, service, experiment)
-
-
-def facts(experiment: Experiment, cluster: ReleaseRef | None, cpu_limited: bool) -> Facts:
-    """What the cluster, or this machine, runs the experiment with; PrerequisiteMissing or BadInput where it cannot."""
-    return _facts_in(cluster, experiment) if cluster else _facts_here(experiment, cpu_limited)
-
-
-def _facts_here(experiment: Experiment, cpu_limited: bool) -> Facts:
-    cores = os.cpu_count() or 1
-    if experiment.limits.cpu > cores:
-        raise BadInput(
-            f"{experiment.name}: a CPU limit of {experiment.limits.cpu:g} is above this machine's {cores} cores",
-            f"choose --cpu of at most {cores}; leave a core for the load generator",
-        )
-    _refuse_unreadable_workload(experiment)
-    service = services.of(experiment, REPOSITORY)
-    return Facts(
-        versions=_versions(experiment),
-        jvm_flags=process.jvm_flags_of(service, experiment, _javas(service, experiment), cpu_limited),
-        machine=machine.describe(),
-        inspection=services.look(service),
-    )
-
-
-def _javas(service: Service, experiment: Experiment) -> dict[str, Java]:
-    """By variant, the JDK of a service that is a jar."""
-    if not service.jar:
-        return {}
-    default = tools.find_java()
-    return {name: process.java_of(experiment, name, default) for name in experiment.variants}
-
-
 def _train(experiments: Iterable[Experiment]) -> None:
     """Has an ahead-of-time cache that fits, where any of these is of the sample application."""
     if any(experiment.service in (None, sample.NAME) for experiment in experiments):
         sample.train(REPOSITORY, tools.find_java(), lambda text: print(f"vtlab: {text}", file=sys.stderr))
-
-
-def _versions(experiment: Experiment) -> dict[str, str]:
-    """Of everything that runs the experiment here; PrerequisiteMissing or BadInput where something is unavailable."""
-    service = services.of(experiment, REPOSITORY)
-    return {
-        "vtlab": __version__,
-        **tools.versions(REPOSITORY),
-        "app": services.version(service, REPOSITORY),
-        **{f"app of {name}": build for name, build in services.other_builds(experiment, service).items()},
-        **companions.versions(experiment.needs, REPOSITORY),
-        **workload_files.versions(experiment.workload),
-    }
 
 
 def root_of(folder: Path) -> Path:
@@ -336,7 +272,7 @@ def report(folder: Path, console: Console) -> list[Analysis]:
     for run_folder, analysis in zip(run_folders, analyses, strict=True):
         # In a cluster it takes the release's name, too.
         is_local = analysis.run.manifest.target == "local"
-        command = words.settling_command(analysis, str(run_folder / results.EXPERIMENT)) if is_local else None
+        command = hints.settling_command(analysis, str(run_folder / results.EXPERIMENT)) if is_local else None
         if command:
             console.print(f"\nto settle {analysis.run.name}: {command}", highlight=False, soft_wrap=True)
     console.print(f"\nreport: {folder / 'report.html'}", highlight=False, soft_wrap=True)
@@ -425,10 +361,8 @@ def _refuse_migrated(run: Run, folder: Path) -> None:
 def _refuse_other_parts(run: Run) -> None:
     """BadInput when a run would resume with another JDK, k6, Prometheus, app or chart than it began with."""
     manifest = run.manifest
-    if manifest.target == "kubernetes":
-        now = _facts_in(ReleaseRef.from_manifest(manifest.cluster), run.experiment).versions
-    else:
-        now = _versions(run.experiment)
+    cluster = ReleaseRef.from_manifest(manifest.cluster) if manifest.target == "kubernetes" else None
+    now = facts.versions(run.experiment, cluster)
     changed = [
         f"{name} was {manifest.versions.get(name)}, is {now[name]}"
         for name in now
@@ -479,30 +413,3 @@ def block_seconds(plan_file: Path, experiment: Experiment) -> float | None:
         return None
     seconds = k6.block_seconds(tool.path, REPOSITORY / "k6" / "block.ts", plan_file, experiment.variants)
     return None if seconds is None else plan.START + seconds
-
-
-def _command() -> str:
-    """The call, without the values of ``--env NAME=VALUE``, which no record may hold."""
-    words, is_variable = ["vtlab"], False
-    for word in sys.argv[1:]:
-        option, equals, value = word.partition("=")
-        if is_variable:
-            word = option
-        elif option == "--env" and equals:
-            word = f"--env={value.partition('=')[0]}"
-        words.append(word)
-        is_variable = word == "--env"
-    return shlex.join(words)
-
-
-def _commit() -> str:
-    # Around an installed package there may be another repository.
-    if not data.IS_CHECKOUT:
-        return NO_COMMIT
-    git = ["git", "-C", str(REPOSITORY)]
-    try:
-        commit = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
-        dirty = subprocess.run([*git, "status", "--porcelain"], capture_output=True, text=True, check=True).stdout
-    except (OSError, subprocess.CalledProcessError):
-        return NO_COMMIT
-    return commit + ("-dirty" if dirty.strip() else "")

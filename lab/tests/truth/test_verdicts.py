@@ -88,7 +88,7 @@ def test_a_ratio_that_the_load_limits_is_a_lower_bound(lab: Lab) -> None:
     load = windows(97, {"platform": 43 / 0.7, "virtual": 97 / 0.7}, warmup_cycles=0, warmup_load="2100ms")
     planned = THREADS.experiment("", request={"path": "/thread", "query": {"duration": "700ms"}}, **load)
     analysis = analysed(lab, THREADS, planned, 2)
-    primary = words.primary(analysis.verdict)
+    primary = analysis.verdict.primary_comparison
     assert (primary.verdict, primary.is_lower_bound) == ("faster", True)
     assert primary.ratio == pytest.approx(97 / 43, rel=0.05)
     assert bottlenecks(analysis) == {"platform": "tomcat-threads", "virtual": "load"}
@@ -104,7 +104,7 @@ def test_what_the_load_limits_both_to_is_the_same_at_this_load(lab: Lab) -> None
     load = windows(11, dict.fromkeys(VARIANTS, 11 / 0.43), 6.0, warmup_cycles=0, warmup_load="2150ms")
     planned = THREADS.experiment("", request={"path": "/thread", "query": {"duration": "430ms"}}, **load)
     analysis = analysed(lab, THREADS, planned, 3)
-    primary = words.primary(analysis.verdict)
+    primary = analysis.verdict.primary_comparison
     assert (primary.verdict, primary.is_lower_bound) == ("equivalent", False)
     assert bottlenecks(analysis) == {"platform": "load", "virtual": "load"}
     same = "The same at this load; neither is near its limit: platform's Tomcat threads would bind from about"
@@ -124,7 +124,7 @@ def test_too_many_arrivals_by_a_twentieth_are_an_overload(lab: Lab) -> None:
         windows={"warmup_cycles": 0, "warmup_load": "2s", "ramp_up": "1s", "measure": "25s"},
     )
     analysis = analysed(lab, THREADS, planned, 2)
-    primary = words.primary(analysis.verdict)
+    primary = analysis.verdict.primary_comparison
     platform, virtual = (analysis.verdict.variants[name] for name in VARIANTS)
     assert (primary.verdict, primary.ratio, primary.overloaded) == ("faster", None, ["platform"])
     assert platform.growth == pytest.approx(rate - served, rel=0.5)
@@ -152,7 +152,7 @@ def test_a_heap_too_small_for_the_load_of_one_variant_fails_it(planted_service: 
     done = vtlab("run", file, "--blocks", "3", "--max-rejected", "9", "--results", root)
     assert done.returncode == 0, done.stdout + done.stderr
     (analysis,) = verdict.analyse_all([results.read(only(root))])
-    primary = words.primary(analysis.verdict)
+    primary = analysis.verdict.primary_comparison
     assert (primary.verdict, primary.fails, primary.ratio) == ("fails", ["virtual"], None)
     assert analysis.verdict.variants["platform"].throughput == pytest.approx(13 / 0.5, rel=0.1)
     assert bottlenecks(analysis)["platform"] == "tomcat-threads"

@@ -20,7 +20,6 @@ from vtlab.model.curve import Curve, Ended, Point
 from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.planning import chosen
 from vtlab.report import curve as words
-from vtlab.report import words as report_words
 
 VARIANTS = ["platform", "virtual"]
 Serves = Callable[[int], float]
@@ -302,6 +301,17 @@ def test_the_longest_answers_of_more_users_than_are_chosen_do_not_count() -> Non
     assert chosen.with_load(search_experiment(), curve(with_longest)).windows.ramp_up == "400ms"
 
 
+def test_one_long_answer_that_other_levels_do_not_have_does_not_lengthen_the_ramp_up() -> None:
+    measured = doubled(dict.fromkeys(VARIANTS, bounded(20, 640)))
+    is_paused = [(p.users, p.variant) == (4, "virtual") for p in measured]
+    paused = [
+        p.model_copy(update={"longest": 0.49 if pause else 0.06}) for p, pause in zip(measured, is_paused, strict=True)
+    ]
+    assert chosen.with_load(search_experiment(), curve(paused)).windows.ramp_up == "400ms"
+    slow = [p.model_copy(update={"longest": 0.3 if p.users > 1 else 0.06}) for p in measured]
+    assert chosen.with_load(search_experiment(), curve(slow)).windows.ramp_up == "600ms"
+
+
 @given(rates, growth, growth)
 def test_a_window_has_a_hundred_answers_or_lasts_a_minute(alone: float, a: float, b: float) -> None:
     measured = doubled({"platform": bounded(alone, alone * a), "virtual": bounded(alone, alone * b)})
@@ -333,6 +343,31 @@ def test_where_they_part_is_said_in_a_line() -> None:
         words.parts(early, VARIANTS) == "With a single user no clear difference, from about 2 on virtual serves more."
     )
     assert words.parts(curve([]), VARIANTS) == "No level was measured."
+
+
+def compiled(measured: Sequence[Point], cold: Mapping[int, float], of: str = "virtual") -> Curve:
+    """A curve of these points, at some of whose levels the JIT compiler of a variant took a share of the CPU."""
+    shares = [cold.get(point.users, 0.02) if point.variant == of else 0.0 for point in measured]
+    return curve([p.model_copy(update={"jit": share}) for p, share in zip(measured, shares, strict=True)])
+
+
+def test_levels_that_are_not_compiled_tell_nothing() -> None:
+    apart = points([1, 2, 4, 8], {"platform": bounded(10, 60), "virtual": bounded(20, 180)})
+    assert words.parts(compiled(apart, {}), VARIANTS) == "From a single user on virtual serves more."
+    assert words.parts(compiled(apart, {1: 0.53, 2: 0.101, 4: 0.1}), VARIANTS) == (
+        "From 4 users on virtual serves more. With 1 and 2 users the curve cannot tell: the JIT compilers took up to"
+        " 53 % of the CPU limit from the requests."
+    )
+    assert words.parts(compiled(apart, dict.fromkeys((1, 2, 4, 8), 0.3), of="platform"), VARIANTS) == (
+        "Which variant serves more the curve cannot tell: the JIT compilers took up to 30 % of the CPU limit from the"
+        " requests."
+    )
+
+
+def test_what_a_third_variant_compiles_says_nothing_of_the_first_two() -> None:
+    services = {"platform": bounded(10, 60), "virtual": bounded(20, 180), "pool-50": bounded(20, 180)}
+    third = compiled(points([1, 2], services), {1: 0.5, 2: 0.5}, of="pool-50")
+    assert words.parts(third, VARIANTS) == "From a single user on virtual serves more."
 
 
 @pytest.mark.parametrize(
@@ -398,7 +433,7 @@ def test_without_a_difference_in_the_blocks_the_decision_names_no_better_variant
     run = builders.run(blocks=3)
     with_curve = replace(run, manifest=run.manifest.model_copy(update={"curve": curve(doubled(PARTING))}))
     analysis = builders.analysed(with_curve)
-    primary = report_words.primary(analysis.verdict)
+    primary = analysis.verdict.primary_comparison
     primary.ratio, primary.low, primary.high, primary.verdict = 1.02, 0.98, 1.06, verdict
     line = words.decision(analysis)
     assert line is not None
@@ -419,7 +454,7 @@ def test_where_more_users_show_another_outcome_the_decision_says_how_to_measure_
     levels = points(list(platform), {"platform": platform.__getitem__, "virtual": virtual.__getitem__})
     with_curve = replace(run, manifest=run.manifest.model_copy(update={"curve": curve(levels)}))
     analysis = builders.analysed(with_curve)
-    primary = report_words.primary(analysis.verdict)
+    primary = analysis.verdict.primary_comparison
     primary.ratio, primary.low, primary.high, primary.verdict = 1.02, 0.98, 1.06, "equivalent"
     line = words.decision(analysis)
     assert line is not None

@@ -13,7 +13,7 @@ import pytest
 from tests.support import jars
 from tests.support.experiments import STUB_SERVICE
 from tests.unit.conftest import JDK
-from vtlab import cli, own_experiment, results, session
+from vtlab import cli, facts, own_experiment, results, session
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host.processes import Ledger
 from vtlab.model import variables
@@ -152,7 +152,7 @@ def test_the_call_in_a_manifest_has_no_value_of_a_variable(
     words: list[str], kept: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["vtlab", "try", "a.jar", *words])
-    assert session._command() == f"vtlab try a.jar {kept}"
+    assert facts.command() == f"vtlab try a.jar {kept}"
 
 
 def experiment_of(jar: Path, *requests: str, **given: Any) -> Experiment:

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from tests.support import builders
-from vtlab import own_experiment, own_service, session
+from vtlab import facts, own_experiment, own_service, session
 from vtlab.errors import BadInput, Interrupted, PrerequisiteMissing
 from vtlab.model.curve import Curve, Ended, Point
 from vtlab.own_experiment import Asked
@@ -61,7 +61,7 @@ def test_a_call_that_is_interrupted_between_its_search_and_its_blocks_leaves_not
         raise Interrupted("interrupted by SIGINT")
 
     monkeypatch.setattr(own_experiment, "experiment_of", lambda _: EXPERIMENT)
-    monkeypatch.setattr(session, "facts", lambda *_: None)
+    monkeypatch.setattr(facts, "of", lambda *_: None)
     monkeypatch.setattr(own_service, "_searched", searched)
     monkeypatch.setattr(session, "create_runs", interrupted)
     options = session.Options(blocks=2, seed=1, root=tmp_path, no_cpu_limit=True)

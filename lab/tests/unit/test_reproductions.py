@@ -14,7 +14,7 @@ from rich.console import Console
 from tests.support import builders
 from tests.support.cli_call import call
 from tests.unit.test_results import stored
-from vtlab import cli, reproductions, results, session
+from vtlab import cli, facts, reproductions, results, session
 from vtlab.errors import BadInput, LabError
 from vtlab.model import experiment, units
 from vtlab.model import publication as publications
@@ -266,7 +266,7 @@ def test_figures_that_are_held_against_a_law_have_two_blocks(
 ) -> None:
     monkeypatch.setattr("vtlab.reproductions.session.measure_and_report", lambda *_: [])
     monkeypatch.setattr("vtlab.reproductions.read", lambda _: reproductions.Reproductions([], []))
-    monkeypatch.setattr(session, "facts", lambda *_: Facts(versions={}, jvm_flags=[], machine={}))
+    monkeypatch.setattr(facts, "of", lambda *_: Facts(versions={}, jvm_flags=[], machine={}))
     cli.reproduce(["000", "004"], quick=quick, root=tmp_path, seed=1)
     (folder,) = tmp_path.glob("*-reproduce-*")
     manifests = {run.name: run.manifest for run in map(results.read, results.runs_in(folder))}

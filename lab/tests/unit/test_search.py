@@ -231,6 +231,25 @@ def test_the_warm_up_of_higher_levels_is_in_the_time_of_the_search() -> None:
     assert reached[0] < reached[-1]
 
 
+@pytest.mark.parametrize(
+    ("server", "share"),
+    [
+        ({"cpu_cores": 0.45, "jit_cpu": 0.2}, 0.4),
+        ({"cpu_cores": 0.35, "jit_cpu": 0.2}, 0.0),
+        ({"cpu_cores": 0.45}, None),
+        ({"jit_cpu": 0.2}, None),
+    ],
+)
+def test_a_level_has_the_share_of_the_limit_that_its_jit_compiler_took(
+    server: Mapping[str, float], share: float | None
+) -> None:
+    half = PLANNED.model_copy(update={"limits": PLANNED.limits.model_copy(update={"cpu": 0.5})})
+    none = {"cpu_cores": None, "cpu_limit": None, "jit_cpu": None}
+    pair = Pair(changes=lambda variant, users: {"server": {**none, **server}})
+    found, _, _ = searched(pair, half)
+    assert {point.jit for point in found.points} == {share}
+
+
 def test_a_level_that_is_measured_again_is_warm() -> None:
     came: list[int] = []
 

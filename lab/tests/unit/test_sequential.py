@@ -22,7 +22,7 @@ from vtlab.analysis.simulation import EDGE, Noise
 from vtlab.model.records import Manifest, SequentialRule
 from vtlab.model.run import Analysis, Run
 from vtlab.model.verdict import Decision
-from vtlab.report import decision, markdown, ratios, words
+from vtlab.report import decision, hints, markdown, ratios, words
 
 RUNS = 10_000
 RULE = sequential.rule(1)
@@ -185,7 +185,7 @@ def test_a_run_ends_at_the_first_look_that_settles_it() -> None:
         "Throughput of virtual is 5.00 times that of platform, 95 % interval 4.72 to 5.30, over 3 blocks (look 2 of"
         " at most 6; the interval allows for all); differences up to 5 % do not count."
     )
-    assert words.quick(a) is words.validity(a) is words.hint(a) is None
+    assert hints.quick(a) is words.validity(a) is hints.hint(a) is None
     assert "At 3 blocks a p of at most 0.5 % settles it" in ratios.by_metric(a).caption
     jsonschema.validate(json.loads(a.verdict.model_dump_json()), SCHEMA)
 
@@ -230,7 +230,7 @@ def test_a_run_that_will_hardly_be_settled_ends_and_says_so() -> None:
     assert d.chance is not None
     assert d.chance < sequential.FUTILE
     assert a.verdict.comparisons[0].verdict == "inconclusive"
-    assert str(words.hint(a)).startswith(
+    assert str(hints.hint(a)).startswith(
         "The run ended early: up to 12 blocks would settle it with a probability below"
     )
     assert words.headline(a).startswith("Virtual threads: no clear difference in throughput (")
@@ -243,7 +243,7 @@ def test_not_even_futility_ends_a_run_before_four_blocks() -> None:
 def test_the_last_look_ends_a_run() -> None:
     a = of_logs(*(0.085 + x for x in (0.05, -0.05) * 6))
     assert (decided(a).ended, a.verdict.n) == ("last look", 12)
-    assert str(words.hint(a)).startswith("Looks at up to 12 blocks did not settle it. A new run of ")
+    assert str(hints.hint(a)).startswith("Looks at up to 12 blocks did not settle it. A new run of ")
 
 
 #: Four blocks that settle nothing, and leave a chance.
@@ -258,7 +258,7 @@ def test_a_run_ends_where_the_next_look_does_not_fit(within: float, ended: str |
     a = of_logs(*OPEN, rule=sequential.rule(1, within=within), seconds=20.0)
     assert (decided(a).ended, decided(a).blocks) == (ended, blocks)
     if within == 119:
-        assert str(words.hint(a)).startswith("The run ended where the next look did not fit into the time (--within). ")
+        assert str(hints.hint(a)).startswith("The run ended where the next look did not fit into the time (--within). ")
 
 
 def test_a_block_slower_than_those_before_ends_a_run_between_two_looks() -> None:
@@ -274,6 +274,9 @@ def test_what_is_measured_once_is_not_expected_again() -> None:
     assert decided(builders.analysed(run)).ended == "within"
     once = run.blocks[0].model_copy(update={"once_seconds": 20.0})
     assert decided(builders.analysed(replace(run, blocks=[once]))).ended is None
+    # It is where the attempt that had it does not count.
+    rejected = builders.spoiled(once, "steal")
+    assert decided(builders.analysed(replace(run, blocks=[rejected]))).ended == "within"
 
 
 def test_a_run_whose_time_is_over_after_one_block_says_what_it_has_and_what_goes_on() -> None:
@@ -282,18 +285,18 @@ def test_a_run_whose_time_is_over_after_one_block_says_what_it_has_and_what_goes
     assert words.look(decided(a)) == "no further blocks: 2 would take longer than --within allows"
     assert decision.of(a).text == "No decision: one block gives no interval."
     assert "from a single block, which gives no interval" in str(words.sentence(a))
-    assert str(words.hint(a)).startswith(
+    assert str(hints.hint(a)).startswith(
         "The run ended where the next look did not fit into the time (--within). One block gives no interval, and two"
         " take about "
     )
-    assert words.settling_command(a, "a b/experiment.json") == "vtlab run 'a b/experiment.json' --precision 10%"
+    assert hints.settling_command(a, "a b/experiment.json") == "vtlab run 'a b/experiment.json' --precision 10%"
 
 
 def test_nor_is_a_second_block_measured_where_a_variant_was_not_warm_in_time() -> None:
     rule = sequential.rule(1, within=80.0)
     a = builders.analysed(with_looks(builders.run(blocks=1, failing={1: "unsteady"}), rule, 60.0))
     assert decision.of(a).text == "No decision: a variant was not warm in the only block."
-    assert str(words.hint(a)).startswith("More warm-up cycles may help")
+    assert str(hints.hint(a)).startswith("More warm-up cycles may help")
 
 
 @pytest.mark.parametrize(("within", "ended"), [(119.0, "within"), (120.0, None)])
@@ -311,7 +314,7 @@ def test_a_rejected_attempt_is_repeated_where_another_fits(within: float, ended:
         text = decision.of(a).text
         assert text.startswith("No decision: the only block does not count, and another does not fit into the time (")
         assert "the hypervisor gave 4.0 % of the cores' time to others" in text
-        assert words.settling_command(a, "e.json") == "vtlab run e.json --precision 25%"
+        assert hints.settling_command(a, "e.json") == "vtlab run e.json --precision 25%"
 
 
 def test_rejected_attempts_take_time_too() -> None:
@@ -331,7 +334,7 @@ def test_a_settled_verdict_that_ends_with_a_wide_interval_says_why() -> None:
         "The interval is wider than the precision of 1 % that was wanted: the next look did not fit into the time"
         " (--within)." in words.explanation(a)
     )
-    assert words.hint(a) is None
+    assert hints.hint(a) is None
 
 
 # --- failing and overload ----------------------------------------------------
@@ -361,7 +364,7 @@ def test_an_overload_in_every_trial_settles_a_run_and_one_of_both_ends_it() -> N
     both = overloaded(overloaded(run, {1, 2, 3, 4}, "platform"), {1, 2, 3, 4}, "virtual")
     neither = builders.analysed(with_looks(both))
     assert (decided(neither).ended, neither.verdict.n) == ("futile", 4)
-    assert words.hint(neither) == "Lower the rate until one of the two keeps up."
+    assert hints.hint(neither) == "Lower the rate until one of the two keeps up."
 
 
 def test_every_comparison_of_a_run_is_settled_before_it_ends() -> None:

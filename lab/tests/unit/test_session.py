@@ -21,7 +21,7 @@ from vtlab.model.inspection import Inspection
 from vtlab.planning import load as pace
 from vtlab.planning import plan
 from vtlab.progress import minutes
-from vtlab.report import words
+from vtlab.report import hints
 from vtlab.services import database
 
 pytestmark = pytest.mark.usefixtures("invented_tools")
@@ -240,7 +240,7 @@ def test_a_report_of_a_run_with_too_many_rejected_blocks_is_an_invalid_run(tmp_p
 def test_an_inconclusive_run_ends_with_the_command_that_settles_it(
     target: str, is_said: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(words, "settling_command", lambda _, file: f"vtlab run {file} --blocks 9")
+    monkeypatch.setattr(hints, "settling_command", lambda _, file: f"vtlab run {file} --blocks 9")
     run = builders.run(blocks=2)
     results.create(tmp_path, run.manifest.model_copy(update={"target": target}))
     for block in run.blocks:

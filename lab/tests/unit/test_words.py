@@ -8,10 +8,10 @@ import pytest
 
 from tests.support import builders
 from vtlab.analysis import verdict
-from vtlab.model.records import Block, Diagnosis, Failure
+from vtlab.model.records import Failure
 from vtlab.model.run import Analysis
 from vtlab.model.verdict import Bottleneck, Bound
-from vtlab.report import bottlenecks, decision, figures, html, words
+from vtlab.report import bottlenecks, decision, figures, hints, html, words
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_clear_verdict() -> None:
         "Throughput of virtual is 4.96 times that of platform, 95 % interval 4.87 to 5.05, over 6 blocks;"
         " differences up to 5 % do not count."
     ]
-    assert words.quick(a) is words.validity(a) is None
+    assert hints.quick(a) is words.validity(a) is None
 
 
 def test_an_interval_has_the_digits_that_its_ends_need_to_differ() -> None:
@@ -146,18 +146,18 @@ def test_inconclusive_gives_the_interval_and_the_time_that_settling_takes() -> N
     )
     assert words.label(a) == "? inconclusive"
     assert words.headline(a) == "Virtual threads: no clear difference in throughput (-18 % to +27 %)"
-    assert words.hint(a) == "A new run of 12 blocks would probably settle it, in about 44 minutes (--blocks 12)."
-    assert words.settling_command(a, "my results/experiment.json") == (
+    assert hints.hint(a) == "A new run of 12 blocks would probably settle it, in about 44 minutes (--blocks 12)."
+    assert hints.settling_command(a, "my results/experiment.json") == (
         "vtlab run 'my results/experiment.json' --blocks 12"
     )
     hopeless = builders.changed(a, {"blocks_needed": None})
-    assert words.settling_command(hopeless, "experiment.json") is None
-    assert words.settling_command(RUN, "experiment.json") is None
-    assert words.hint(hopeless) == (
+    assert hints.settling_command(hopeless, "experiment.json") is None
+    assert hints.settling_command(RUN, "experiment.json") is None
+    assert hints.hint(hopeless) == (
         "As far as 3 blocks tell, it cannot be settled on this machine: the difference is too close to the margin of"
         " 5 %, or the blocks differ too much."
     )
-    assert words.hint(RUN) is None
+    assert hints.hint(RUN) is None
 
 
 @pytest.mark.parametrize(
@@ -180,16 +180,11 @@ def test_nothing_says_perhaps() -> None:
         assert "perhaps" not in " ".join([words.headline(a), *words.explanation(a)])
 
 
-def test_a_quick_look_says_so_and_what_a_full_run_costs() -> None:
-    quick = words.quick(builders.analysed(builders.run(blocks=3)))
-    assert quick == "Quick look: n = 3, fewer than 6 blocks; a full run of 6 blocks takes about 22 minutes."
-
-
 def test_one_block_gives_no_verdict() -> None:
     single = builders.analysed(builders.run(blocks=1))
     assert words.headline(single) == "Virtual threads: no verdict, for one block gives no interval"
     assert "from a single block, which gives no interval" in str(words.sentence(single))
-    assert words.hint(single) == "One block gives no interval: run at least two, better six."
+    assert hints.hint(single) == "One block gives no interval: run at least two, better six."
 
 
 def test_an_invalid_run_says_so() -> None:
@@ -199,11 +194,11 @@ def test_an_invalid_run_says_so() -> None:
         "No block passed the validity checks, so there is nothing to compare.",
         "vtlab resume measures the missing blocks.",
     ]
-    assert words.quick(a) == "Quick look: n = 0, fewer than 6 blocks."
+    assert hints.quick(a) == "Quick look: n = 0, fewer than 6 blocks."
     assert words.validity(a) == "Not valid: 0 of 3 planned blocks count. Do not decide by this run."
     short = builders.analysed(builders.run(blocks=2, planned=4, rejected={1: "steal"}))
     assert words.headline(short) == "Virtual threads: no verdict, for blocks are missing"
-    assert words.hint(short) == "See the reasons for the rejected blocks."
+    assert hints.hint(short) == "See the reasons for the rejected blocks."
 
 
 def overloaded(*names: str, **fields: object) -> Analysis:
@@ -230,11 +225,11 @@ def test_an_overload_says_how_fast_it_grows_and_no_latency() -> None:
         "Neither keeps up with the arrivals: platform is overloaded, growing by 95 requests a second;"
         " virtual is overloaded, growing by 20 requests a second"
     )
-    assert words.hint(both) == "Lower the rate until one of the two keeps up."
+    assert hints.hint(both) == "Lower the rate until one of the two keeps up."
     in_some = {"verdict": "inconclusive", "overloaded": ["platform"], "ratio": 0.9, "low": 0.8, "high": 1.0}
     part = builders.changed(OPEN, in_some)
     assert "In some blocks platform could not keep up with the arrivals" in str(words.sentence(part))
-    assert words.hint(part) == "Lower the rate until platform keeps up in every block."
+    assert hints.hint(part) == "Lower the rate until platform keeps up in every block."
 
 
 def failing(blocks: int, reasons: list[Failure] = OUT_OF_MEMORY, **comparison: object) -> Analysis:
@@ -260,25 +255,6 @@ def test_a_variant_that_fails_is_the_verdict() -> None:
         " platform, 0 of 3, serves 180/s"
     )
     assert words.explanation(a) == ["Failures of virtual: out of heap memory (trial 1, trial 2, trial 1)."]
-
-
-def test_the_time_of_a_full_run_has_the_light_load_and_the_trial_with_dumps() -> None:
-    recorded = builders.run(blocks=3)
-    first = recorded.blocks[0]
-    dumps = Diagnosis(dumps=20, threads=1.0, places=[])
-    (trial,) = [t for t in first.trials if t.variant == "virtual"][:1]
-    light = trial.model_copy(update={"begin": 0, "drained": 300_000, "phase": "light"})
-    bare = first.model_copy(update={"light": [], "diagnosis": {}})
-    lit = bare.model_copy(update={"light": [light], "diagnosis": {"virtual": dumps}})
-
-    def seconds(block: Block) -> float:
-        return words._beside(builders.analysed(replace(recorded, blocks=[block, *recorded.blocks[1:]])))
-
-    longest = max(t.drained - t.begin for b in recorded.blocks for t in b.trials if t.variant == "virtual") / 1000
-    others = seconds(bare)
-    assert seconds(lit) - others == pytest.approx(300 + longest)
-    quick = str(words.quick(builders.analysed(replace(recorded, blocks=[lit, *recorded.blocks[1:]]))))
-    assert quick.endswith("a full run of 6 blocks takes about 28 minutes.")
 
 
 def test_one_block_is_counted_as_one() -> None:
@@ -353,7 +329,7 @@ def test_fewer_failures_are_no_verdict_with_both_counts() -> None:
         " platform in 0 of 3 (0 to 71 % of starts)"
     )
     assert "over 2 blocks" in str(words.sentence(one)), "those in which neither failed"
-    assert words.hint(one) == (
+    assert hints.hint(one) == (
         "More blocks tell whether it fails: it does in at least two blocks and in more than half of them."
     )
 
@@ -373,14 +349,6 @@ def test_errors_of_both_stand_beside_the_verdict() -> None:
 def test_names_of_identical_variants() -> None:
     assert words.name("platform-b") == "Platform threads (b)"
     assert words.name("virtual") == "Virtual threads"
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0.2, "1 second"), (40, "40 seconds"), (59.8, "1 minute"), (720, "12 minutes"), (9000, "2.5 hours")],
-)
-def test_durations(seconds: float, text: str) -> None:
-    assert words.duration(seconds) == text
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,9 @@ from vtlab.model.curve import Curve, Point
 LEVELLED = 0.1
 #: Variants whose throughputs differ by less than that at a level agree there: one window of two seconds tells no more.
 AGREE = 0.1
+#: Share of the CPU limit that the JIT compiler may take from the requests of a level that tells a difference: what it
+#: takes from one variant alone is no more than what counts as one.
+MOST_JIT = AGREE
 #: Users at most.
 MOST_USERS = 4096
 #: Levels between the last where the variants agree and the first where they part.
@@ -128,6 +131,7 @@ def stretches(curve: Curve, variants: Sequence[str]) -> list[Stretch]:
 
     A window of two seconds scatters by a tenth and more, as of a service that computes. So what a level shows that
     neither the one before nor the one after it does is taken for chance; the first and the last stand as they are.
+    Levels of variants that were not compiled (``cold_levels``) tell nothing.
     """
     levels = _outcomes(curve, variants)
     merged: list[Stretch] = []
@@ -142,11 +146,19 @@ def stretches(curve: Curve, variants: Sequence[str]) -> list[Stretch]:
     return merged
 
 
+def cold_levels(curve: Curve, variants: Sequence[str]) -> list[int]:
+    """The levels at which the JIT compiler of one of the first two variants took more than ``MOST_JIT`` from the
+    requests."""
+    cold = {p.users for p in curve.points if p.variant in variants[:2] and (p.jit or 0.0) > MOST_JIT}
+    return sorted(cold)
+
+
 def _outcomes(curve: Curve, variants: Sequence[str]) -> list[Stretch]:
     """What each level shows by itself."""
     outcomes: list[Stretch] = []
+    cold = cold_levels(curve, variants)
     for users in curve.users:
-        if any(_throughput(curve.points, variant, users) is None for variant in variants[:2]):
+        if users in cold or any(_throughput(curve.points, variant, users) is None for variant in variants[:2]):
             continue
         better = None
         if not _agree(curve.points, variants, users):

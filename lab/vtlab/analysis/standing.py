@@ -59,9 +59,12 @@ def _times(run: Run, sound: Sequence[int]) -> list[sequential.Time]:
     times = []
     for begin, end in itertools.pairwise([-1, *sound, len(run.blocks)]):
         spent = sum(block.seconds or 0.0 for block in run.blocks[:end])
-        # A rejected attempt may have ended early. Before any block counts, the longest tells more than none.
-        like = [run.blocks[begin]] if begin >= 0 else run.blocks[:end]
-        times.append(sequential.Time(spent, max((block.repeated_seconds for block in like), default=0.0)))
+        if begin >= 0:
+            another = run.blocks[begin].repeated_seconds
+        else:
+            # What is measured once has not been yet. An attempt may have ended early: the longest tells more.
+            another = max((block.seconds or 0.0 for block in run.blocks[:end]), default=0.0)
+        times.append(sequential.Time(spent, another))
     return times
 
 

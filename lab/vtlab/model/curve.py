@@ -32,6 +32,9 @@ class Point(_Record):
     answers: int = 0
     #: The longest answer, seconds; None where that is not known.
     longest: float | None = None
+    #: Share of the CPU limit that the JIT compiler took from the requests; 0 where the CPU was not scarce, None where
+    #: that is not known.
+    jit: float | None = None
 
 
 class Curve(_Record):

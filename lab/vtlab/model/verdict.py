@@ -228,3 +228,8 @@ class Verdict(_Conclusion):
     #: What is known to break under virtual threads, of the service's jar and of what was measured.
     findings: list[Finding] = []
     environment: dict[str, Any]
+
+    @property
+    def primary_comparison(self) -> Comparison:
+        """The comparison that carries the verdict; its ratio is None where there is nothing to compare."""
+        return next(c for c in self.comparisons if c.metric == self.primary)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import statistics
+
 from vtlab.analysis import curve as curves
 from vtlab.model import units
 from vtlab.model.curve import Curve
@@ -45,12 +47,14 @@ def with_load(experiment: Experiment, curve: Curve) -> Experiment:
 
 def _ramp(experiment: Experiment, curve: Curve, slowest: float) -> float:
     """Seconds of the ramp-up; at most the experiment's, and that where the longest answers are not known: requests of a
-    workload may differ much."""
+    workload may differ much. Of the levels' longest answers the median counts: in a JVM that is still being compiled a
+    pause lengthens one here and there, and a slow request is in all of them."""
     planned = units.seconds(experiment.windows.ramp_up)
-    longest = [point.longest for point in curve.points if point.users <= curve.chosen]
-    if None in longest:
+    levels = [point.longest for point in curve.points if point.users <= curve.chosen]
+    longest = [seconds for seconds in levels if seconds is not None]
+    if len(longest) < len(levels):
         return planned
-    answers = max((seconds for seconds in longest if seconds is not None), default=planned)
+    answers = statistics.median_high(longest) if longest else planned
     return min(planned, max(LEAST_RAMP, RAMP_ROUNDS * slowest, RAMP_ANSWERS * answers))
 
 

@@ -51,7 +51,23 @@ def sentences(curve: Curve, variants: Sequence[str]) -> list[str]:
 
 def parts(curve: Curve, variants: Sequence[str]) -> str:
     """Up to which users no difference of the first two variants is clear, and from which on one serves more; else all
-    levels at which one does."""
+    levels at which one does. Of levels that tell nothing, why."""
+    cold = curves.cold_levels(curve, variants)
+    if not cold:
+        return _told(curve, variants)
+    share = max(point.jit or 0.0 for point in curve.points if point.variant in variants[:2])
+    taken = f"the JIT compilers took up to {units.percent(share)} of the CPU limit from the requests"
+    if not curves.stretches(curve, variants):
+        return f"Which variant serves more the curve cannot tell: {taken}."
+    return f"{_told(curve, variants)} {_at(cold)} the curve cannot tell: {taken}."
+
+
+def _at(levels: Sequence[int]) -> str:
+    """``With 1, 2 and 4 users``."""
+    return "With a single user" if levels == [1] else f"With {figures.listed([f'{n:,}' for n in levels])} users"
+
+
+def _told(curve: Curve, variants: Sequence[str]) -> str:
     match curves.stretches(curve, variants):
         case []:
             return "No level was measured."
@@ -148,7 +164,7 @@ def decision(analysis: Analysis) -> str | None:
     if curve is None:
         return None
     parted = parts(curve, analysis.run.experiment.variants)
-    c = words.primary(verdict)
+    c = verdict.primary_comparison
     if c.ratio is None or c.low is None or c.high is None:
         return parted
     blocks = f"{verdict.n} block" + ("" if verdict.n == 1 else "s")

@@ -34,7 +34,7 @@ class Decision:
 
 def of(analysis: Analysis) -> Decision:
     """The decision of a run. ``No decision`` wherever the run is not valid, or its verdict is none."""
-    verdict, comparison = analysis.verdict, words.primary(analysis.verdict)
+    verdict, comparison = analysis.verdict, analysis.verdict.primary_comparison
     if not verdict.valid:
         return Decision(_NONE, _lacking(analysis))
     if comparison.verdict == "fails":
@@ -96,7 +96,7 @@ def _bottleneck(result: VariantResult, experiment: Experiment) -> str | None:
 
 
 def _same(analysis: Analysis) -> str:
-    verdict, comparison = analysis.verdict, words.primary(analysis.verdict)
+    verdict, comparison = analysis.verdict, analysis.verdict.primary_comparison
     results = [verdict.variants[name] for name in (comparison.over, comparison.of)]
     within = f"the difference in {words.noun(comparison.metric)} is within {percent(verdict.margin)}"
     if all(keeps_up(result) for result in results):

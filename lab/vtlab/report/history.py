@@ -48,7 +48,7 @@ def group(entries: Sequence[Entry]) -> list[Line]:
     """The lines, by experiment and limits; in each the runs in order of time."""
     lines: dict[tuple[str, ...], list[Entry]] = {}
     for entry in sorted(entries, key=lambda e: (e.analysis.run.manifest.started, e.folder)):
-        c = words.primary(entry.analysis.verdict)
+        c = entry.analysis.verdict.primary_comparison
         title = f"{labels.title(entry.analysis)} {labels.under(entry.analysis)}"
         lines.setdefault((title, c.metric, c.of, c.over), []).append(entry)
     return [Line(key[0], lines[key]) for key in sorted(lines)]
@@ -72,7 +72,7 @@ def render(root: str, lines: Sequence[Line], unread: Mapping[str, str]) -> str:
 
 def _section(of: Line) -> _Section:
     newest = of.entries[-1].analysis
-    heading = labels.heading(words.primary(newest.verdict))
+    heading = labels.heading(newest.verdict.primary_comparison)
     return _Section(
         title=of.title,
         description=newest.run.experiment.description,
@@ -86,7 +86,7 @@ def _section(of: Line) -> _Section:
 
 def chart(entries: Sequence[Entry], title: str) -> Markup | None:
     """The ratio of each run with its interval, in order of time; None without any ratio."""
-    compared = [words.primary(entry.analysis.verdict) for entry in entries]
+    compared = [entry.analysis.verdict.primary_comparison for entry in entries]
     margin = entries[-1].analysis.verdict.margin
     extent = charts.within([x for c in compared for x in (c.ratio, c.low, c.high)])
     if not extent:
@@ -128,7 +128,7 @@ def _table(of: Line) -> page_parts.Table:
 
 
 def _cells(entry: Entry) -> list[str]:
-    v, c = entry.analysis.verdict, words.primary(entry.analysis.verdict)
+    v, c = entry.analysis.verdict, entry.analysis.verdict.primary_comparison
     verdict = words.label(entry.analysis) if v.valid else "✕ not valid"
     return [_measured(entry), verdict, ratios.ratio(c), figures.interval(c.low, c.high), str(v.n)]
 

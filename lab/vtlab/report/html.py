@@ -22,6 +22,7 @@ from vtlab.report import (
     decision,
     figures,
     findings,
+    hints,
     labels,
     performance,
     provenance,
@@ -165,8 +166,8 @@ def _measured(analyses: Sequence[Analysis]) -> str:
 
 def _card(analysis: Analysis) -> Card:
     verdict, run = analysis.verdict, analysis.run
-    outcome = words.primary(verdict).verdict or "inconclusive"
-    quick, invalid = words.quick(analysis), words.validity(analysis)
+    outcome = verdict.primary_comparison.verdict or "inconclusive"
+    quick, invalid = hints.quick(analysis), words.validity(analysis)
     label = words.label(analysis)
     # An invalid run has figures, but no verdict that anyone should act on.
     badges = [Badge("verdict", "✕ not valid"), Badge("plain", label)] if invalid else [Badge("verdict", label)]
@@ -208,7 +209,7 @@ def _variant(analysis: Analysis, name: str) -> VariantCard:
         figure, unit = "fails", in_blocks(result.failed_blocks, analysis.verdict.n)
     elif analysis.verdict.primary == "throughput":
         figure, unit = figures.rate(result.throughput), "throughput"
-    elif result.growth is not None or name in words.primary(analysis.verdict).overloaded:
+    elif result.growth is not None or name in analysis.verdict.primary_comparison.overloaded:
         figure, unit = "overloaded", f"{figures.rate(result.throughput)} answered"
     else:
         figure, unit = performance.latency_figure(result, "p99"), "latency p99"
@@ -222,12 +223,12 @@ def groups(analyses: Sequence[Analysis]) -> list[Group]:
     for name in dict.fromkeys(a.verdict.experiment for a in analyses):
         by_limit = [a for a in analyses if a.verdict.experiment == name]
         by_limit.sort(key=lambda a: a.run.experiment.limits.cpu)
-        first = words.primary(by_limit[0].verdict)
+        first = by_limit[0].verdict.primary_comparison
         alike = {(a.verdict.primary, *a.run.experiment.variants) for a in by_limit}
         if len({a.run.experiment.limits.cpu for a in by_limit}) < 2 or len(alike) > 1:
             continue
         heading = labels.heading(first)
-        rows = [charts.Row(figures.cores(a.run.experiment.limits.cpu), words.primary(a.verdict)) for a in by_limit]
+        rows = [charts.Row(figures.cores(a.run.experiment.limits.cpu), a.verdict.primary_comparison) for a in by_limit]
         grouped.append(
             Group(
                 experiment=name,
@@ -250,7 +251,7 @@ def _side_by_side(by_limit: Sequence[Analysis]) -> Table:
     names = labels.names(by_limit[0])
     rows = []
     for a in by_limit:
-        v, c = a.verdict, words.primary(a.verdict)
+        v, c = a.verdict, a.verdict.primary_comparison
         results = [v.variants[n] for n in names]
         rows.append(
             [
@@ -271,7 +272,7 @@ def _side_by_side(by_limit: Sequence[Analysis]) -> Table:
 
 def _evidence(analysis: Analysis) -> Evidence:
     verdict, m = analysis.verdict, analysis.run.manifest
-    c = words.primary(verdict)
+    c = verdict.primary_comparison
     sampled = resource_use.sampled(analysis)
     counted = f"{words.counted(verdict.n, m.blocks)}."
     return Evidence(

@@ -78,7 +78,7 @@ def _validity(analysis: Analysis, seconds: str) -> ET.Element:
 
 
 def _verdict(pair: Analysis) -> ET.Element:
-    compared = words.primary(pair.verdict)
+    compared = pair.verdict.primary_comparison
     case = _case(pair, f"verdict {compared.metric}({compared.of}/{compared.over})")
     if compared.verdict == "inconclusive":
         ET.SubElement(case, "skipped").text = _clean(f"inconclusive: {words.headline(pair)}")

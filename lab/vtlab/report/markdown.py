@@ -13,6 +13,7 @@ from vtlab.report import (
     decision,
     figures,
     findings,
+    hints,
     labels,
     performance,
     provenance,
@@ -46,7 +47,7 @@ def escaped(text: str) -> str:
 
 
 def _row(analysis: Analysis) -> list[str]:
-    v, c = analysis.verdict, words.primary(analysis.verdict)
+    v, c = analysis.verdict, analysis.verdict.primary_comparison
     label = words.label(analysis)
     label = f"{label}, not valid" if not v.valid else f"{label}, quick look" if v.quick else label
     return [
@@ -80,7 +81,7 @@ def _run(analysis: Analysis) -> list[str]:
     answer = decision.of(analysis)
     lines += [f"**{escaped(answer.lead)}:** {escaped(answer.reason)}.", ""]
     explanation = [f"{words.headline(analysis)}.", curve.decision(analysis), *words.explanation(analysis)]
-    explanation.append(words.quick(analysis))
+    explanation.append(hints.quick(analysis))
     lines += [escaped(" ".join(text for text in explanation if text)), ""]
     if v.n:
         sentences = {n: bottlenecks.sentence(analysis, n) for n in labels.names(analysis)}

@@ -9,7 +9,7 @@ from vtlab.analysis.validity import failing
 from vtlab.model.run import Analysis
 from vtlab.model.units import percent
 from vtlab.model.verdict import Comparison, Decision, VariantResult
-from vtlab.report import charts, figures, words
+from vtlab.report import charts, figures
 from vtlab.report.charts import Row
 from vtlab.report.labels import METRICS, heading, metric
 from vtlab.report.page_parts import Table
@@ -18,7 +18,7 @@ from vtlab.report.performance import latency_figure
 
 def interval(analysis: Analysis) -> Markup | None:
     """The chart of the verdict card."""
-    verdict, c = analysis.verdict, words.primary(analysis.verdict)
+    verdict, c = analysis.verdict, analysis.verdict.primary_comparison
     if c.ratio is None:
         return None
     return charts.ratios([Row(verdict.experiment, c)], verdict.margin, heading(c))
@@ -39,7 +39,7 @@ def ratio(c: Comparison) -> str:
 def by_metric(analysis: Analysis) -> Table:
     """Both values of every metric, the primary one first, with its verdict; the ratio where it holds."""
     v = analysis.verdict
-    first = words.primary(v)
+    first = v.primary_comparison
     compared = {c.metric: c for c in v.comparisons}
     rows: list[list[str]] = []
     for name in [v.primary, *(name for name in METRICS if name != v.primary)]:
@@ -69,7 +69,7 @@ def by_metric(analysis: Analysis) -> Table:
 
 def _tests(analysis: Analysis) -> str:
     """The p values of the primary metric, and of which claim they are."""
-    v, c = analysis.verdict, words.primary(analysis.verdict)
+    v, c = analysis.verdict, analysis.verdict.primary_comparison
     given = (("paired t", c.p_t), ("after Holm", c.p_holm), ("sign flip", c.p_sign_flip))
     tests = [f"{name} {probability(p)}" for name, p in given if p is not None]
     if not tests:
@@ -115,7 +115,7 @@ def _claim(comparison: Comparison, margin: float) -> str:
 
 def blocks(analysis: Analysis) -> Markup | None:
     """The ratio of every block that counts and in which neither variant failed."""
-    c = words.primary(analysis.verdict)
+    c = analysis.verdict.primary_comparison
     sound = failing.sound_blocks(analysis.accepted, analysis.run.experiment, c.of, c.over)
     if not c.log_ratios or len(c.log_ratios) != len(sound):
         return None

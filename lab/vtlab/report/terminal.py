@@ -10,7 +10,7 @@ from rich.text import Text
 
 from vtlab.analysis import verdict
 from vtlab.model.run import Analysis
-from vtlab.report import bottlenecks, breakdowns, curve, decision, findings, labels, thresholds, words
+from vtlab.report import bottlenecks, breakdowns, curve, decision, findings, hints, labels, thresholds, words
 
 _STYLES = {
     "faster": "bold green",
@@ -45,9 +45,9 @@ class _Paragraphs:
 
 def _run(analysis: Analysis) -> list[Text]:
     v = analysis.verdict
-    c = words.primary(v)
+    c = v.primary_comparison
     lines = [Text.assemble((labels.title(analysis), "bold"), f" {labels.under(analysis)}")]
-    invalid, quick = words.validity(analysis), words.quick(analysis)
+    invalid, quick = words.validity(analysis), hints.quick(analysis)
     if invalid:
         lines.append(Text(f"✕ {invalid}", "bold red"))
     answer = decision.of(analysis)

@@ -51,6 +51,15 @@ def is_compiled(trial: Trial, experiment: Experiment) -> bool:
     return value is None or JIT.passes(value) or is_at_most(trial, most_throughput(trial, experiment))
 
 
+def taken_by_compilers(trial: Trial, experiment: Experiment) -> float | None:
+    """Cores that the JIT compiler took from the requests; 0 where the CPU was not scarce, None where either is not
+    known."""
+    cores = trial.server.get("jit_cpu")
+    if cores is None or trial.server.get("cpu_cores") is None:
+        return None
+    return cores if _is_scarce(trial, experiment) else 0.0
+
+
 def _is_scarce(trial: Trial, experiment: Experiment) -> bool:
     limit = trial.server.get("cpu_limit") or experiment.limits.cpu
     return (trial.server.get("cpu_cores") or 0.0) >= SCARCE * limit

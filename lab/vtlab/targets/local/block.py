@@ -138,7 +138,7 @@ class LocalBlock:
         need or Prometheus dies; VariantFailed when a variant does.
 
         Fills ``server`` and ``machine`` of every record. Under light load the shortest pins of JDKs before 24 count,
-        too, and CPU is what the kernel counts: a window of a second lies between two scrapes.
+        too, and CPU is what the kernel counts, as it is of the levels of a search.
         """
         if self.experiment.between and order:
             return self._load_apart(order, warmup_cycles, single, own_cycles, pace)
@@ -158,13 +158,20 @@ class LocalBlock:
             for name, part in (self._parts(light) if at_once else {None: light}).items()
         ]
         if light is None:
-            return self._run(calls)
+            document = self._run(calls)
+            if pace.users:
+                self._count_cpu(document.trials)
+            return document
         pinning = [v for name in light.rates if (v := self._process_of(name)).pins]
         with short_pins.counted(pinning):
             document = self._run(calls)
-        for phase in document.light:
-            phase.server["cpu_cores"] = self._usage(phase.variant, phase.start, phase.end).get("cpu_cores")
+        self._count_cpu(document.light)
         return document
+
+    def _count_cpu(self, phases: Sequence[Trial]) -> None:
+        """Fills in the CPU as the kernel counts it: a window of a second lies between two scrapes."""
+        for phase in phases:
+            phase.server["cpu_cores"] = self._usage(phase.variant, phase.start, phase.end).get("cpu_cores")
 
     def _parts(self, light: LightLoad | None) -> dict[str | None, LightLoad | None]:
         """What each variant that runs has of it."""

@@ -1,0 +1,115 @@
+"""What a run is measured with, as its manifest records it: versions, flags, machine, the command and the commit."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from vtlab import __version__, data, services
+from vtlab.errors import BadInput
+from vtlab.host import machine, tools
+from vtlab.host.tools import Java
+from vtlab.model import variables, workload_files
+from vtlab.model.experiment import Experiment
+from vtlab.model.records import NO_COMMIT, Facts
+from vtlab.model.service import Service
+from vtlab.services import companions, process
+from vtlab.targets import script
+from vtlab.targets.kubernetes import copies, release
+from vtlab.targets.kubernetes.cluster import ReleaseRef
+
+
+def of(experiment: Experiment, cluster: ReleaseRef | None, cpu_limited: bool) -> Facts:
+    """What the cluster, or this machine, runs the experiment with; PrerequisiteMissing or BadInput where it cannot."""
+    return _facts_in(cluster, experiment) if cluster else _facts_here(experiment, cpu_limited)
+
+
+def versions(experiment: Experiment, cluster: ReleaseRef | None) -> dict[str, str]:
+    """Of everything that runs the experiment in the cluster, or on this machine; errors as of ``of``."""
+    return _facts_in(cluster, experiment).versions if cluster else _versions_here(experiment)
+
+
+def _facts_in(cluster: ReleaseRef, experiment: Experiment) -> Facts:
+    service = services.of(experiment, data.ROOT)
+    if cluster.copying:
+        return copies.facts(cluster, service, experiment)
+    return release.facts(cluster, service, experiment)
+
+
+def _facts_here(experiment: Experiment, cpu_limited: bool) -> Facts:
+    cores = os.cpu_count() or 1
+    if experiment.limits.cpu > cores:
+        raise BadInput(
+            f"{experiment.name}: a CPU limit of {experiment.limits.cpu:g} is above this machine's {cores} cores",
+            f"choose --cpu of at most {cores}; leave a core for the load generator",
+        )
+    _refuse_unreadable_workload(experiment)
+    service = services.of(experiment, data.ROOT)
+    return Facts(
+        versions=_versions_here(experiment),
+        jvm_flags=process.jvm_flags_of(service, experiment, _javas(service, experiment), cpu_limited),
+        machine=machine.describe(),
+        inspection=services.look(service),
+    )
+
+
+def _refuse_unreadable_workload(experiment: Experiment) -> None:
+    """Before anything starts: a variable that is not set, a file that has gone, a script that cannot be kept."""
+    workload = experiment.workload
+    workload_files.private(workload, variables.known())
+    if workload.k6:
+        with tempfile.TemporaryDirectory() as folder:
+            script.read(tools.find_k6(data.ROOT).path, Path(workload.k6), variables.known(), Path(folder))
+
+
+def _javas(service: Service, experiment: Experiment) -> dict[str, Java]:
+    """By variant, the JDK of a service that is a jar."""
+    if not service.jar:
+        return {}
+    default = tools.find_java()
+    return {name: process.java_of(experiment, name, default) for name in experiment.variants}
+
+
+def _versions_here(experiment: Experiment) -> dict[str, str]:
+    """Of everything that runs the experiment here; PrerequisiteMissing or BadInput where something is unavailable."""
+    service = services.of(experiment, data.ROOT)
+    return {
+        "vtlab": __version__,
+        **tools.versions(data.ROOT),
+        "app": services.version(service, data.ROOT),
+        **{f"app of {name}": build for name, build in services.other_builds(experiment, service).items()},
+        **companions.versions(experiment.needs, data.ROOT),
+        **workload_files.versions(experiment.workload),
+    }
+
+
+def command() -> str:
+    """The call, without the values of ``--env NAME=VALUE``, which no record may hold."""
+    words, is_variable = ["vtlab"], False
+    for word in sys.argv[1:]:
+        option, equals, value = word.partition("=")
+        if is_variable:
+            word = option
+        elif option == "--env" and equals:
+            word = f"--env={value.partition('=')[0]}"
+        words.append(word)
+        is_variable = word == "--env"
+    return shlex.join(words)
+
+
+def commit() -> str:
+    """Of the repository, with ``-dirty`` where it has changes; ``NO_COMMIT`` where there is none."""
+    # Around an installed package there may be another repository.
+    if not data.IS_CHECKOUT:
+        return NO_COMMIT
+    git = ["git", "-C", str(data.ROOT)]
+    try:
+        commit = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+        dirty = subprocess.run([*git, "status", "--porcelain"], capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return NO_COMMIT
+    return commit + ("-dirty" if dirty.strip() else "")
