@@ -1,6 +1,6 @@
 // One user's part in one phase.
 import exec from 'k6/execution';
-import { type Due, dealt, evenly, inFlightAt, inSequence, partIn } from './arrivals.ts';
+import { type Due, dealt, evenly, inFlightAt, inSequence, partIn, timeIn } from './arrivals.ts';
 import { now, sleepUntil } from './clock.ts';
 import * as metrics from './metrics.ts';
 import type { Phase, Plan } from './plan.ts';
@@ -69,6 +69,7 @@ export async function takePart(
 
   const sum = {
     answered: 0,
+    between: 0,
     completed: 0,
     failedOutside: 0,
     givenUp: 0,
@@ -80,12 +81,15 @@ export async function takePart(
     drained: 0,
   };
   const failed: Record<string, number> = {};
+  // When the user had its last answer, in milliseconds since the phase began.
+  let free = 0;
 
   if (rate === undefined) await closed();
   else if (rate > 0) await open(phase.gaps === 'even' ? evenly(rate) : inSequence(arrivals, rate));
 
   metrics.completed.add(sum.completed);
   if (sum.answered > 0) metrics.answered.add(sum.answered);
+  if (sum.between > 0) metrics.between.add(sum.between);
   metrics.late.add(sum.late);
   if (sum.lateArrivals > 0) metrics.lateArrivals.add(sum.lateArrivals);
   if (sum.drained > 0) metrics.drained.add(begin + sum.drained);
@@ -117,6 +121,7 @@ export async function takePart(
       const think = phase.isThinkTimeExponential ? phase.thinkTime * exponential(draw) : phase.thinkTime;
       due = clock() + Math.max(think, pause);
     }
+    sum.between += timeIn(start, end, free, end);
   }
 
   /**
@@ -125,7 +130,6 @@ export async function takePart(
    */
   async function open(due: Due) {
     const next = dealt(due, user, phase.users);
-    let free = 0;
     for (let at = next(); at < end; at = next()) {
       if (free > at) {
         sum.dropped++;
@@ -143,6 +147,7 @@ export async function takePart(
     const from = clock();
     // Closed load starts nothing after the window; an arrival of an open load was due before its end and is sent.
     if (!fromDue && from >= end) return 0;
+    if (!fromDue) sum.between += timeIn(start, end, free, from);
     sum.late = Math.max(sum.late, from - due);
     if (fromDue && from - due > LATE) sum.lateArrivals++;
     if (tags.phase !== phaseAt(from)) tags.phase = phaseAt(from);
@@ -157,6 +162,9 @@ export async function takePart(
 
     const to = clock();
     const where = phaseAt(to);
+    free = to;
+    // What k6 took of it to send the request and to read the answer; of an exception nobody knows how long it waited.
+    if (!fromDue && took > 0 && where === phase.kind) sum.between += Math.max(0, to - from - took);
     sum.completed++;
     sum.drained = Math.max(sum.drained, to);
     // An arrival of an open load is in flight from when it was due.

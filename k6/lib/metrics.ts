@@ -10,6 +10,8 @@ import type { Phase } from './plan.ts';
 export const latency = new Trend('trial_latency', true);
 /** OK answers to a closed load, each as the part of its time that lies in the window. */
 export const answered = new Counter('trial_answered');
+/** Milliseconds of the window in which users of a closed load waited for no answer: they think, or k6 is at work. */
+export const between = new Counter('trial_between');
 export const started = new Counter('trial_started');
 export const completed = new Counter('trial_completed');
 export const failed = new Counter('trial_failed');
@@ -62,6 +64,7 @@ export function thresholds(phases: Phase[], isScript = false): Record<string, st
     // requests of the whole phase, and what the edges of the window cut
     for (const metric of [
       answered,
+      between,
       started,
       completed,
       failedOutside,

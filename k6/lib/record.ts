@@ -63,6 +63,9 @@ export interface TrialRecord {
   late_arrivals: number;
   /** At the window's edges; of an open load from when an arrival was due, without those that were dropped. */
   in_flight: { start: number; end: number };
+  /** Users of a closed load who waited for no answer, mean of the window: they think, or k6 is at work for them. Null of
+   * an open load, and where the number of requests ends the phase. */
+  between: number | null;
   /** Of a user's script, of iterations that began in the window: its checks, and the requests that it sent. */
   checks?: Counts;
   requests?: Counts;
@@ -128,6 +131,8 @@ function makeRecord(phase: Phase, value: (name: string, key: string) => number):
   const endsWithAnswer = phase.kind === 'single' || (phase.requests !== undefined && last < begin + phase.end);
   const end = endsWithAnswer && last > start ? last : begin + phase.end;
 
+  const isCounted = phase.rate === undefined && !endsWithAnswer && phase.requests === undefined && end > start;
+
   const series = metrics.part(metrics.latency, phase, `,phase:${phase.kind}`);
   const ok = value(series, 'count');
   const timed = phase.isLatencySteady === false ? 0 : ok;
@@ -172,5 +177,6 @@ function makeRecord(phase: Phase, value: (name: string, key: string) => number):
     late_max: round(value(metrics.part(metrics.late, phase), 'max') / 1000),
     late_arrivals: count(metrics.lateArrivals),
     in_flight: { start: count(metrics.inFlightStart), end: count(metrics.inFlightEnd) },
+    between: isCounted ? round(count(metrics.between) / (end - start)) : null,
   };
 }

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { backlog, heldByEveryUser } from './backlog.mjs';
 import { load as compiled } from './compiled.mjs';
 import { block, experiment, folder } from './k6.mjs';
-import { littlesLaw, near, sound, sum, undisturbed } from './laws.mjs';
+import { accounted, littlesLaw, near, sound, sum, undisturbed } from './laws.mjs';
 import { bimodal, constant, cut, hang, now, queue, statuses, stub } from './stub.mjs';
 
 const { arrivals, inSequence } = await compiled('arrivals');
@@ -278,10 +278,33 @@ test('think time, overrides and a single trial', async () => {
     (result) => {
       sound(result);
       littlesLaw(result.document.trials[0], 0.2);
+      accounted(result.document.trials[0]);
     },
   );
   const [trial] = document.trials;
   assert.deepEqual([trial.users, trial.end - trial.start], [50, 2000]);
+});
+
+test('k6 accounts for its own time, where answers take hardly any', async () => {
+  await undisturbed(
+    async () => {
+      const servers = { constant: await stub(constant(1)) };
+      const load = { model: 'closed', users: 5, think_time: 0 };
+      const result = await block(experiment({ load }), servers, {
+        ORDER: 'constant',
+        WARMUP_CYCLES: '0',
+        MEASURE: '2s',
+      });
+      servers.constant.close();
+      return result;
+    },
+    (result) => {
+      sound(result);
+      const [trial] = result.document.trials;
+      accounted(trial);
+      assert.ok(trial.between > 0 && trial.between < 5, `${trial.between} of 5 users`);
+    },
+  );
 });
 
 test('think times drawn from an exponential distribution', async () => {
@@ -304,6 +327,7 @@ test('think times drawn from an exponential distribution', async () => {
       sound(result);
       // Some 1200 think times: their mean is that of the distribution within 3 %, one standard deviation.
       littlesLaw(result.document.trials[0], 0.15, 0.1);
+      accounted(result.document.trials[0]);
       const arrived = result.servers.constant.log.map((entry) => entry.arrived).toSorted((a, b) => a - b);
       const gaps = arrived.slice(1).map((time, i) => time - arrived[i]);
       // Users that all wait alike come evenly; these come at random, so that the gaps scatter like their mean.

@@ -54,6 +54,12 @@ export function littlesLaw(record, thinkTime, tolerance = 0.02) {
   );
 }
 
+/** Each user waits for an answer, thinks, or is at work in k6: N = X R, and those between two requests. */
+export function accounted(record, tolerance = 0.05) {
+  const waiting = (1000 * record.ok * record.latency.mean) / (record.end - record.start);
+  near(waiting + record.between, record.users, tolerance, `users accounted for, ${record.variant}`);
+}
+
 let repeated = 0;
 after(() => {
   if (repeated > 0) console.log(`measured again where the machine stalled: ${repeated}`);

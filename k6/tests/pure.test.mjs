@@ -675,6 +675,17 @@ test('the document says so when users disagreed, and leaves out what never began
   assert.match(table(make(1_000_000, 1_000_500)), /users disagreed/);
 });
 
+test('users who wait for no answer are counted, where a closed window has its planned length', () => {
+  const between = (load, env = {}) => {
+    const given = input({ load }, { ORDER: 'platform', WARMUP_CYCLES: '0', MEASURE: '2s', ...env });
+    const counted = summary(1_000_000, 1_000_000);
+    counted.metrics['trial_between{trial:1}'] = { values: { count: 5000 } };
+    return makeDocument(given, plan(given), counted).trials[0].between;
+  };
+  assert.equal(between({ model: 'closed', users: 1000 }), 2.5);
+  assert.equal(between({ model: 'open', users: 1000, rate: 100 }), null);
+});
+
 test('requests count by their parts where rounds are as the experiment says, latencies alike, and the last waited for', () => {
   const throughput = (load, env = {}, latency = {}, parts = 1990) => {
     const given = input({ load }, { ORDER: 'platform', WARMUP_CYCLES: '0', MEASURE: '1s', ...env });

@@ -11,7 +11,7 @@ from vtlab.analysis import variant_results
 from vtlab.analysis.laws.alone import shortest_response
 from vtlab.analysis.laws.demands import cpu_share
 from vtlab.analysis.laws.phases import of_variant
-from vtlab.analysis.validity import checks
+from vtlab.analysis.validity import checks, steady_state, warmth
 from vtlab.errors import BlockFault
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
@@ -106,6 +106,8 @@ class Attempt:
         if self._under_way.experiment.windows.wait_for_answers:
             if not self._under_way.block.trials:
                 self._measure_together(started, order, None, may_end)
+            if self._were_warm_up():
+                self._measure_together(started, order, None, may_end)
             if single and self._under_way.block.trials:
                 self._measure_single(started, single)
             return
@@ -124,6 +126,29 @@ class Attempt:
                 if document is not None:
                     self._under_way.keep(started, document)
                     break
+
+    def _were_warm_up(self) -> bool:
+        """Whether the trials became so much faster that they count as cycles of the warm-up, and are to be measured
+        once more. Not where the steady state would not be reached with them, nor where the last variant ended with its
+        last trial."""
+        under_way = self._under_way
+        block, experiment = under_way.block, under_way.experiment
+        if any(trial.given_up for trial in block.trials) or not warmth.is_rising(block, experiment):
+            return False
+        cycles = [
+            *block.warmup,
+            *(
+                trial.model_copy(update={"phase": "warmup", "position": position})
+                for position, trial in enumerate(block.trials, len(block.warmup) + 1)
+            ),
+        ]
+        longer = block.model_copy(update={"warmup": cycles})
+        warm_ups = [steady_state.warm_up_of(longer, experiment, variant) for variant in under_way.variants]
+        if not all(warm_up.state.reached for warm_up in warm_ups):
+            return False
+        block.warmup, block.trials = cycles, []
+        under_way.say("the trials became faster, so they are warm-up, and are measured once more")
+        return True
 
     def _measure_single(self, started: StartedBlock, single: str) -> None:
         with self._once():

@@ -54,6 +54,22 @@ def test_think_time_errors_and_time_outs_account_for_users() -> None:
     assert missing(45_000) == pytest.approx(-500), "the window caught a burst"
 
 
+def test_the_generators_own_time_accounts_for_users() -> None:
+    """Found with spring-petclinic-rest: of 5 users who got 2,410 answers a second, one "never got an answer"."""
+    five = builders.experiment(load={"model": "closed", "users": 5}, expected=None)
+
+    def missing(between: float | None, exp: Experiment = five, mean: float = 0.00185) -> float | None:
+        latency = builders.latency(12_050, mean)
+        trial = builders.trial(exp=exp, users=5, window=5.0, ok=12_050, latency=latency, between=between)
+        return littles_law.missing_users(trial, exp)
+
+    assert missing(0.53) is None
+    assert missing(None) == pytest.approx(0.54, abs=0.01), "a run of before k6 counted it"
+    assert missing(0.53, mean=0.0014) == pytest.approx(1.1, abs=0.01), "one had none"
+    thinking = builders.experiment(load={"model": "closed", "users": 5, "think_time": "1ms"}, expected=None)
+    assert missing(3.0, thinking, mean=0.0008) is None, "think time is in what was counted"
+
+
 def test_rounds_that_a_window_cuts_are_no_missing_users() -> None:
     """Found by simulating healthy services: of ten users whose answers take exp(1s), windows of 5 s flagged 20 %."""
 

@@ -111,6 +111,50 @@ def test_the_time_of_what_is_measured_once_is_recorded(tmp_path: Path, monkeypat
     assert block.repeated_seconds >= 30.0
 
 
+class Rising(Played):
+    """Computes. Its virtual variant becomes so much faster in the first trials, and is steady in those after them."""
+
+    exp = builders.cpu()
+
+    def __init__(self, low: float) -> None:
+        """``low``: throughput of the first trial of virtual, as a share of that of its warm-up."""
+        super().__init__(builders.run(self.exp, blocks=1).blocks)
+        self.low = low
+        self.measured = 0
+
+    def load(self, **asked: Any) -> K6Document:
+        document = super().load(**asked)
+        self.measured += bool(asked["order"])
+        if not asked["order"] or self.measured > 1:
+            return document
+        first, second = [i for i, t in enumerate(document.trials) if t.variant == "virtual"]
+        trials = [*document.trials]
+        for index, factor in ((first, self.low), (second, 1.12 * self.low)):
+            trial = trials[index]
+            changed = {"throughput": trial.throughput * factor, "ok": round(trial.ok * factor)}
+            trials[index] = trial.model_copy(update=changed)
+        return document.model_copy(update={"trials": trials})
+
+
+def test_trials_that_become_faster_are_warm_up_and_measured_once_more(tmp_path: Path) -> None:
+    target = Rising(low=0.88)
+    block, said = one_block(target, tmp_path, target.exp)
+    assert target.measured == 2
+    assert "the trials became faster, so they are warm-up" in " ".join(said.split())
+    kept = block.warmup[-4:]
+    assert [(t.phase, t.position) for t in kept] == [("warmup", len(block.warmup) - 3 + n) for n in range(4)]
+    assert [t.variant for t in kept] == [t.variant for t in block.trials] == block.order
+
+
+def test_trials_that_outgrow_the_warm_up_reject_the_attempt(tmp_path: Path) -> None:
+    target = Rising(low=1.0)
+    run = builders.run(target.exp, blocks=1)
+    results.create(tmp_path, run.manifest.model_copy(update={"max_rejected": 0}))
+    with pytest.raises(InvalidRun, match=r"rose by 1\d\.\d %"), Progress(console()[0], [1]) as progress:
+        runner.measure(tmp_path, target, progress, "cpu", wait=lambda _: None)
+    assert target.measured == 1
+
+
 def test_what_the_pre_flight_showed_is_recorded(tmp_path: Path) -> None:
     good = builders.run(blocks=1).blocks[0]
     seen = good.model_copy(update={"differences": ["virtual answered 500 to GET /a"]})

@@ -146,6 +146,9 @@ class Trial(Record):
     #: Arrivals of an open load that were sent late by 20 ms and more, over the whole trial.
     late_arrivals: int = 0
     in_flight: InFlight
+    #: Users of a closed load who waited for no answer, mean of the window: they think, or k6 is at work for them. None
+    #: where that is not known.
+    between: float | None = None
     #: Of a user's script, of iterations that began in the window.
     checks: Counts | None = None
     requests: Counts | None = None

@@ -100,7 +100,7 @@ def _no_latency(result: VariantResult, users: int) -> str:
     if result.growth is not None:
         return bottlenecks.growing(result.growth)
     if result.missing_users is not None:
-        if result.missing_users > 0:
+        if result.missing_users >= 0.5:
             return f"{round(result.missing_users):,} of {users:,} users never got an answer"
         return f"latency and throughput do not fit {users:,} user{'' if users == 1 else 's'}"
     return ""

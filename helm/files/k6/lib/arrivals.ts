@@ -41,7 +41,12 @@ export function dealt(due: Due, user: number, users: number): () => number {
 /** The part of a request's time, from being sent to its answer, that lies in a window [start, end). */
 export function partIn(start: number, end: number, from: number, to: number): number {
   if (to <= from) return from >= start && from < end ? 1 : 0;
-  return Math.max(0, Math.min(to, end) - Math.max(from, start)) / (to - from);
+  return timeIn(start, end, from, to) / (to - from);
+}
+
+/** How much of the time between two moments lies in a window. */
+export function timeIn(start: number, end: number, from: number, to: number): number {
+  return Math.max(0, Math.min(to, end) - Math.max(from, start));
 }
 
 /** Whether a request was in flight at that time: due or sent before, answered then or later. */

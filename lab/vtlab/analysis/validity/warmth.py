@@ -97,6 +97,11 @@ def _trend(block: Block, experiment: Experiment) -> Iterator[Value]:
         yield Value(rise - sum(1 / count for count in answers), percent(rise, 1), reason, variant)
 
 
+def is_rising(block: Block, experiment: Experiment) -> bool:
+    """Whether a variant became so much faster in its trials that the block does not count."""
+    return not all(TREND.passes(value) for value in _trend(block, experiment))
+
+
 CYCLES = block_check("warm-up cycles", "machine", "enough, and equal for all variants", _cycles)
 MEASURED = block_check("warm-up measured", "machine", "in every cycle that is judged", _warm_up_measured)
 # More than MOST_JIT in a trial's window marks the block and does not reject it: in ``cpu`` bursts of 0.1 to 0.2 cores
