@@ -61,7 +61,9 @@ def taken_by_compilers(trial: Trial, experiment: Experiment) -> float | None:
 
 
 def _is_scarce(trial: Trial, experiment: Experiment) -> bool:
-    limit = trial.server.get("cpu_limit") or experiment.limits.cpu
+    """Of a cycle with more CPU than the limit, whether it will be under the limit."""
+    enforced = trial.server.get("cpu_limit") if trial.raised_cpu is None else None
+    limit = enforced or experiment.limits.cpu
     return (trial.server.get("cpu_cores") or 0.0) >= SCARCE * limit
 
 
