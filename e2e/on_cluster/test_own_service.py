@@ -3,6 +3,7 @@ the chart: under other labels and ports, behind a Service, a PodDisruptionBudget
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
@@ -19,7 +20,7 @@ from tests.support.lab_call import TINY, measuring
 from vtlab import results
 
 #: What vtlab may make for a run, by kubectl's names.
-KINDS = "deployments,services,configmaps,jobs,servicemonitors,networkpolicies,pods"
+KINDS = "deployments,services,configmaps,secrets,jobs,servicemonitors,networkpolicies,pods"
 OF_VTLAB = "app.kubernetes.io/managed-by=vtlab"
 SHOP = {"app": "shop"}
 
@@ -205,11 +206,68 @@ def test_a_load_is_searched_with_copies(tmp_path: Path) -> None:
     assert curve is not None
     assert {point.variant for point in curve.points} == {"platform", "virtual"}
     assert curve.users[0] == 1
+    cycles = [trial for block in measured.blocks for trial in block.warmup]
+    raised = {trial.raised_cpu: trial.server["cpu_limit"] for trial in cycles if "cpu_limit" in trial.server}
+    assert raised == {2: 2, None: 1}, "in place, read inside the copies"
     assert measured.experiment.load.users == curve.chosen
     document = runs.verdict(lab_call.only(root))
     if curve.chosen > 5 and document["valid"]:
         assert document["variants"]["platform"]["bottleneck"]["resource"] == "tomcat-threads", run.text()
     lab.until("the cluster has deleted the copies", lambda: left() == [], within=120)
+
+
+#: Users log in, and ask for what the rows of data and a variable say: with another value the service answers 400.
+REQUESTS = {
+    "requests": [
+        "GET /thread?duration={wait}",
+        {"GET /thread?duration={env.VTLAB_WAIT}": {"headers": {"X-By": "{by}"}}},
+    ],
+    "data": "waits.csv",
+    "login": {"GET": "/thread?duration=1ms", "capture": {"by": "$.threadName"}},
+}
+SCRIPT = """
+import http from 'k6/http';
+import { check } from 'k6';
+import { path } from './paths.js';
+
+const rows = open('./waits.csv').split('\\n');
+
+export default function () {
+  const wait = __ITER % 2 ? rows[1] : __ENV.VTLAB_WAIT;
+  check(http.get(`http://shop.example:1234${path(wait)}`), { answered: (r) => r.status === 200 });
+}
+"""
+
+
+@pytest.mark.cluster_all
+@pytest.mark.parametrize("by", ["requests", "script"])
+def test_data_login_and_scripts_reach_k6_by_a_secret(by: str, limited: dict[str, str], tmp_path: Path) -> None:
+    """A workload's rows, login, variables and script reach k6 in a Secret that goes with the run. Each copy is asked
+    once before: the script's fixed address stands for the variant's."""
+    (tmp_path / "waits.csv").write_text("wait\n100ms\n", encoding="utf-8")
+    (tmp_path / "paths.js").write_text("export const path = (wait) => `/thread?duration=${wait}`;\n", encoding="utf-8")
+    (tmp_path / "load.js").write_text(SCRIPT, encoding="utf-8")
+    service = tmp_path / "service.json"
+    service.write_text(json.dumps({"name": "shop", "deployment": "shop"}), encoding="utf-8")
+    file = tmp_path / "shop.json"
+    asked = REQUESTS if by == "requests" else {"k6": "load.js"}
+    file.write_text(json.dumps({"service": str(service), **asked, "load": {"users": 20}}), encoding="utf-8")
+    root = tmp_path / "results"
+    words = ["--target", "kubernetes", "--namespace", lab.NAMESPACE, "--agent-image", os.environ["LAB_IMAGE"]]
+    line: list[str | Path] = ["try", file, "--blocks", "1", *words, "--results", root]
+    with runs.Running(tmp_path, *line, env={**limited, "VTLAB_WAIT": "120ms"}) as run:
+        run.until(measuring(1))
+        (secret,) = lab.get("secrets", "-l", OF_VTLAB)["items"]
+        assert "120ms" in "".join(base64.b64decode(text).decode() for text in secret["data"].values())
+        assert "120ms" not in json.dumps(lab.get("configmaps,deployments,jobs,pods", "-l", OF_VTLAB))
+        # 4: a busy machine cost the blocks.
+        assert run.exit_code() in (0, 4), run.text()
+    if by == "script":
+        assert "the script has the fixed address http://shop.example:1234" in run.text()
+    (trials, *_) = (block["trials"] for block in lab_call.blocks(lab_call.only(root)) if block["trials"])
+    assert {trial["variant"] for trial in trials} == {"platform", "virtual"}
+    assert all(trial["ok"] and not trial["failed"] for trial in trials), trials
+    lab.until("the cluster has deleted what vtlab made", lambda: left() == [], within=120)
 
 
 @pytest.mark.cluster_all

@@ -25,6 +25,7 @@ from vtlab.targets.kubernetes.cluster import ReleaseRef
 
 def of(experiment: Experiment, cluster: ReleaseRef | None, cpu_limited: bool) -> Facts:
     """What the cluster, or this machine, runs the experiment with; PrerequisiteMissing or BadInput where it cannot."""
+    _refuse_unreadable_workload(experiment)
     return _facts_in(cluster, experiment) if cluster else _facts_here(experiment, cpu_limited)
 
 
@@ -47,7 +48,6 @@ def _facts_here(experiment: Experiment, cpu_limited: bool) -> Facts:
             f"{experiment.name}: a CPU limit of {experiment.limits.cpu:g} is above this machine's {cores} cores",
             f"choose --cpu of at most {cores}; leave a core for the load generator",
         )
-    _refuse_unreadable_workload(experiment)
     service = services.of(experiment, data.ROOT)
     return Facts(
         versions=_versions_here(experiment),

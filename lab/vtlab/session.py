@@ -131,10 +131,12 @@ def measured_in(experiment: Experiment, options: Options) -> ReleaseRef | None:
     if not options.cluster:
         return None
     _refuse_other_services(experiment)
-    _refuse_other_workloads(experiment)
+    service = services.of(experiment, REPOSITORY)
+    if not service.is_copied:
+        _refuse_other_workloads(experiment)
     _refuse_between(experiment)
     copying = options.copying or copies.default(REPOSITORY)
-    return copies.measured_in(options.cluster.with_context(), copying, services.of(experiment, REPOSITORY))
+    return copies.measured_in(options.cluster.with_context(), copying, service)
 
 
 def _rule(planned: Sequence[plan.PlannedRun], options: Options) -> SequentialRule:
@@ -176,8 +178,8 @@ def _refuse_other_workloads(experiment: Experiment) -> None:
     workload = experiment.workload
     if workload.data or workload.login or workload.k6 or workload.uses_environment:
         raise BadInput(
-            f"{experiment.name}: in a cluster a workload has no data, login, variables of the environment or k6 script",
-            "measure it with --target local",
+            f"{experiment.name}: a release of the lab takes no data, login, variables of the environment or k6 script",
+            "name your service's deployment or image in the key service, or measure with --target local",
         )
 
 

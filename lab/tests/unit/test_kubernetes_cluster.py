@@ -100,6 +100,7 @@ def test_a_refusal_names_the_right(
     [
         ("apps/v1", "Deployment", client.AppsV1Api, "create_namespaced_deployment"),
         ("v1", "Service", client.CoreV1Api, "create_namespaced_service"),
+        ("v1", "Secret", client.CoreV1Api, "create_namespaced_secret"),
         ("networking.k8s.io/v1", "NetworkPolicy", client.NetworkingV1Api, "create_namespaced_network_policy"),
         ("monitoring.coreos.com/v1", "ServiceMonitor", client.CustomObjectsApi, "create_namespaced_custom_object"),
     ],

@@ -20,7 +20,15 @@ from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.model.service import Service
 from vtlab.planning.plan import PlannedRun
 from vtlab.targets.kubernetes import copies, doctor, generator, job, pod_copy, release, target, watch
-from vtlab.targets.kubernetes.cluster import COPY_RIGHTS, MONITORING_RIGHTS, POLICY_RIGHTS, Copying, ReleaseRef, Right
+from vtlab.targets.kubernetes.cluster import (
+    COPY_RIGHTS,
+    MONITORING_RIGHTS,
+    POLICY_RIGHTS,
+    RESIZE,
+    Copying,
+    ReleaseRef,
+    Right,
+)
 from vtlab.targets.prometheus import NotScraped, Prometheus
 
 Json = dict[str, Any]
@@ -340,15 +348,17 @@ class Meters(Prometheus):
 
 @pytest.mark.usefixtures("namespace")
 def test_limits_and_threads_are_read_back_by_the_agent(tmp_path: Path) -> None:
-    pod = {"metadata": {"name": "p", "uid": "1"}, "status": {}}
-
-    def verified(variant: str, tomcat: float | None = None, jetty: float | None = None) -> int:
+    def verified(variant: str, tomcat: float | None = None, jetty: float | None = None, flags: str = "") -> int:
+        container = {"name": "app", "env": [{"name": "JAVA_TOOL_OPTIONS", "value": flags}]}
+        pod = {"metadata": {"name": "p", "uid": "1"}, "spec": {"containers": [container]}, "status": {}}
         with measuring(tmp_path) as running:
-            object.__setattr__(running, "client", Meters(tomcat, jetty))
+            running.client = Meters(tomcat, jetty)
             return running._verified(SHOP, EXPERIMENT, variant, pod, 1).processors
 
     assert verified("virtual", tomcat=-1) == 1
     assert verified("platform", tomcat=200) == 1
+    with pytest.raises(PrerequisiteMissing, match="the JVM counts 1 processors, not 4"):
+        verified("virtual", tomcat=-1, flags="-XX:ActiveProcessorCount=4")
     assert verified("virtual", jetty=1) == 1
     assert verified("virtual") == 1, "no server that the agent knows"
     for server in ({"tomcat": 200}, {"jetty": 0}):
@@ -373,12 +383,12 @@ class Unscraped(Prometheus):
 @pytest.mark.usefixtures("namespace")
 def test_a_prometheus_that_does_not_take_the_monitor_is_said_at_once(tmp_path: Path) -> None:
     with measuring(tmp_path) as running:
-        object.__setattr__(running, "client", Unscraped(None))
+        running.client = Unscraped(None)
         with pytest.raises(
             PrerequisiteMissing, match=r"platform: Prometheus does not take the ServiceMonitor"
         ) as caught:
             running._scraped("platform", 1)
-        object.__setattr__(running, "client", Unscraped("1s"))
+        running.client = Unscraped("1s")
         with pytest.raises(NotScraped):
             running._scraped("platform", 1)
     assert "--monitor-labels" in caught.value.fix
@@ -390,7 +400,7 @@ def test_only_the_agents_port_of_a_copy_is_read(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(watch, "wait_for_pods", lambda *_: ({"platform": pod}, {}))
     with measuring(tmp_path) as running:
         client = Unscraped("1s")
-        object.__setattr__(running, "client", client)
+        running.client = client
         monkeypatch.setattr(client, "refuse_old", lambda: None)
         monkeypatch.setattr(client, "now", lambda: 1)
         with pytest.raises(NotScraped):
@@ -428,7 +438,7 @@ def test_the_roles_in_the_docs_are_what_copies_need() -> None:
         }
         for role in roles
     ]
-    assert granted == [{*COPY_RIGHTS, *POLICY_RIGHTS}, set(MONITORING_RIGHTS)]
+    assert granted == [{*COPY_RIGHTS, RESIZE, *POLICY_RIGHTS}, set(MONITORING_RIGHTS)]
 
 
 def test_a_service_of_a_cluster_is_tried_by_its_file_with_a_load(tmp_path: Path) -> None:

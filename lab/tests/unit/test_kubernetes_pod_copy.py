@@ -12,7 +12,8 @@ from vtlab import session
 from vtlab.errors import BadInput
 from vtlab.model.experiment import Experiment, Limits, Properties, load
 from vtlab.model.service import Service
-from vtlab.targets.kubernetes import pod_copy
+from vtlab.services import processors
+from vtlab.targets.kubernetes import pod_copy, pods
 from vtlab.targets.kubernetes.pod_copy import Original
 
 Json = dict[str, Any]
@@ -190,11 +191,30 @@ def test_the_agent_comes_after_the_flags_of_production() -> None:
         "-Dfile.encoding=UTF-8",
         "-XX:+UseG1GC",
         "-XX:+ExitOnOutOfMemoryError",
+        "-XX:ActiveProcessorCount=1",
         "-Dx=1",
         "-javaagent:/vtlab/vtlab-agent.jar=port=19404,host=0.0.0.0",
     ]
     heap = EXPERIMENT.model_copy(update={"limits": Limits(cpu=1, memory="1Gi", heap="300m")})
     assert "-Xms300m -Xmx300m" in environment(copied(shop(), experiment=heap))["JAVA_TOOL_OPTIONS"]
+
+
+def test_a_copy_may_have_more_cpu_for_a_while_and_stays_the_same_jvm() -> None:
+    """It counts the processors of its limit, or what the flags of production say, and is not restarted."""
+    assert web(copied(shop()))["resizePolicy"] == [{"resourceName": "cpu", "restartPolicy": "NotRequired"}]
+    memory = {"resourceName": "memory", "restartPolicy": "NotRequired"}
+    theirs = [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}, memory]
+    given = changed(
+        resizePolicy=theirs, env=[{"name": "JAVA_TOOL_OPTIONS", "value": "-XX:ActiveProcessorCount=4 -Xss512k"}]
+    )
+    copy_ = copied(shop(given))
+    assert web(copy_)["resizePolicy"] == [memory, {"resourceName": "cpu", "restartPolicy": "NotRequired"}]
+    of_pod = pod(copy_)
+    assert pods.app(of_pod)["name"] == "web", "not the proxy, which comes first"
+    assert processors.counted(pods.jvm_flags(of_pod), 0.5) == 4
+    assert processors.counted(pods.jvm_flags(pod(copied(shop()))), 0.5) == 1
+    two = EXPERIMENT.model_copy(update={"limits": Limits(cpu=1.5, memory="1Gi", heap=None)})
+    assert processors.counted(pods.jvm_flags(pod(copied(shop(), experiment=two))), 1.5) == 2
 
 
 def test_flags_from_elsewhere_are_refused_unless_an_experiment_gives_them() -> None:

@@ -3,15 +3,42 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from vtlab.errors import BadInput
 from vtlab.model.records import Answer, Findings
+from vtlab.model.workload import Workload
 
 #: In place of an origin where none stands for the variant.
 NO_ORIGIN = "none"
 #: Begins a sentence about no variant alone.
 ALL = "the variants"
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What came of a pre-flight."""
+
+    #: In a script, which stands for the variant.
+    origin: str | None
+    #: What is to be said before a run, and what differs between the variants, in sentences.
+    remarks: list[str]
+    differences: list[str]
+
+
+def checked(
+    workload: Workload, bases: Mapping[str, str], ask: Callable[[str | None], Mapping[str, Findings]]
+) -> Checked:
+    """What comes of ``ask``, which sends each request, or runs each task of a script, once for each variant; of a
+    script twice: with the origin that stands for the variant, once that is known. BadInput where the workload does not
+    fit the service."""
+    first = ask(None)
+    if workload.k6 is None:
+        return Checked(None, [], answers(first))
+    found, remarks = origin(first, bases, workload.origin)
+    of_script, differences = script(ask(found), bases)
+    return Checked(found, [*remarks, *of_script], differences)
 
 
 def answers(findings: Mapping[str, Findings]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import shutil
 import time
@@ -21,6 +20,7 @@ from vtlab.host.tools import Java, clean_environment
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
 from vtlab.model.service import Service
+from vtlab.services import processors
 
 #: Seconds until a variant must be ready; a service of the reader's own may load much first.
 READY_WITHIN, OWN_READY_WITHIN = 90.0, 180.0
@@ -28,29 +28,17 @@ READY_WITHIN, OWN_READY_WITHIN = 90.0, 180.0
 ELSEWHERE_WITHIN = 20.0
 #: A JVM's exit code under -XX:+ExitOnOutOfMemoryError.
 _OUT_OF_HEAP = 3
-#: A flag that says how many processors a JVM counts.
-_PROCESSORS = "-XX:ActiveProcessorCount="
 #: Variables of the environment with flags for a JVM.
 _FLAGS_IN = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
 
 
 def jvm_flags(service: Service, heap: str | None, cache: Path | None, cpu: float | None = None) -> list[str]:
     """The command line flags of a service's JVM; ``cache`` is its ahead-of-time cache, ``cpu`` its CPU limit, ``heap``
-    None what the JVM or the service's flags choose.
-
-    The JVM counts as many processors as it would by the limit itself, or as the service's flags say: carriers, garbage
-    collector and compiler threads are the same while the warm-up has more CPU.
-    """
+    None what the JVM or the service's flags choose."""
     sizes = [f"-Xms{heap}", f"-Xmx{heap}"] if heap else []
-    counted = [f"{_PROCESSORS}{math.ceil(cpu)}"] if cpu and _processors(service.jvm_flags) is None else []
+    counted = processors.fixing(service.jvm_flags, cpu) if cpu else []
     aot = [f"-XX:AOTCache={cache}"] if cache else []
     return [*service.jvm_flags, *sizes, *counted, *aot]
-
-
-def _processors(flags: Sequence[str]) -> int | None:
-    """What these flags say that a JVM is to count: the last of them."""
-    values = [flag.removeprefix(_PROCESSORS) for flag in flags if flag.startswith(_PROCESSORS)]
-    return int(values[-1]) if values and values[-1].isdigit() else None
 
 
 def java_of(experiment: Experiment, variant: str, default: Java) -> Java:
@@ -146,8 +134,8 @@ class Launch:
 
     def processors(self, variant: str) -> int:
         """What a variant's JVM is to count: what its flags say, or its CPU limit in whole cores."""
-        given = _processors(self.all_flags(variant)) if self.service.jar else None
-        return given or math.ceil(self.experiment.limits.cpu)
+        flags = self.all_flags(variant) if self.service.jar else []
+        return processors.counted(flags, self.experiment.limits.cpu)
 
     def all_flags(self, variant: str) -> list[str]:
         """The flags of a variant's JVM by its command line and by its environment, without the agent's."""

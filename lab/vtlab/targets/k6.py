@@ -104,19 +104,37 @@ def phase_variables(
     return variables
 
 
+def preflight_variables(variants: Sequence[str]) -> dict[str, str]:
+    """That each request, or each task of a script, goes once to each of these variants, as variables of
+    ``k6/block.ts``."""
+    return {"PREFLIGHT": "true", "ORDER": ",".join(variants)}
+
+
 def write_private(workload: Workload, folder: Path) -> Path | None:
     """Writes what only k6 may read of a workload (rows, the login, variables of the environment) into a file of
     ``folder`` that only this user may read; None where there is nothing. k6 gets its path, never what is in it."""
-    if not (workload.data or workload.login or workload.uses_environment):
-        return None
-    return _written(folder, workload_files.private(workload, variables.known()))
+    content = private_of(workload)
+    return _written(folder, content) if content else None
 
 
 def write_environment(names: Sequence[str], folder: Path) -> Path | None:
     """The same for the variables that a user's script reads; None where none of them is set."""
+    content = environment_of(names)
+    return _written(folder, content) if content else None
+
+
+def private_of(workload: Workload) -> dict[str, Any]:
+    """What only k6 may read of a workload of requests; empty where there is nothing."""
+    if not (workload.data or workload.login or workload.uses_environment):
+        return {}
+    return workload_files.private(workload, variables.known())
+
+
+def environment_of(names: Sequence[str]) -> dict[str, Any]:
+    """The same of a user's script, which reads these variables."""
     known = variables.known()
     values = {name: known[name] for name in names if name in known}
-    return _written(folder, {"environment": values}) if values else None
+    return {"environment": values} if values else {}
 
 
 def _written(folder: Path, content: Mapping[str, Any]) -> Path:

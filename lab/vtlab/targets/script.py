@@ -105,6 +105,11 @@ def _called(command: Sequence[str], script: Path, environment: Mapping[str, str]
     raise BadInput(f"k6 cannot read {script}: {message(done.stderr)}", "correct the script: k6 inspect shows the same")
 
 
+def cannot_run(log: str) -> BadInput:
+    """That a pre-flight failed, by what k6 printed."""
+    return BadInput(f"k6 cannot run the workload: {message(log)}", "correct it, and see whether the service answers")
+
+
 def message(log: str) -> str:
     """What went wrong, from what k6 printed."""
     messages = re.findall(r'level=error msg="((?:[^"\\]|\\.)*)"', log)
@@ -129,19 +134,26 @@ def _unpacked(archive: Path) -> tuple[dict[str, bytes], str]:
 
 
 def install(script: Script, folder: Path, lab: Path, variants: Sequence[str], private: Path | None) -> Path:
-    """Writes a copy of the script for each variant into ``folder``. Returns what k6 is to be started with.
+    """Writes ``files`` into ``folder``. Returns what k6 is to be started with."""
+    for path, content in files(script, folder, lab, variants, private).items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return folder / START
+
+
+def files(script: Script, folder: Path, lab: Path, variants: Sequence[str], private: Path | None) -> dict[Path, bytes]:
+    """A copy of the script for each variant, and what k6 is to be started with (``folder``/main.js), all as k6 will
+    find them in ``folder``.
 
     ``lab``: the folder of block.ts. ``private``: a file with the values of its variables (``variables``).
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    made: dict[Path, bytes] = {}
     lines, names = [], []
     for number, variant in enumerate(variants):
         copy = folder / str(number)
         for path, content in script.files.items():
-            target = copy / PurePosixPath(path).relative_to("/")
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(_with_own_counters(path, content, lab))
-        (folder / f"environment-{number}.js").write_text(_environment(variant, private), encoding="utf-8")
+            made[copy / PurePosixPath(path).relative_to("/")] = _with_own_counters(path, content, lab)
+        made[folder / f"environment-{number}.js"] = _environment(variant, private).encode()
         main = copy / PurePosixPath(script.main).relative_to("/")
         lines.append(f"import './environment-{number}.js';")
         lines.append(f"import * as script{number} from {json.dumps(str(main))};")
@@ -149,12 +161,13 @@ def install(script: Script, folder: Path, lab: Path, variants: Sequence[str], pr
     lines.append(f"import {{ register }} from {json.dumps(str(lab / 'lib' / 'scripts.ts'))};")
     values = f"JSON.parse(open({json.dumps(str(private))})).environment" if private else "{}"
     lines.append(f"register({{ {', '.join(names)} }}, {values});")
-    (folder / "register.js").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    start = folder / "main.js"
-    start.write_text(_MAIN.format(block=json.dumps(str(lab / "block.ts"))), encoding="utf-8")
-    return start
+    made[folder / "register.js"] = ("\n".join(lines) + "\n").encode()
+    made[folder / START] = _MAIN.format(block=json.dumps(str(lab / "block.ts"))).encode()
+    return made
 
 
+#: What k6 is to be started with.
+START = "main.js"
 #: Modules are evaluated in the order of their imports: the scripts are there before block.ts is.
 _MAIN = """import './register.js';
 import * as block from {block};

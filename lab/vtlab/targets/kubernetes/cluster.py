@@ -150,6 +150,8 @@ COPY_RIGHTS = _rights(
         "apps/deployments": "get create patch",
         "apps/replicasets": "list",
         "/services": "list create",
+        # Of what k6 alone reads of a workload.
+        "/secrets": "create",
         "policy/poddisruptionbudgets": "list",
         "monitoring.coreos.com/servicemonitors": "create",
         **_OF_EVERY_RUN,
@@ -297,11 +299,12 @@ class Cluster:
         return self._list("networkpolicies", self._networking.list_namespaced_network_policy, self._namespace)
 
     def create(self, body: Any) -> None:
-        """Creates a Deployment, a Service, a NetworkPolicy or a ServiceMonitor, unless one of that name is there.
-        PrerequisiteMissing where the cluster has no ServiceMonitors."""
+        """Creates a Deployment, a Service, a Secret, a NetworkPolicy or a ServiceMonitor, unless one of that name is
+        there. PrerequisiteMissing where the cluster has no ServiceMonitors."""
         calls: dict[str, tuple[str, Callable[..., Any]]] = {
             "Deployment": ("deployments", self._apps.create_namespaced_deployment),
             "Service": ("services", self._core.create_namespaced_service),
+            "Secret": ("secrets", self._core.create_namespaced_secret),
             "NetworkPolicy": ("networkpolicies", self._networking.create_namespaced_network_policy),
             "ServiceMonitor": ("servicemonitors", self._create_service_monitor),
         }

@@ -13,14 +13,16 @@ from pathlib import Path
 
 from vtlab import __version__
 from vtlab.errors import BadInput, PrerequisiteMissing
+from vtlab.model import workload_files
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Facts
 from vtlab.model.service import Service
-from vtlab.targets.kubernetes import forward, generator, job, network, objects, pod_copy, sharing
+from vtlab.targets.kubernetes import forward, generator, job, network, objects, pod_copy, sharing, workload
 from vtlab.targets.kubernetes.cluster import POLICY_RIGHTS, Cluster, Copying, Json, NotFound, ReleaseRef
 from vtlab.targets.kubernetes.objects import RunObjects
 from vtlab.targets.kubernetes.pod_copy import Original
 from vtlab.targets.kubernetes.selection import selecting
+from vtlab.targets.kubernetes.workload import Files
 
 #: Of kube-prometheus-stack, as in the chart.
 PROMETHEUS = "http://prometheus-operated.monitoring:9090"
@@ -76,6 +78,7 @@ def _facts(cluster: Cluster, service: Service, experiment: Experiment) -> Facts:
             "pod template": source.digest,
             "k6": _copying(ref).k6_image,
             "agent": _copying(ref).agent_image,
+            **workload_files.versions(experiment.workload),
         },
         jvm_flags=pod_copy.shown_flags(pod_copy.jvm_flags(source, experiment)),
         machine={
@@ -102,6 +105,7 @@ class Copies:
         self._repository = repository
         self._say = say
         self._made = False
+        self._files = Files()
 
     def renew(self, service: Service, experiment: Experiment, annotation: str, stamp: str) -> None:
         """Fresh pods of every variant, with that annotation. Errors as of ``facts``; BadInput where something of the
@@ -112,8 +116,13 @@ class Copies:
         for variant in experiment.variants:
             self._cluster.annotate_pods(self._cluster.release.deployment(variant), annotation, stamp)
 
-    def template(self) -> Json:
-        """What Jobs of k6 are made from, while the copies are there."""
+    @property
+    def remarks(self) -> Sequence[str]:
+        """What is to be said of the workload before a run, in sentences."""
+        return self._files.remarks
+
+    def template(self, push: bool = True) -> Json:
+        """What Jobs of k6 are made from, while the copies are there. ``push``: k6 sends its samples to Prometheus."""
         copying = _copying(self._cluster.release)
         return generator.template(
             self._objects.config_map(),
@@ -122,12 +131,15 @@ class Copies:
             generator.limits(self._repository),
             self._cluster.release.namespace,
             copying.remote_write,
+            self._files,
+            push,
         )
 
     def _make(self, service: Service, experiment: Experiment, annotations: dict[str, str]) -> None:
         cluster, copying = self._cluster, _copying(self._cluster.release)
         source = _original(cluster, service)
         _refuse_what_copies_lack(service, experiment)
+        self._files = workload.files(experiment, self._repository, Path(generator.FOLDER))
         self._refuse_selected(experiment)
         policies = self._policies(source)
         self._describe(source, policies)
@@ -137,6 +149,8 @@ class Copies:
         objects.refuse_others(cluster)
         owner = job.owner(self._objects.config_map())
         bodies = [self._policy(spec, owner) for spec in policies or []]
+        if self._files.contents:
+            bodies.append(self._files.secret(self._metadata(self._objects.name, owner, self._labels("k6"))))
         for variant in experiment.variants:
             metadata = self._metadata(cluster.release.deployment(variant), owner, self._labels("variant", variant))
             deployment = pod_copy.deployment(source, experiment, variant, metadata, annotations, copying.agent_image)

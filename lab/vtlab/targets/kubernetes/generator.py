@@ -10,12 +10,13 @@ import yaml
 
 from vtlab.targets import k6
 from vtlab.targets.kubernetes import job
+from vtlab.targets.kubernetes.workload import Files
 
 Json = dict[str, Any]
 
 #: Of the image of k6.
 _USER = 12345
-_FOLDER = "/k6"
+FOLDER = "/k6"
 
 
 def images(repository: Path) -> tuple[str, str]:
@@ -41,17 +42,27 @@ def scripts(repository: Path) -> dict[str, str]:
 
 
 def template(
-    owner: Json, labels: Mapping[str, str], image: str, resources: Json, namespace: str, remote_write: str
+    owner: Json,
+    labels: Mapping[str, str],
+    image: str,
+    resources: Json,
+    namespace: str,
+    remote_write: str,
+    files: Files,
+    push: bool = True,
 ) -> Json:
-    """Has what ``job.manifest`` takes of a CronJob. ``owner``: the ConfigMap of the run, with k6's script."""
+    """Has what ``job.manifest`` takes of a CronJob. ``owner``: the ConfigMap of the run, with k6's script; a Secret of
+    its name has the workload's ``files``. ``push``: every sample goes to Prometheus."""
+    name = owner["metadata"]["name"]
     environment = {
         **k6.ENVIRONMENT,
         **k6.PUSH_ENVIRONMENT,
         "NAMESPACE": namespace,
         "K6_PROMETHEUS_RW_SERVER_URL": remote_write,
         "HOME": "/tmp",
+        **files.variables,
     }
-    container = {
+    container: Json = {
         "name": job.CONTAINER,
         "image": image,
         "imagePullPolicy": "IfNotPresent",
@@ -60,13 +71,13 @@ def template(
             "readOnlyRootFilesystem": True,
             "capabilities": {"drop": ["ALL"]},
         },
-        "command": ["k6", "run", *k6.OPTIONS, *k6.PUSH_OPTIONS, f"{_FOLDER}/block.ts"],
+        "command": ["k6", "run", *k6.OPTIONS, *(k6.PUSH_OPTIONS if push else ()), files.start(f"{FOLDER}/block.ts")],
         "env": [{"name": name, "value": value} for name, value in environment.items()],
         "resources": resources,
-        "volumeMounts": [{"name": "scripts", "mountPath": _FOLDER, "readOnly": True}],
+        "volumeMounts": [{"name": "scripts", "mountPath": FOLDER, "readOnly": True}],
     }
     items = [{"key": key, "path": key.replace("__", "/")} for key in owner["data"] if key != job.PLAN]
-    pod = {
+    pod: Json = {
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
         "securityContext": {
@@ -78,8 +89,12 @@ def template(
         "restartPolicy": "Never",
         "activeDeadlineSeconds": 3600,
         "containers": [container],
-        "volumes": [{"name": "scripts", "configMap": {"name": owner["metadata"]["name"], "items": items}}],
+        "volumes": [{"name": "scripts", "configMap": {"name": name, "items": items}}],
     }
+    if files.contents:
+        volume, mount = files.mounted(name)
+        pod["volumes"].append(volume)
+        container["volumeMounts"].append(mount)
     spec = {"backoffLimit": 0, "template": {"metadata": {"labels": dict(labels)}, "spec": pod}}
     return {**owner, "spec": {"jobTemplate": {"spec": spec}}}
 

@@ -7,17 +7,18 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from vtlab.errors import BlockFault
 from vtlab.host import processes
 from vtlab.host.machine import Delays, Sample, Usage
-from vtlab.model.records import K6Document
+from vtlab.model.records import Findings, K6Document, Preflight
 from vtlab.targets.kubernetes.cluster import ReleaseRef
 
 Json = dict[str, Any]
+_Document = TypeVar("_Document", K6Document, Preflight)
 
 CONTAINER = "k6"
 #: The normalised experiment of the run, in its ConfigMap.
@@ -144,6 +145,15 @@ def environment_of(container: Json) -> dict[str, str]:
 
 def document(log: str) -> K6Document:
     """The document in a log with times; BlockFault, with the last lines, when it is not there or not whole."""
+    return _parsed(K6Document, log)
+
+
+def preflight(log: str) -> dict[str, Findings]:
+    """The same of a pre-flight: what it found, by variant."""
+    return _parsed(Preflight, log).preflight
+
+
+def _parsed(kind: type[_Document], log: str) -> _Document:
     parts: dict[int, str] = {}
     count = 0
     for _, line in _marked(log, "@@vtlab "):
@@ -154,7 +164,7 @@ def document(log: str) -> K6Document:
         what = f"only {len(parts)} of {count} parts of its document" if parts else "no document"
         raise BlockFault(f"k6 left {what} in its log: {last_lines(log) or 'its log is empty'}")
     try:
-        return K6Document.model_validate_json("".join(parts[i] for i in range(1, count + 1)))
+        return kind.model_validate_json("".join(parts[i] for i in range(1, count + 1)))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the whole"

@@ -15,7 +15,7 @@ from vtlab.errors import BadInput
 from vtlab.host import agent
 from vtlab.model.experiment import Experiment
 from vtlab.model.service import Service
-from vtlab.services import own
+from vtlab.services import own, processors
 from vtlab.targets.kubernetes import job, pods
 
 Json = dict[str, Any]
@@ -128,7 +128,8 @@ def jvm_flags(original: Original, experiment: Experiment) -> list[str]:
     heap = experiment.limits.heap
     own_flags = [f'"{flag}"' if " " in flag else flag for flag in original.service.jvm_flags]
     flags = [*_given_options(original, experiment).split(), *own_flags]
-    return [*flags, *own.ending(flags), *([f"-Xms{heap}", f"-Xmx{heap}"] if heap else [])]
+    sizes = [f"-Xms{heap}", f"-Xmx{heap}"] if heap else []
+    return [*flags, *own.ending(flags), *sizes, *processors.fixing(flags, experiment.limits.cpu)]
 
 
 def shown_flags(flags: Sequence[str]) -> list[str]:
@@ -226,6 +227,9 @@ def _change(container: Json, original: Original, experiment: Experiment, variant
         "requests": {**kept, "cpu": f"{min(_RESERVED, limits.cpu):g}"},
         "limits": {**resources.get("limits", {}), "cpu": f"{limits.cpu:g}", "memory": limits.memory},
     }
+    # More CPU for the warm-up must not restart it.
+    policies = [policy for policy in container.get("resizePolicy", []) if policy["resourceName"] != "cpu"]
+    container["resizePolicy"] = [*policies, {"resourceName": "cpu", "restartPolicy": "NotRequired"}]
     # Under full load on little CPU an answer takes its time. That must not restart a variant.
     for disturbing in ("livenessProbe", "startupProbe"):
         container.pop(disturbing, None)

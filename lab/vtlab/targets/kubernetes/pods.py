@@ -9,7 +9,7 @@ from typing import Any
 
 Json = dict[str, Any]
 
-#: The init container that brings vtlab's agent.
+#: The init container that brings vtlab's agent, and the volume from which the service has it.
 AGENT = "vtlab-agent"
 #: Reasons for which a container waits and that do not pass by themselves.
 _NO_IMAGE = ("ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName")
@@ -53,9 +53,17 @@ def label(pod: Json, key: str) -> str:
 
 
 def app(of: Json) -> Json:
-    """The container with the service, of a pod or of the template for one."""
+    """The container with the service, of a pod or of the template for one: of copies that which gets the agent."""
     containers: list[Json] = of["spec"]["containers"]
-    return next((container for container in containers if container["name"] == "app"), containers[0])
+    of_copy = (c for c in containers if any(mount["name"] == AGENT for mount in c.get("volumeMounts") or []))
+    return next(of_copy, None) or next((c for c in containers if c["name"] == "app"), containers[0])
+
+
+def jvm_flags(of: Json) -> list[str]:
+    """The flags that the service's JVM gets by its environment."""
+    variables = app(of).get("env") or []
+    options = (variable.get("value", "") for variable in variables if variable["name"] == "JAVA_TOOL_OPTIONS")
+    return str(next(options, "")).split()
 
 
 def running(pod: Json) -> bool:

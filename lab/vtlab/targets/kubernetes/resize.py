@@ -11,8 +11,9 @@ from collections.abc import Mapping
 
 from vtlab.errors import BlockFault, PrerequisiteMissing
 from vtlab.host.wait import wait_until
+from vtlab.services import processors
 from vtlab.targets import verification
-from vtlab.targets.kubernetes import job, pods
+from vtlab.targets.kubernetes import pods
 from vtlab.targets.kubernetes.cluster import RESIZE, Cluster, Json
 from vtlab.targets.prometheus import Prometheus
 
@@ -21,8 +22,6 @@ from vtlab.targets.prometheus import Prometheus
 TIMES = 2
 #: Seconds until a control group must have the limit that was set, and between two looks.
 _WITHIN, _LOOK = 30.0, 0.5
-#: A JVM that starts without it counts its processors anew under another limit.
-_SHAPE = "-XX:ActiveProcessorCount="
 
 
 def raised(cluster: Cluster, client: Prometheus, loaded: Mapping[str, Json], limit: float) -> float | None:
@@ -70,5 +69,5 @@ def _read_back(client: Prometheus, loaded: Mapping[str, Json], cpu: float) -> No
 
 
 def _has_fixed_shape(pod: Json) -> bool:
-    flags = job.environment_of(pods.app(pod)).get("JAVA_TOOL_OPTIONS", "")
-    return any(flag.startswith(_SHAPE) for flag in flags.split())
+    """A JVM that starts without the flag counts its processors anew under another limit."""
+    return processors.said(pods.jvm_flags(pod)) is not None

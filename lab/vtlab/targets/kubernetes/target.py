@@ -16,18 +16,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vtlab import services
+from vtlab.analysis import preflight
 from vtlab.errors import BadInput, BlockFault, LabError, PrerequisiteMissing, VariantFailed
 from vtlab.host import processes
 from vtlab.host.machine import difference, reaching
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Diagnosis, Failure, Instance, K6Document, Trial
+from vtlab.model.records import Diagnosis, Failure, Findings, Instance, K6Document, Trial
 from vtlab.model.run import BlockSeries
 from vtlab.model.service import Meters, Service
 from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
-from vtlab.targets import verification
+from vtlab.services import processors
+from vtlab.targets import script, verification
 from vtlab.targets.annotation import annotate
-from vtlab.targets.k6 import phase_variables
+from vtlab.targets.k6 import DONE, phase_variables, preflight_variables
 from vtlab.targets.kubernetes import copies, job, objects, pod_copy, pods, release, resize, watch
 from vtlab.targets.kubernetes.cluster import Cluster, Json, ReleaseRef
 from vtlab.targets.kubernetes.copies import Copies
@@ -51,7 +53,7 @@ _JOB_SECONDS = 10.0
 _BLOCK = "vtlab/block"
 
 
-@dataclass(frozen=True)
+@dataclass
 class KubernetesTarget:
     """Runs blocks in a cluster. Made by ``kubernetes_target``, which also deletes what it created."""
 
@@ -63,8 +65,13 @@ class KubernetesTarget:
     objects: RunObjects
     #: Tells the run's samples of k6 from others'.
     run_id: str
+    #: Tells the user something.
+    say: Callable[[str], None]
     #: None where a release of the chart is measured.
     copies: Copies | None = None
+    #: Whether the pre-flight of copies is over, and the origin in a script that stands for the variant.
+    _is_checked: bool = False
+    _origin: str | None = None
 
     def start(self, experiment: Experiment, block: int, attempt: int) -> KubernetesBlock:
         """Fresh pods of all variants, ready, limits verified, scraped at least once. Those whose service does not start
@@ -100,7 +107,11 @@ class KubernetesTarget:
         scraped_at = {name: self._scraped(name, now) for name in loaded}
         instances = [self._verified(service, experiment, name, loaded[name], scraped_at[name]) for name in loaded]
         failures = [Failure(variant=name, reason=reason, moment="while it started") for name, reason in failed.items()]
-        return KubernetesBlock(self, service, experiment, block, attempt, loaded, instances, failures)
+        started = KubernetesBlock(self, service, experiment, block, attempt, loaded, instances, failures)
+        if self.copies and loaded and not self._is_checked:
+            self._origin = started.preflight(self.copies)
+            self._is_checked = True
+        return started
 
     def _scraped(self, name: str, after_ms: int) -> int:
         """When a variant was scraped for the first time after that. BlockFault where it was not; PrerequisiteMissing
@@ -126,7 +137,12 @@ class KubernetesTarget:
         figures = verification.read(self.client, name, scraped_at)
         meters = _meters_of_agent(figures) if self.copies else service.meters
         verification.refuse_other_limits(
-            name, experiment, meters, figures, "let the node's kubelet enforce CPU limits (cpuCFSQuota: true)"
+            name,
+            experiment,
+            meters,
+            figures,
+            "let the node's kubelet enforce CPU limits (cpuCFSQuota: true)",
+            processors=processors.counted(pods.jvm_flags(pod), experiment.limits.cpu) if self.copies else None,
         )
         verification.refuse_other_threads(name, experiment, meters, figures)
         refuse_other_java(self.cluster.release, experiment, name, figures.java)
@@ -168,7 +184,7 @@ def kubernetes_target(
         made = RunObjects(cluster, name)
         end.callback(_delete, cluster, made)
         of_service = Copies(cluster, made, repository, say) if ref.copying else None
-        yield KubernetesTarget(folder, repository, cluster, client, made, run_id, of_service)
+        yield KubernetesTarget(folder, repository, cluster, client, made, run_id, say, of_service)
     finally:
         with processes.uninterrupted():
             end.close()
@@ -205,7 +221,6 @@ class KubernetesBlock:
     ) -> None:
         self.instances = list(instances)
         self.failures = list(failures)
-        #: There is no pre-flight in a cluster.
         self.differences: list[str] = []
         self._target = target
         self._service = service
@@ -298,20 +313,35 @@ class KubernetesBlock:
         """The charts' samples of all variants, every second."""
         return {name: self._target.client.charted(name, begin_ms, end_ms) for name in self._pods}
 
+    def preflight(self, of_service: Copies) -> str | None:
+        """Sends each request, or runs each task of a script, once for each copy, and says what is remarkable of that.
+        Returns the origin in a script that stands for the variant. BadInput where the workload does not fit."""
+
+        def ask(origin: str | None) -> Mapping[str, Findings]:
+            pod, log = self._run(preflight_variables(list(self._loaded)), origin, False)
+            if pods.exit_code(pod, job.CONTAINER) not in DONE:
+                raise script.cannot_run(job.shown(log))
+            return job.preflight(log)
+
+        checked = preflight.checked(self._experiment.workload, self._urls, ask)
+        self.differences = checked.differences
+        for remark in [*of_service.remarks, *checked.remarks, *checked.differences]:
+            self._target.say(f"{self._experiment.name}: {remark}")
+        return checked.origin
+
+    @property
+    def _urls(self) -> dict[str, str]:
+        """Of the variants that get load."""
+        release_ = self._target.cluster.release
+        return {name: f"http://{release_.deployment(name)}:{self._service.port}" for name in self._loaded}
+
     def _load(self, variables: Mapping[str, str]) -> K6Document:
-        target, ref = self._target, self._target.cluster.release
-        self._loads += 1
-        name = f"{target.objects.name}-{self._number}-{self._attempt}-{self._loads}"
-        urls = {name: f"http://{ref.deployment(name)}:{self._service.port}" for name in self._loaded}
-        env = {
-            "TARGETS": json.dumps(urls),
-            # Every answer is waited for, also where the experiment gives up: vtlab may replace pods, not end one.
-            **variables,
-            "RUN_ID": target.run_id,
-            "BLOCK": str(self._number),
-            "DOCUMENT": "stdout",
-        }
-        k6, log = self._run(name, env)
+        target = self._target
+        # Every answer is waited for, also where the experiment gives up: vtlab may replace pods, not end one.
+        k6, log = self._run(variables, target._origin)
+        code = pods.exit_code(k6, job.CONTAINER)
+        if code not in DONE:
+            raise BlockFault(f"k6 ended with exit code {code}: {job.last_lines(log) or 'its log is empty'}")
         document = job.document(log)
         samples = job.samples(log)
         annotate(
@@ -328,11 +358,21 @@ class KubernetesBlock:
         refuse_pressure(target.client, nodes, phases[0].begin, phases[-1].drained)
         return document
 
-    def _run(self, name: str, env: Mapping[str, str]) -> tuple[Json, str]:
-        """The pod and the log of a Job that ended well. Whatever happens, the Job is deleted."""
+    def _run(self, variables: Mapping[str, str], origin: str | None, push: bool = True) -> tuple[Json, str]:
+        """The pod and the log of a Job of k6 that ended. Whatever happens, the Job is deleted."""
         cluster, run = self._target.cluster, self._target.objects
+        self._loads += 1
+        name = f"{run.name}-{self._number}-{self._attempt}-{self._loads}"
+        env = {
+            "TARGETS": json.dumps(self._urls),
+            **variables,
+            "RUN_ID": self._target.run_id,
+            "BLOCK": str(self._number),
+            "DOCUMENT": "stdout",
+            **({"ORIGIN": origin} if origin else {}),
+        }
         copied = self._target.copies
-        template = copied.template() if copied else release.template(cluster, self._experiment)
+        template = copied.template(push) if copied else release.template(cluster, self._experiment)
         try:
             run.create_job(job.manifest(template, name, job.labels(cluster.release), env, run.name))
             began = self._target.client.now()
@@ -344,10 +384,6 @@ class KubernetesBlock:
             raise
         run.delete_job()
         self._keep(f"{name.removeprefix(run.name + '-')}-k6.log", log)
-        code = pods.exit_code(pod, job.CONTAINER)
-        # 99: a threshold was crossed, which the validity checks judge better.
-        if code not in (0, 99):
-            raise BlockFault(f"k6 ended with exit code {code}: {job.last_lines(log) or 'its log is empty'}")
         return pod, log
 
     def _ended(self, name: str, began: int) -> Json:

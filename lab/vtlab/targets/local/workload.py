@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vtlab.analysis import preflight
-from vtlab.errors import BadInput, BlockFault
+from vtlab.errors import BlockFault
 from vtlab.host.processes import Process
 from vtlab.model import units, variables
 from vtlab.model.experiment import Experiment
@@ -31,17 +31,6 @@ class Start:
     remarks: list[str]
 
 
-@dataclass(frozen=True)
-class Checked:
-    """What came of a pre-flight."""
-
-    #: In a script, which stands for the variant.
-    origin: str | None
-    #: What is to be said before a run, and what differs between the variants, in sentences.
-    remarks: list[str]
-    differences: list[str]
-
-
 def prepare(experiment: Experiment, tool: Path, lab: Path, folder: Path) -> Start:
     """Writes what k6 needs of a workload into ``folder``. ``lab``: the folder of block.ts. BadInput where a script, or
     a file that the workload names, is not what it should be."""
@@ -53,33 +42,27 @@ def prepare(experiment: Experiment, tool: Path, lab: Path, folder: Path) -> Star
     return Start(script.install(users, folder / "script", lab, experiment.variants, private), private, users.remarks)
 
 
-def check(experiment: Experiment, call: Call, run: Callable[[Call, Mapping[str, str], float], Process]) -> Checked:
+def check(
+    experiment: Experiment, call: Call, run: Callable[[Call, Mapping[str, str], float], Process]
+) -> preflight.Checked:
     """The pre-flight: each request, or each task of a script, once for each variant of the call.
 
     BadInput where the workload does not fit the service. ``run`` starts k6 and waits so many seconds for its end.
     """
 
-    def findings(of: Call) -> dict[str, Findings]:
+    def ask(origin: str | None) -> Mapping[str, Findings]:
+        of = replace(call, origin=origin)
         of.document.unlink(missing_ok=True)
-        variables = {"PREFLIGHT": "true", "ORDER": ",".join(of.targets)}
         patience = _BESIDE + 2 * len(of.targets) * units.seconds(experiment.max_response)
-        process = run(of, variables, patience)
+        process = run(of, k6.preflight_variables(list(of.targets)), patience)
         if process.returncode() not in k6.DONE:
-            log = script.message(process.last_lines())
-            raise BadInput(f"k6 cannot run the workload: {log}", "correct it, and see whether the service answers")
+            raise script.cannot_run(process.last_lines())
         try:
             return k6.read_preflight(of.document, process.last_lines())
         finally:
             of.document.unlink(missing_ok=True)
 
-    workload = experiment.workload
-    first = findings(call)
-    if workload.k6 is None:
-        return Checked(None, [], preflight.answers(first))
-    origin, remarks = preflight.origin(first, call.targets, workload.origin)
-    proven = findings(replace(call, origin=origin))
-    of_script, differences = preflight.script(proven, call.targets)
-    return Checked(origin, [*remarks, *of_script], differences)
+    return preflight.checked(experiment.workload, call.targets, ask)
 
 
 def wait(process: Process, seconds: float) -> None:
