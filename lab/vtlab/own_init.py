@@ -7,7 +7,10 @@ import os
 import tempfile
 import time
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -44,12 +47,23 @@ def write(
         endpoints, source = of_openapi(_openapi(openapi)), _beside(openapi, out.parent)
         if not endpoints:
             raise BadInput(f"{openapi} has no GET request", "name an OpenAPI 3 document, in JSON or YAML")
+        try:
+            with _started(jar, environment, root, console) as started:
+                endpoints = [_tried(started, endpoint) for endpoint in endpoints]
+        except PrerequisiteMissing as missing:
+            console.print(f"no request was tried: {missing}", highlight=False, soft_wrap=True)
     else:
-        endpoints, source = _asked(jar, seen, environment, root, console)
+        with _started(jar, environment, root, console) as started:
+            endpoints, source = _asked(started, seen)
+            endpoints = [_tried(started, endpoint) for endpoint in endpoints]
     relative = _beside(str(jar), out.parent)
     variables, with_database = environment.get("environment_from", ()), environment.get("database", False)
     out.write_text(file_text(relative, endpoints, source, variables, with_database), encoding="utf-8")
-    count = sum(not endpoint.unknown for endpoint in endpoints)
+    count = sum(endpoint.is_ready for endpoint in endpoints)
+    for endpoint in endpoints:
+        if endpoint.refused:
+            fate = "add a login" if endpoint.lacks_login else "left out, as a comment"
+            console.print(f"{endpoint.line} {endpoint.refused}: {fate}", highlight=False, soft_wrap=True)
     console.print(f"{out}: {count} requests by {source}; edit it, then: vtlab try {out}", highlight=False)
 
 
@@ -72,10 +86,12 @@ def _openapi(where: str) -> Any:
         raise BadInput(f"cannot read {where}: {error}", "name a URL that answers, or a file") from None
 
 
-def _asked(
-    jar: Path, seen: Inspection, environment: Mapping[str, Any], root: Path, console: Console
-) -> tuple[list[Endpoint], str]:
-    """What the service itself says, which is started for that; and where it says it."""
+@contextmanager
+def _started(
+    jar: Path, environment: Mapping[str, Any], root: Path, console: Console
+) -> Iterator[process.VariantProcess]:
+    """The service, ready, as one of its variants; it ends with the context. PrerequisiteMissing where it does not
+    start."""
     session.refuse_other_systems()
     agent_jar = agent.find(session.REPOSITORY)
     asked = own_experiment.of_call(jar, ["GET /"], None, None, users=1, **environment)
@@ -105,12 +121,28 @@ def _asked(
             raise PrerequisiteMissing(
                 str(fault), "give it what it needs: --database, --env NAME=VALUE; or name its document: --openapi FILE"
             ) from None
-        context = own.context_path(seen)
-        openapi = context + own.path_setting(seen, "springdoc.api-docs.path", OPENAPI)
-        if endpoints := of_openapi(_document(started, openapi)):
-            return endpoints, openapi
-        mappings = own.actuator_path(seen) + "/mappings"
-        return of_mappings(_document(started, mappings), context), mappings
+        yield started
+
+
+def _asked(started: process.VariantProcess, seen: Inspection) -> tuple[list[Endpoint], str]:
+    """What the service itself says of its requests; and where it says it."""
+    context = own.context_path(seen)
+    openapi = context + own.path_setting(seen, "springdoc.api-docs.path", OPENAPI)
+    if endpoints := of_openapi(_document(started, openapi)):
+        return endpoints, openapi
+    mappings = own.actuator_path(seen) + "/mappings"
+    return of_mappings(_document(started, mappings), context), mappings
+
+
+def _tried(started: process.VariantProcess, endpoint: Endpoint) -> Endpoint:
+    """With how the service answers, where that is not by 200: what a workload expects, if it says nothing else."""
+    if endpoint.unknown:
+        return endpoint
+    status = http.status(started.server.port, endpoint.path, started.is_tls)
+    if status == HTTPStatus.OK:
+        return endpoint
+    refused = f"answered {status}" if status else "gave no answer"
+    return replace(endpoint, refused=refused, lacks_login=status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN))
 
 
 def _document(started: process.VariantProcess, path: str) -> Any:

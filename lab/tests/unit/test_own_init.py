@@ -23,6 +23,8 @@ from vtlab.services.companions import CompanionServices
 
 pytestmark = pytest.mark.usefixtures("invented_tools")
 
+#: Of the OpenAPI document, those that need no value.
+READY = ["/petclinic/api/owners/7", "/petclinic/api/search?q=a+b&sort=name", "/petclinic/api/vets"]
 ACTUATOR = {"org.springframework.boot:spring-boot-actuator": "3.5.0"}
 
 
@@ -30,12 +32,14 @@ class Documents(http.server.BaseHTTPRequestHandler):
     """Answers with a JSON document by path, and notes what it was asked for."""
 
     known: ClassVar[dict[str, Any]] = {}
+    #: Statuses of other paths; 404 where there is none.
+    statuses: ClassVar[dict[str, int]] = {}
     asked: ClassVar[list[str]] = []
 
     def do_GET(self) -> None:
         self.asked.append(self.path)
         body = json.dumps(self.known.get(self.path)).encode()
-        self.send_response(200 if self.path in self.known else 404)
+        self.send_response(200 if self.path in self.known else self.statuses.get(self.path, 404))
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -47,6 +51,7 @@ class Documents(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def port() -> Iterator[int]:
     Documents.known.clear()
+    Documents.statuses.clear()
     Documents.asked.clear()
     with http.server.ThreadingHTTPServer((ports.HOST, 0), Documents) as server:
         thread = threading.Thread(target=server.serve_forever)
@@ -85,29 +90,52 @@ def test_the_openapi_document_of_the_service_tells_its_requests(
     port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Documents.known["/v3/api-docs"] = OPENAPI
+    Documents.statuses |= dict.fromkeys(READY, 200)
     done, _ = initialised(jars.service(tmp_path / "shop.jar"), port, monkeypatch)
     assert done.code == 0, done
     assert "3 requests by /v3/api-docs" in done.out
-    assert "GET /petclinic/api/vets" in requests(tmp_path)
-    assert Documents.asked == ["/v3/api-docs"]
+    assert requests(tmp_path) == [f"GET {path}" for path in READY]
+    assert Documents.asked == ["/v3/api-docs", *READY], "each once; those without an example not"
+
+
+@pytest.mark.parametrize("is_named", [False, True])
+def test_requests_that_the_service_refuses_are_comments_and_said(
+    is_named: bool, port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also of a document that is named. What may lack a login alone stays."""
+    Documents.known["/v3/api-docs"] = OPENAPI
+    owner, search, vets = READY
+    Documents.statuses |= {owner: 401, search: 500, vets: 200}
+    (tmp_path / "api.json").write_text(json.dumps(OPENAPI), encoding="utf-8")
+    options = ["--openapi", str(tmp_path / "api.json")] if is_named else []
+    done, _ = initialised(jars.service(tmp_path / "shop.jar"), port, monkeypatch, options=options)
+    assert done.code == 0, done
+    assert requests(tmp_path) == [f"GET {owner}", f"GET {vets}"]
+    text = (tmp_path / "shop.yaml").read_text(encoding="utf-8")
+    assert f'  # - "GET {search}"  # answered 500\n' in text
+    assert f'  - "GET {owner}"  # answered 401: add a login\n' in text
+    assert f"GET {search} answered 500: left out, as a comment" in done.out
+    assert f"GET {owner} answered 401: add a login" in done.out
+    assert "2 requests by" in done.out
 
 
 def test_a_document_elsewhere_is_asked_for_there(port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Documents.known["/shop/docs"] = OPENAPI
     settings = {"application.yml": "server.servlet.context-path: /shop\nspringdoc: {api-docs: {path: /docs}}\n"}
     done, _ = initialised(jars.service(tmp_path / "shop.jar", files=settings), port, monkeypatch)
-    assert (done.code, Documents.asked) == (0, ["/shop/docs"]), done
+    assert (done.code, Documents.asked[0]) == (0, "/shop/docs"), done
+    assert "/v3/api-docs" not in Documents.asked
 
 
 def test_without_one_its_mappings_do_which_are_exposed_for_that(
     port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Documents.known["/shop/actuator/mappings"] = MAPPINGS
+    Documents.known |= {"/shop/actuator/mappings": MAPPINGS, "/shop/home": "hello"}
     settings = {"application.properties": "server.servlet.context-path=/shop\n"}
     jar = jars.service(tmp_path / "shop.jar", ACTUATOR, files=settings)
     done, launch = initialised(jar, port, monkeypatch)
     assert done.code == 0, done
-    assert Documents.asked == ["/shop/v3/api-docs", "/shop/actuator/mappings"]
+    assert Documents.asked == ["/shop/v3/api-docs", "/shop/actuator/mappings", "/shop/home"]
     assert all(line.startswith("GET /shop/") for line in requests(tmp_path))
     environment = launch.environment("platform", 5, 6)
     assert environment["MANAGEMENT_ENDPOINTS_WEB_EXPOSURE_INCLUDE"] == "health,mappings"
@@ -145,3 +173,15 @@ def test_a_service_that_does_not_start_is_named_and_leaves_no_file(
     assert (done.code, "exit code 1: no database" in done.err, "--openapi FILE" in done.err) == (3, True, True), done
     assert not (tmp_path / "shop.yaml").exists()
     assert list((tmp_path / "results" / ".processes").iterdir()) == []
+
+
+def test_with_a_document_at_hand_a_service_that_does_not_start_gets_its_file(
+    port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "api.json").write_text(json.dumps(OPENAPI), encoding="utf-8")
+    fault = BlockFault("platform: the JVM ended with exit code 1: no database")
+    options = ["--openapi", str(tmp_path / "api.json")]
+    done, _ = initialised(jars.service(tmp_path / "shop.jar"), port, monkeypatch, fault, options)
+    assert done.code == 0, done
+    assert "no request was tried: platform: the JVM ended with exit code 1: no database" in done.out
+    assert requests(tmp_path) == [f"GET {path}" for path in READY]

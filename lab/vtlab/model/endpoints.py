@@ -19,6 +19,15 @@ class Endpoint:
 
     path: str
     unknown: tuple[str, ...] = ()
+    #: How the service answered it, where that was not as a request of a workload is to be: ``answered 500``.
+    refused: str = ""
+    #: Whether a login may be all that it lacks.
+    lacks_login: bool = False
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it can be measured as it is, or with a login."""
+        return not self.unknown and (not self.refused or self.lacks_login)
 
     @property
     def line(self) -> str:
@@ -119,12 +128,13 @@ def file_text(
 ) -> str:
     """The small file of ``vtlab try``, with comments that say what else it may have. ``variables``: names of those that
     the service is given from vtlab's environment."""
-    ready = [endpoint for endpoint in endpoints if not endpoint.unknown]
+    ready = [endpoint for endpoint in endpoints if endpoint.is_ready]
     lines = [
         f"# vtlab try measures it. The requests are of {source}; keep those that matter, and give them weights.",
         f"service: {_quoted(service)}",
         "requests:",
-        *(f"  - {_quoted(endpoint.line)}" for endpoint in ready or [Endpoint("/")]),
+        *(f"  - {_noted(endpoint)}" for endpoint in ready or [Endpoint("/")]),
+        *(f"  # - {_noted(endpoint)}" for endpoint in endpoints if endpoint.refused and not endpoint.is_ready),
     ]
     if others := [endpoint for endpoint in endpoints if endpoint.unknown]:
         names = sorted({name for endpoint in others for name in endpoint.unknown})
@@ -136,6 +146,11 @@ def file_text(
     if with_database:
         rest = rest.replace("# database: mariadb  ", "database: mariadb    ")
     return "\n".join([*lines, rest])
+
+
+def _noted(endpoint: Endpoint) -> str:
+    note = f"  # {endpoint.refused}" if endpoint.refused else ""
+    return f"{_quoted(endpoint.line)}{note}{': add a login' if endpoint.lacks_login else ''}"
 
 
 def _quoted(text: str) -> str:
