@@ -65,7 +65,7 @@ class Attempt:
             block.faults.append(str(fault))
             return block, samples
         block.instances, block.failures = started.instances, list(started.failures)
-        block.differences = list(started.differences)
+        block.differences, block.once_seconds = list(started.differences), started.preflight_seconds
         for failure in block.failures:
             self._under_way.say_failed(failure)
         for instance in block.instances if block.block == 1 else ():

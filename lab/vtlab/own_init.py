@@ -28,6 +28,10 @@ from vtlab.services.companions import CompanionServices
 
 #: springdoc's default of ``springdoc.api-docs.path``.
 OPENAPI = "/v3/api-docs"
+#: Seconds for an answer: those of a measured request, if nothing else is said.
+_ANSWERS_WITHIN = 30.0
+#: How services answer a request without the login that it needs.
+_WITHOUT_LOGIN = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 #: Exposed for the moment in which vtlab asks for it.
 _EXPOSED = {"MANAGEMENT_ENDPOINTS_WEB_EXPOSURE_INCLUDE": "health,mappings"}
 
@@ -48,12 +52,13 @@ def write(
         if not endpoints:
             raise BadInput(f"{openapi} has no GET request", "name an OpenAPI 3 document, in JSON or YAML")
         try:
-            with _started(jar, environment, root, console) as started:
+            with _started(jar, environment, root, console, "") as started:
                 endpoints = [_tried(started, endpoint) for endpoint in endpoints]
-        except PrerequisiteMissing as missing:
-            console.print(f"no request was tried: {missing}", highlight=False, soft_wrap=True)
+        except (BadInput, PrerequisiteMissing) as error:
+            fix = f" ({error.fix})" if error.fix else ""
+            console.print(f"no request was tried: {error}{fix}", highlight=False, soft_wrap=True)
     else:
-        with _started(jar, environment, root, console) as started:
+        with _started(jar, environment, root, console, "; or name its document: --openapi FILE") as started:
             endpoints, source = _asked(started, seen)
             endpoints = [_tried(started, endpoint) for endpoint in endpoints]
     relative = _beside(str(jar), out.parent)
@@ -62,7 +67,7 @@ def write(
     count = sum(endpoint.is_ready for endpoint in endpoints)
     for endpoint in endpoints:
         if endpoint.refused:
-            fate = "add a login" if endpoint.lacks_login else "left out, as a comment"
+            fate = "it may need a login" if endpoint.lacks_login else "left out, as a comment"
             console.print(f"{endpoint.line} {endpoint.refused}: {fate}", highlight=False, soft_wrap=True)
     console.print(f"{out}: {count} requests by {source}; edit it, then: vtlab try {out}", highlight=False)
 
@@ -88,17 +93,17 @@ def _openapi(where: str) -> Any:
 
 @contextmanager
 def _started(
-    jar: Path, environment: Mapping[str, Any], root: Path, console: Console
+    jar: Path, environment: Mapping[str, Any], root: Path, console: Console, otherwise: str
 ) -> Iterator[process.VariantProcess]:
     """The service, ready, as one of its variants; it ends with the context. PrerequisiteMissing where it does not
-    start."""
+    start: ``otherwise`` says what else could be done."""
     session.refuse_other_systems()
     agent_jar = agent.find(session.REPOSITORY)
     asked = own_experiment.of_call(jar, ["GET /"], None, None, users=1, **environment)
     experiment = own_experiment.experiment_of(asked).model_copy(update={"settings": _EXPOSED})
     service = services.of(experiment, session.REPOSITORY)
     variant, java = experiment.variants[0], tools.find_java()
-    console.print(f"starting {jar.name} to ask for its requests", highlight=False)
+    console.print(f"starting {jar.name}, which gets each of its requests once", highlight=False)
     with tempfile.TemporaryDirectory() as folder, processes.open_exclusive_ledger(root) as ledger:
         companions = CompanionServices(session.REPOSITORY, Path(folder), java, ledger)
         launch = process.Launch(
@@ -119,7 +124,7 @@ def _started(
                 time.sleep(0.1)
         except BlockFault as fault:
             raise PrerequisiteMissing(
-                str(fault), "give it what it needs: --database, --env NAME=VALUE; or name its document: --openapi FILE"
+                str(fault), f"give it what it needs: --database, --env NAME=VALUE{otherwise}"
             ) from None
         yield started
 
@@ -138,11 +143,13 @@ def _tried(started: process.VariantProcess, endpoint: Endpoint) -> Endpoint:
     """With how the service answers, where that is not by 200: what a workload expects, if it says nothing else."""
     if endpoint.unknown:
         return endpoint
-    status = http.status(started.server.port, endpoint.path, started.is_tls)
+    status = http.status(started.server.port, endpoint.path, started.is_tls, _ANSWERS_WITHIN)
     if status == HTTPStatus.OK:
         return endpoint
-    refused = f"answered {status}" if status else "gave no answer"
-    return replace(endpoint, refused=refused, lacks_login=status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN))
+    refused = f"answered {status}" if status else f"gave no answer within {_ANSWERS_WITHIN:.0f} s"
+    if status is not None and 300 <= status < 400:
+        refused += ", a redirect, as without a login"
+    return replace(endpoint, refused=refused, lacks_login=status in _WITHOUT_LOGIN)
 
 
 def _document(started: process.VariantProcess, path: str) -> Any:

@@ -443,3 +443,23 @@ def test_a_run_has_one_pre_flight_and_leaves_no_secrets(tmp_path: Path) -> None:
     kept = [file.read_text(encoding="utf-8") for file in run.folder.rglob("*") if file.is_file()]
     assert kept
     assert not any("secret" in text for text in kept)
+
+
+@needs_root
+def test_a_variant_that_ends_with_the_first_requests_has_failed_and_the_other_is_measured(tmp_path: Path) -> None:
+    """On this machine a variant that ends in the pre-flight fails, with its exit code; the other is checked without it,
+    and measured."""
+    dying = {"virtual": {"threads": "virtual", "settings": {"STUB_DIE_AFTER": "1"}}}
+    what = {"requests": ["GET /thread?duration=20ms"]}
+    windows = {"measure": "1s", "warmup_load": "200ms"}
+    path = stub_file(tmp_path, request=None, workload=what, windows=windows, properties=dying)
+    run = RunFolder(tmp_path, experiment.load(str(path), tmp_path))
+    with run.target() as target:
+        block = target.start(run.planned, 1, 1)
+        (failure,) = block.failures
+        assert (failure.variant, failure.moment) == ("virtual", "in the pre-flight")
+        assert failure.reason == "it ended with exit code 9 when it got the first requests"
+        assert [instance.variant for instance in block.check_instances()] == ["platform"]
+        assert block.preflight_seconds > 0
+        document = block.load(order=("platform",), warmup_cycles=0, single=None)
+        assert [(trial.variant, trial.failed) for trial in document.trials] == [("platform", {})]

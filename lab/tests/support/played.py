@@ -45,6 +45,7 @@ class Played:
     """A target, and its blocks: those of a run that was. Cycles are played one after the other."""
 
     loads_at_once = True
+    preflight_seconds = 0.0
 
     def __init__(self, blocks: Sequence[Block]) -> None:
         self.blocks = list(blocks)

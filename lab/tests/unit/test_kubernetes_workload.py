@@ -13,7 +13,7 @@ from tests.unit.test_kubernetes_copies import SAID, SHOPS, Namespace, measuring,
 from tests.unit.test_kubernetes_job import log_of
 from tests.unit.test_kubernetes_pod_copy import EXPERIMENT
 from vtlab import services, session
-from vtlab.errors import BadInput, BlockFault
+from vtlab.errors import BadInput, BlockFault, VariantFailed
 from vtlab.model import workload_files
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Instance
@@ -21,6 +21,7 @@ from vtlab.model.workload import Workload
 from vtlab.targets import script
 from vtlab.targets.kubernetes import job, target, workload
 from vtlab.targets.kubernetes.target import KubernetesBlock, KubernetesTarget
+from vtlab.targets.prometheus import Prometheus
 
 __all__ = ["namespace", "started"]
 
@@ -116,12 +117,14 @@ def test_a_script_is_what_k6_starts_with_a_copy_for_each_variant(
         begin(running, with_script)
         assert running.copies is not None
         template = running.copies.template()
-        quiet = running.copies.template(push=False)
+        quiet = running.copies.template(preflight_within=90.5)
     pod = template["spec"]["jobTemplate"]["spec"]["template"]["spec"]
     (k6,) = pod["containers"]
     assert k6["command"][-1] == "/workload/script/main.js"
     (of_quiet,) = quiet["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
     assert set(k6["command"]) - set(of_quiet["command"]) == {"-o", "experimental-prometheus-rw"}
+    of_pod = quiet["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    assert (pod["activeDeadlineSeconds"], of_pod["activeDeadlineSeconds"]) == (3600, 271), "bounded, after its image"
     (secret,) = (body for body in namespace.made if body["kind"] == "Secret")
     (volume,) = (volume for volume in pod["volumes"] if volume["name"] == "workload")
     keys: dict[str, list[str]] = {}
@@ -167,8 +170,8 @@ class Asked:
         self.documents, self.exit_code = documents, exit_code
         self.calls: list[tuple[dict[str, str], str | None, bool]] = []
 
-    def run(self, _: KubernetesBlock, variables: dict[str, str], origin: str | None, push: bool = True) -> Any:
-        self.calls.append((variables, origin, push))
+    def run(self, _: KubernetesBlock, variables: dict[str, str], origin: str | None, is_preflight: bool) -> Any:
+        self.calls.append((variables, origin, is_preflight))
         terminated = {"state": {"terminated": {"exitCode": self.exit_code}}}
         pod = {"status": {"containerStatuses": [{"name": job.CONTAINER, **terminated}]}}
         if self.exit_code:
@@ -192,7 +195,11 @@ def preflight(
     asked: Asked, experiment: Experiment, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[str | None, list[str]]:
     """The origin that stands for the variant, and what differs."""
-    monkeypatch.setattr(KubernetesBlock, "_run", lambda *arguments: asked.run(*arguments))
+
+    def run(block: KubernetesBlock, variables: dict[str, str], origin: str | None, is_preflight: bool) -> Any:
+        return asked.run(block, variables, origin, is_preflight)
+
+    monkeypatch.setattr(KubernetesBlock, "_run", run)
     with measuring(folder) as running:
         assert running.copies is not None
         block = block_of(running, experiment)
@@ -206,7 +213,7 @@ def test_a_copy_that_answers_differently_is_a_difference_of_the_block(
     _, differences = preflight(asked, EXPERIMENT, tmp_path, monkeypatch)
     assert differences == ["virtual answered 503 to GET /orders/17"]
     assert [f"{EXPERIMENT.name}: virtual answered 503 to GET /orders/17"] == SAID
-    assert asked.calls == [({"PREFLIGHT": "true", "ORDER": "platform,virtual"}, None, False)], "no sample of a phase"
+    assert asked.calls == [({"PREFLIGHT": "true", "ORDER": "platform,virtual"}, None, True)]
 
 
 def test_a_request_that_every_copy_fails_is_refused_before_any_block(
@@ -217,11 +224,26 @@ def test_a_request_that_every_copy_fails_is_refused_before_any_block(
         preflight(asked, EXPERIMENT, tmp_path, monkeypatch)
 
 
-def test_a_workload_that_k6_cannot_run_is_said_with_its_message(
-    namespace: Namespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("code", "kind", "message"),
+    [
+        (107, BadInput, "k6 cannot run the workload: TypeError: x is not a function"),
+        # k6's set-up took too long; the image has no such program; the kernel, or the kubelet, ended it.
+        (100, BlockFault, "k6 ended with exit code 100: "),
+        (127, BlockFault, "k6 ended with exit code 127: "),
+        (137, BlockFault, "k6 ended with exit code 137: "),
+    ],
+)
+def test_a_workload_that_k6_cannot_run_is_told_from_a_k6_that_does_not_run(
+    namespace: Namespace,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    code: int,
+    kind: type[Exception],
+    message: str,
 ) -> None:
-    with pytest.raises(BadInput, match="k6 cannot run the workload: TypeError: x is not a function"):
-        preflight(Asked([], exit_code=107), EXPERIMENT, tmp_path, monkeypatch)
+    with pytest.raises(kind, match=message):
+        preflight(Asked([], exit_code=code), EXPERIMENT, tmp_path, monkeypatch)
 
 
 def test_the_fixed_origin_of_a_script_is_the_copies(
@@ -245,7 +267,23 @@ def test_the_fixed_origin_of_a_script_is_the_copies(
     assert "the script has the fixed address https://shop.example" in "\n".join(SAID)
 
 
-def test_copies_are_asked_once_in_a_run(namespace: Namespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both copies are ready, as far as the cluster and Prometheus tell."""
+    loaded = {name: {"metadata": {"name": name, "uid": name}} for name in EXPERIMENT.variants}
+
+    def instance(_: KubernetesTarget, __: Any, ___: Any, name: str, *____: Any) -> Instance:
+        return Instance(variant=name, identity=name, java="25", gc="G1", processors=1, cpu_limit=1.0, started_in=1.0)
+
+    monkeypatch.setattr(target.watch, "wait_for_pods", lambda *_: (dict(loaded), {}))
+    monkeypatch.setattr(target.KubernetesTarget, "_scraped", lambda *_: 1)
+    monkeypatch.setattr(target.KubernetesTarget, "_verified", instance)
+    monkeypatch.setattr(Prometheus, "refuse_old", lambda _: None)
+    monkeypatch.setattr(Prometheus, "now", lambda _: 1)
+
+
+@pytest.mark.usefixtures("namespace", "ready")
+def test_copies_are_asked_once_in_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
 
     def preflight_of(block: KubernetesBlock, _: Any) -> str:
@@ -253,17 +291,37 @@ def test_copies_are_asked_once_in_a_run(namespace: Namespace, tmp_path: Path, mo
         return "https://shop.example"
 
     monkeypatch.setattr(KubernetesBlock, "preflight", preflight_of)
-    instance = Instance(
-        variant="platform", identity="u", java="25", gc="G1", processors=1, cpu_limit=1.0, started_in=1.0
-    )
-    loaded = {"platform": {"metadata": {"name": "p", "uid": "u"}}}
-    monkeypatch.setattr(target.watch, "wait_for_pods", lambda *_: (loaded, {"virtual": "it ended"}))
-    monkeypatch.setattr(target.KubernetesTarget, "_scraped", lambda *_: 1)
-    monkeypatch.setattr(target.KubernetesTarget, "_verified", lambda *_: instance)
     with measuring(tmp_path) as running:
-        monkeypatch.setattr(running.client, "refuse_old", lambda: None)
-        monkeypatch.setattr(running.client, "now", lambda: 1)
         for number in (1, 2):
-            running.start(EXPERIMENT, number, 1)
+            assert running.start(EXPERIMENT, number, 1).failures == []
         assert running._origin == "https://shop.example"
     assert made == [1]
+
+
+@pytest.mark.usefixtures("namespace", "ready")
+@pytest.mark.parametrize("broken", [["virtual"], ["virtual", "platform"]])
+def test_a_copy_that_breaks_with_the_first_requests_has_failed_and_the_other_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: list[str]
+) -> None:
+    """It is a result, and no reason to measure again. Where none is left the next block is checked anew."""
+    asked: list[list[str]] = []
+
+    def preflight_of(block: KubernetesBlock, _: Any) -> None:
+        asked.append(list(block._urls))
+        for name in broken:
+            if name in block._urls:
+                raise VariantFailed(name, "it ended with exit code 1")
+
+    monkeypatch.setattr(KubernetesBlock, "preflight", preflight_of)
+    left = [name for name in EXPERIMENT.variants if name not in broken]
+    with measuring(tmp_path) as running:
+        block = running.start(EXPERIMENT, 1, 1)
+        assert [(f.variant, f.reason, f.moment) for f in block.failures] == [
+            (name, "it ended with exit code 1", "in the pre-flight") for name in broken
+        ]
+        assert [instance.variant for instance in block.instances] == left
+        assert list(block._urls) == left
+        running.start(EXPERIMENT, 2, 1)
+    of_second = [EXPERIMENT.variants] if not left else []
+    assert asked[:2] == [EXPERIMENT.variants, ["platform"]]
+    assert asked[2:3] == of_second

@@ -14,6 +14,9 @@ BASES = {"platform": "http://127.0.0.1:1", "virtual": "http://127.0.0.1:2"}
 NONE = Counts(passed=0, failed=0)
 
 
+LOG = "see the service's log"
+
+
 def answer(reason: str | None = None, status: int = 200, shape: Any = None, request: str = "GET /a") -> Answer:
     return Answer(request=request, status=status, reason=reason, shape=shape)
 
@@ -32,12 +35,12 @@ def own(name: str, count: int = 1) -> dict[str, int]:
 
 
 def test_answers_that_are_alike_need_no_words() -> None:
-    assert preflight.answers(both(answer(shape={"id": "number"}), answer(shape={"id": "number"}))) == []
+    assert preflight.answers(both(answer(shape={"id": "number"}), answer(shape={"id": "number"})), LOG) == []
 
 
 def test_a_variant_that_answers_differently_is_named() -> None:
-    assert preflight.answers(both(answer(), answer("status-500", 500))) == ["virtual answered 500 to GET /a"]
-    (remark,) = preflight.answers(both(answer(shape={"id": "number"}), answer(shape={"id": "null"})))
+    assert preflight.answers(both(answer(), answer("status-500", 500)), LOG) == ["virtual answered 500 to GET /a"]
+    (remark,) = preflight.answers(both(answer(shape={"id": "number"}), answer(shape={"id": "null"})), LOG)
     assert remark == 'the variants answer GET /a differently: {"id": "null"} or {"id": "number"}'
 
 
@@ -56,7 +59,7 @@ def test_a_variant_that_answers_differently_is_named() -> None:
 )
 def test_a_request_that_every_variant_fails_is_refused_with_what_to_do(failed: Answer, message: str, fix: str) -> None:
     with pytest.raises(BadInput, match=message) as caught:
-        preflight.answers(both(failed, failed))
+        preflight.answers(both(failed, failed), LOG)
     assert fix in caught.value.fix
 
 

@@ -60,6 +60,10 @@ class Pair:
         return []
 
     @property
+    def preflight_seconds(self) -> float:
+        return 0.0
+
+    @property
     def differences(self) -> list[str]:
         return []
 

@@ -7,13 +7,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from vtlab.errors import BadInput
+from vtlab.model import units
+from vtlab.model.experiment import Experiment
 from vtlab.model.records import Answer, Findings
 from vtlab.model.workload import Workload
 
+#: Seconds for k6 to come up and end.
+_BESIDE = 30.0
 #: In place of an origin where none stands for the variant.
 NO_ORIGIN = "none"
 #: Begins a sentence about no variant alone.
 ALL = "the variants"
+#: When a variant broke: completes "it failed, …".
+IN_PREFLIGHT = "in the pre-flight"
 
 
 @dataclass(frozen=True)
@@ -28,28 +34,37 @@ class Checked:
 
 
 def checked(
-    workload: Workload, bases: Mapping[str, str], ask: Callable[[str | None], Mapping[str, Findings]]
+    workload: Workload,
+    bases: Mapping[str, str],
+    ask: Callable[[str | None], Mapping[str, Findings]],
+    log: str = "see the service's log, in logs/ of the results",
 ) -> Checked:
     """What comes of ``ask``, which sends each request, or runs each task of a script, once for each variant; of a
     script twice: with the origin that stands for the variant, once that is known. BadInput where the workload does not
-    fit the service."""
+    fit the service. ``log``: says where to see why."""
     first = ask(None)
     if workload.k6 is None:
-        return Checked(None, [], answers(first))
+        return Checked(None, [], answers(first, log))
     found, remarks = origin(first, bases, workload.origin)
     of_script, differences = script(ask(found), bases)
     return Checked(found, [*remarks, *of_script], differences)
 
 
-def answers(findings: Mapping[str, Findings]) -> list[str]:
-    """What differs between the variants, in sentences. BadInput where a request fails on all of them."""
+def patience(experiment: Experiment, variants: int) -> float:
+    """Seconds for a pre-flight of so many variants at most: for k6 to come up and end beside what the service takes."""
+    return _BESIDE + 2 * variants * units.seconds(experiment.max_response)
+
+
+def answers(findings: Mapping[str, Findings], log: str) -> list[str]:
+    """What differs between the variants, in sentences. BadInput where a request fails on all of them; ``log`` says
+    where to see why."""
     remarks = []
     variants = list(findings)
     for position, first in enumerate(findings[variants[0]].answers):
         of_all = {name: of.answers[position] for name, of in findings.items() if position < len(of.answers)}
         failing = {name: answer for name, answer in of_all.items() if answer.reason}
         if len(failing) == len(variants):
-            raise BadInput(f"{first.request}: {_reason(first)}, by every variant", _fix(first))
+            raise BadInput(f"{first.request}: {_reason(first)}, by every variant", _fix(first, log))
         remarks += [f"{name} {_reason(answer)} to {answer.request}" for name, answer in failing.items()]
         shapes = {json.dumps(answer.shape, sort_keys=True) for answer in of_all.values() if not answer.reason}
         if len(shapes) > 1:
@@ -69,9 +84,9 @@ def _reason(answer: Answer) -> str:
             return f"answered {answer.status}"
 
 
-def _fix(answer: Answer) -> str:
+def _fix(answer: Answer, log: str) -> str:
     if answer.reason in ("timeout", "connection", "other"):
-        return "see the service's log, in logs/ of the results"
+        return log
     if answer.reason == "body":
         return "correct expect.json of the request"
     if answer.reason == "login":
@@ -83,7 +98,7 @@ def _fix(answer: Answer) -> str:
     if answer.status == 404:
         return "correct the path; where the service has a context path (server.servlet.context-path), write that, too"
     if answer.status is not None and answer.status >= 500:
-        return "see the service's log, in logs/ of the results: it may lack a setting, or what it calls (env, database)"
+        return f"{log}: it may lack a setting, or what it calls (env, database)"
     return "correct the path, the body, or expect.status of the request"
 
 

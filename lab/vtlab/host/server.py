@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from urllib.parse import quote
 
 from vtlab.errors import BlockFault
 from vtlab.host import ports
@@ -15,6 +16,10 @@ from vtlab.host.processes import Process
 
 #: Bytes of an answer that are read.
 _LONGEST_BODY = 16 * 1024**2
+#: Seconds for an answer.
+_TIMEOUT = 5.0
+#: What stays as it is in a path with its query.
+_ASCII = "%/?&=+,:;@!$'()*~#[]"
 
 
 @dataclass
@@ -107,29 +112,30 @@ def answers_ok(port: int, path: str) -> bool:
     return status(port, path) == HTTPStatus.OK
 
 
-def status(port: int, path: str, is_tls: bool = False) -> int | None:
-    """The status with which a server of this machine answers a GET; None where it does not answer."""
-    answer = _get(port, path, is_tls)
+def status(port: int, path: str, is_tls: bool = False, timeout: float = _TIMEOUT) -> int | None:
+    """The status with which a server of this machine answers a GET; None where it does not within ``timeout`` seconds.
+    A body, which may have no end, is not read."""
+    answer = _get(port, path, is_tls, 0, timeout)
     return answer[0] if answer else None
 
 
 def text(port: int, path: str, is_tls: bool = False) -> str | None:
     """What a server of this machine answers to a GET with 200; None where it does not."""
-    answer = _get(port, path, is_tls)
+    answer = _get(port, path, is_tls, _LONGEST_BODY)
     return answer[1].decode(errors="replace") if answer and answer[0] == HTTPStatus.OK else None
 
 
-def _get(port: int, path: str, is_tls: bool) -> tuple[int, bytes] | None:
-    """Status and body, of 16 MiB at most."""
+def _get(port: int, path: str, is_tls: bool, longest: int, timeout: float = _TIMEOUT) -> tuple[int, bytes] | None:
+    """Status, and as many bytes of the body at most."""
     connection = (
-        http.client.HTTPSConnection(ports.HOST, port, timeout=5, context=any_certificate())
+        http.client.HTTPSConnection(ports.HOST, port, timeout=timeout, context=any_certificate())
         if is_tls
-        else http.client.HTTPConnection(ports.HOST, port, timeout=5)
+        else http.client.HTTPConnection(ports.HOST, port, timeout=timeout)
     )
     try:
-        connection.request("GET", path, headers={"Accept": "application/json, */*"})
+        connection.request("GET", quote(path, safe=_ASCII), headers={"Accept": "application/json, */*"})
         answer = connection.getresponse()
-        return answer.status, answer.read(_LONGEST_BODY)
+        return answer.status, answer.read(longest) if longest else b""
     except (OSError, http.client.HTTPException):
         return None
     finally:

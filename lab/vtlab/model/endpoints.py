@@ -150,7 +150,7 @@ def file_text(
 
 def _noted(endpoint: Endpoint) -> str:
     note = f"  # {endpoint.refused}" if endpoint.refused else ""
-    return f"{_quoted(endpoint.line)}{note}{': add a login' if endpoint.lacks_login else ''}"
+    return f"{_quoted(endpoint.line)}{note}{': it may need a login' if endpoint.lacks_login else ''}"
 
 
 def _quoted(text: str) -> str:

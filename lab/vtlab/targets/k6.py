@@ -20,6 +20,8 @@ from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
 
 #: Exit codes with a document: 0, and 99 for a threshold that was crossed, which the validity checks judge better.
 DONE = (0, 99)
+#: Exit codes for what the script does or asks for: options that k6 does not take, an exception.
+WRONG_SCRIPT = (104, 107)
 
 
 #: Of every call. Without its own HTTP interface, which would claim a port.

@@ -21,11 +21,15 @@ class StartedBlock(Protocol):
 
     @property
     def failures(self) -> list[Failure]:
-        """How the others failed to start."""
+        """How the others failed to start, or with the first requests."""
 
     @property
     def differences(self) -> list[str]:
         """What a pre-flight before this block showed that the variants do differently, in sentences."""
+
+    @property
+    def preflight_seconds(self) -> float:
+        """Of that pre-flight; 0 where there was none."""
 
     @property
     def loads_at_once(self) -> bool:

@@ -121,8 +121,9 @@ class Copies:
         """What is to be said of the workload before a run, in sentences."""
         return self._files.remarks
 
-    def template(self, push: bool = True) -> Json:
-        """What Jobs of k6 are made from, while the copies are there. ``push``: k6 sends its samples to Prometheus."""
+    def template(self, preflight_within: float | None = None) -> Json:
+        """What Jobs of k6 are made from, while the copies are there. ``preflight_within``: seconds of one that makes
+        the pre-flight, which sends no samples to Prometheus."""
         copying = _copying(self._cluster.release)
         return generator.template(
             self._objects.config_map(),
@@ -132,7 +133,7 @@ class Copies:
             self._cluster.release.namespace,
             copying.remote_write,
             self._files,
-            push,
+            preflight_within,
         )
 
     def _make(self, service: Service, experiment: Experiment, annotations: dict[str, str]) -> None:

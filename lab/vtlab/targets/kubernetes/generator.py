@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ Json = dict[str, Any]
 #: Of the image of k6.
 _USER = 12345
 FOLDER = "/k6"
+#: Seconds for a Job of k6, and for its pod to have its image (``watch.READY_WITHIN``).
+_WITHIN, _STARTS_WITHIN = 3600.0, 180.0
 
 
 def images(repository: Path) -> tuple[str, str]:
@@ -49,10 +52,13 @@ def template(
     namespace: str,
     remote_write: str,
     files: Files,
-    push: bool = True,
+    preflight_within: float | None = None,
 ) -> Json:
     """Has what ``job.manifest`` takes of a CronJob. ``owner``: the ConfigMap of the run, with k6's script; a Secret of
-    its name has the workload's ``files``. ``push``: every sample goes to Prometheus."""
+    its name has the workload's ``files``. ``preflight_within``: seconds of a Job that makes the pre-flight, which sends
+    no samples to Prometheus, once its pod has its image."""
+    push = k6.PUSH_OPTIONS if preflight_within is None else ()
+    within = _WITHIN if preflight_within is None else _STARTS_WITHIN + preflight_within
     name = owner["metadata"]["name"]
     environment = {
         **k6.ENVIRONMENT,
@@ -71,7 +77,7 @@ def template(
             "readOnlyRootFilesystem": True,
             "capabilities": {"drop": ["ALL"]},
         },
-        "command": ["k6", "run", *k6.OPTIONS, *(k6.PUSH_OPTIONS if push else ()), files.start(f"{FOLDER}/block.ts")],
+        "command": ["k6", "run", *k6.OPTIONS, *push, files.start(f"{FOLDER}/block.ts")],
         "env": [{"name": name, "value": value} for name, value in environment.items()],
         "resources": resources,
         "volumeMounts": [{"name": "scripts", "mountPath": FOLDER, "readOnly": True}],
@@ -87,7 +93,7 @@ def template(
             "seccompProfile": {"type": "RuntimeDefault"},
         },
         "restartPolicy": "Never",
-        "activeDeadlineSeconds": 3600,
+        "activeDeadlineSeconds": math.ceil(within),
         "containers": [container],
         "volumes": [{"name": "scripts", "configMap": {"name": name, "items": items}}],
     }

@@ -129,7 +129,8 @@ def jvm_flags(original: Original, experiment: Experiment) -> list[str]:
     own_flags = [f'"{flag}"' if " " in flag else flag for flag in original.service.jvm_flags]
     flags = [*_given_options(original, experiment).split(), *own_flags]
     sizes = [f"-Xms{heap}", f"-Xmx{heap}"] if heap else []
-    return [*flags, *own.ending(flags), *sizes, *processors.fixing(flags, experiment.limits.cpu)]
+    counted = processors.fixing([*flags, *pods.flags_of(original.container)], experiment.limits.cpu)
+    return [*flags, *own.ending(flags), *sizes, *counted]
 
 
 def shown_flags(flags: Sequence[str]) -> list[str]:

@@ -11,6 +11,8 @@ Json = dict[str, Any]
 
 #: The init container that brings vtlab's agent, and the volume from which the service has it.
 AGENT = "vtlab-agent"
+#: Variables with flags for a JVM. Those of the second are part of the command line, which comes after.
+FLAGS_IN = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
 #: Reasons for which a container waits and that do not pass by themselves.
 _NO_IMAGE = ("ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName")
 #: A JVM's exit code under -XX:+ExitOnOutOfMemoryError.
@@ -60,10 +62,14 @@ def app(of: Json) -> Json:
 
 
 def jvm_flags(of: Json) -> list[str]:
-    """The flags that the service's JVM gets by its environment."""
-    variables = app(of).get("env") or []
-    options = (variable.get("value", "") for variable in variables if variable["name"] == "JAVA_TOOL_OPTIONS")
-    return str(next(options, "")).split()
+    """The flags that the service's JVM gets by its environment, in the order in which it takes them."""
+    return flags_of(app(of))
+
+
+def flags_of(container: Json) -> list[str]:
+    """The same of its container."""
+    values = {variable["name"]: str(variable.get("value") or "") for variable in container.get("env") or []}
+    return [flag for name in FLAGS_IN for flag in values.get(name, "").split()]
 
 
 def running(pod: Json) -> bool:

@@ -11,12 +11,14 @@ import contextlib
 import json
 import os
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from vtlab import services
 from vtlab.analysis import preflight
+from vtlab.analysis.preflight import IN_PREFLIGHT
 from vtlab.errors import BadInput, BlockFault, LabError, PrerequisiteMissing, VariantFailed
 from vtlab.host import processes
 from vtlab.host.machine import difference, reaching
@@ -29,7 +31,7 @@ from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
 from vtlab.services import processors
 from vtlab.targets import script, verification
 from vtlab.targets.annotation import annotate
-from vtlab.targets.k6 import DONE, phase_variables, preflight_variables
+from vtlab.targets.k6 import DONE, WRONG_SCRIPT, phase_variables, preflight_variables
 from vtlab.targets.kubernetes import copies, job, objects, pod_copy, pods, release, resize, watch
 from vtlab.targets.kubernetes.cluster import Cluster, Json, ReleaseRef
 from vtlab.targets.kubernetes.copies import Copies
@@ -49,6 +51,8 @@ _LAST_PATIENCE = 10.0
 _UNSEEN = 1500
 #: Seconds of a Job of k6 beside its phases, about.
 _JOB_SECONDS = 10.0
+#: The copies' own logs go with their pods.
+_SEE_LOG = "send it to the service of which these are copies, and see its log (kubectl logs)"
 #: Annotation whose change replaces the pods.
 _BLOCK = "vtlab/block"
 
@@ -108,10 +112,20 @@ class KubernetesTarget:
         instances = [self._verified(service, experiment, name, loaded[name], scraped_at[name]) for name in loaded]
         failures = [Failure(variant=name, reason=reason, moment="while it started") for name, reason in failed.items()]
         started = KubernetesBlock(self, service, experiment, block, attempt, loaded, instances, failures)
-        if self.copies and loaded and not self._is_checked:
-            self._origin = started.preflight(self.copies)
-            self._is_checked = True
+        if self.copies and not self._is_checked:
+            self._check(started, self.copies)
         return started
+
+    def _check(self, started: KubernetesBlock, of_service: Copies) -> None:
+        """The pre-flight; a variant that breaks in it has failed, and the others are checked."""
+        began = time.monotonic()
+        while started.instances and not self._is_checked:
+            try:
+                self._origin = started.preflight(of_service)
+                self._is_checked = True
+            except VariantFailed as broken:
+                started.fail(broken, IN_PREFLIGHT)
+        started.preflight_seconds = round(time.monotonic() - began, 3)
 
     def _scraped(self, name: str, after_ms: int) -> int:
         """When a variant was scraped for the first time after that. BlockFault where it was not; PrerequisiteMissing
@@ -222,6 +236,7 @@ class KubernetesBlock:
         self.instances = list(instances)
         self.failures = list(failures)
         self.differences: list[str] = []
+        self.preflight_seconds = 0.0
         self._target = target
         self._service = service
         self._experiment = experiment
@@ -313,17 +328,25 @@ class KubernetesBlock:
         """The charts' samples of all variants, every second."""
         return {name: self._target.client.charted(name, begin_ms, end_ms) for name in self._pods}
 
+    def fail(self, broken: VariantFailed, moment: str) -> None:
+        """A variant that broke before the load has no part in the block."""
+        self.failures.append(Failure(variant=broken.variant, reason=broken.reason, moment=moment))
+        self.instances = [instance for instance in self.instances if instance.variant != broken.variant]
+        del self._loaded[broken.variant]
+
     def preflight(self, of_service: Copies) -> str | None:
         """Sends each request, or runs each task of a script, once for each copy, and says what is remarkable of that.
         Returns the origin in a script that stands for the variant. BadInput where the workload does not fit."""
 
         def ask(origin: str | None) -> Mapping[str, Findings]:
-            pod, log = self._run(preflight_variables(list(self._loaded)), origin, False)
-            if pods.exit_code(pod, job.CONTAINER) not in DONE:
+            pod, log = self._run(preflight_variables(list(self._loaded)), origin, is_preflight=True)
+            code = pods.exit_code(pod, job.CONTAINER)
+            if code in WRONG_SCRIPT:
                 raise script.cannot_run(job.shown(log))
+            _refuse_failed(code, log)
             return job.preflight(log)
 
-        checked = preflight.checked(self._experiment.workload, self._urls, ask)
+        checked = preflight.checked(self._experiment.workload, self._urls, ask, _SEE_LOG)
         self.differences = checked.differences
         for remark in [*of_service.remarks, *checked.remarks, *checked.differences]:
             self._target.say(f"{self._experiment.name}: {remark}")
@@ -339,9 +362,7 @@ class KubernetesBlock:
         target = self._target
         # Every answer is waited for, also where the experiment gives up: vtlab may replace pods, not end one.
         k6, log = self._run(variables, target._origin)
-        code = pods.exit_code(k6, job.CONTAINER)
-        if code not in DONE:
-            raise BlockFault(f"k6 ended with exit code {code}: {job.last_lines(log) or 'its log is empty'}")
+        _refuse_failed(pods.exit_code(k6, job.CONTAINER), log)
         document = job.document(log)
         samples = job.samples(log)
         annotate(
@@ -358,8 +379,9 @@ class KubernetesBlock:
         refuse_pressure(target.client, nodes, phases[0].begin, phases[-1].drained)
         return document
 
-    def _run(self, variables: Mapping[str, str], origin: str | None, push: bool = True) -> tuple[Json, str]:
-        """The pod and the log of a Job of k6 that ended. Whatever happens, the Job is deleted."""
+    def _run(self, variables: Mapping[str, str], origin: str | None, is_preflight: bool = False) -> tuple[Json, str]:
+        """The pod and the log of a Job of k6 that ended. Whatever happens, the Job is deleted. A pre-flight sends no
+        samples to Prometheus, and has so much time as the answers may take."""
         cluster, run = self._target.cluster, self._target.objects
         self._loads += 1
         name = f"{run.name}-{self._number}-{self._attempt}-{self._loads}"
@@ -372,7 +394,11 @@ class KubernetesBlock:
             **({"ORIGIN": origin} if origin else {}),
         }
         copied = self._target.copies
-        template = copied.template(push) if copied else release.template(cluster, self._experiment)
+        if copied:
+            within = preflight.patience(self._experiment, len(self._loaded)) if is_preflight else None
+            template = copied.template(within)
+        else:
+            template = release.template(cluster, self._experiment)
         try:
             run.create_job(job.manifest(template, name, job.labels(cluster.release), env, run.name))
             began = self._target.client.now()
@@ -401,6 +427,12 @@ class KubernetesBlock:
         path = self._target.folder / "logs" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(job.shown(log), encoding="utf-8")
+
+
+def _refuse_failed(code: int | None, log: str) -> None:
+    """BlockFault for a k6 that ended otherwise than with a document."""
+    if code not in DONE:
+        raise BlockFault(f"k6 ended with exit code {code}: {job.last_lines(log) or 'its log is empty'}")
 
 
 def _meters_of_agent(figures: Figures) -> list[Meters]:

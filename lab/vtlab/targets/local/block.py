@@ -55,6 +55,7 @@ class LocalBlock:
         self.instances = list(instances)
         self.failures = list(failures)
         self.differences: list[str] = []
+        self.preflight_seconds = 0.0
         self._target = target
         #: As they were when their part in the block was over; None where they had none.
         self._retired: dict[str, Instance | None] = {failure.variant: None for failure in failures}
@@ -346,6 +347,13 @@ class LocalBlock:
             environment=tools.clean_environment(**k6.environment(target.prometheus.remote_write, self._work)),
             folder=self._work,
         )
+
+    def fail(self, broken: VariantFailed, moment: str) -> None:
+        """A variant that broke before the load has no part in the block."""
+        self.failures.append(Failure(variant=broken.variant, reason=broken.reason, moment=moment))
+        self.instances = [instance for instance in self.instances if instance.variant != broken.variant]
+        self._retired[broken.variant] = None
+        self._process_of(broken.variant).process.stop(0)
 
     def preflight(self, say: Callable[[str], None]) -> str | None:
         """Sends each request, or calls each task of a script, once for each variant, and says what is remarkable of

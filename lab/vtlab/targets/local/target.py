@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from vtlab import services
+from vtlab.analysis.preflight import IN_PREFLIGHT
 from vtlab.catalogue import rules
 from vtlab.errors import BlockFault, PrerequisiteMissing, VariantFailed
 from vtlab.host import agent, cgroup, logs, ports, processes, tools
@@ -113,9 +114,19 @@ class LocalTarget:
                 raise _not_started(failures, self.folder)
             started = LocalBlock(self, experiment, block, attempt, list(self._running), instances, failures)
             if experiment.workload_ and not self._is_checked:
+                self._check(started)
+            return started
+
+    def _check(self, started: LocalBlock) -> None:
+        """The pre-flight; a variant that breaks in it has failed, and the others are checked."""
+        began = time.monotonic()
+        while started.instances and not self._is_checked:
+            try:
                 self._origin = started.preflight(self.say)
                 self._is_checked = True
-            return started
+            except VariantFailed as broken:
+                started.fail(broken, IN_PREFLIGHT)
+        started.preflight_seconds = round(time.monotonic() - began, 3)
 
     def _await_ready(self) -> list[Failure]:
         """Waits until every variant is ready or has failed to start; how those failed. BlockFault for one that found no

@@ -10,14 +10,11 @@ from pathlib import Path
 from vtlab.analysis import preflight
 from vtlab.errors import BlockFault
 from vtlab.host.processes import Process
-from vtlab.model import units, variables
+from vtlab.model import variables
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Findings
 from vtlab.targets import k6, script
 from vtlab.targets.k6 import Call
-
-#: Seconds for k6 to come up and end beside what the service takes.
-_BESIDE = 30.0
 
 
 @dataclass(frozen=True)
@@ -53,8 +50,7 @@ def check(
     def ask(origin: str | None) -> Mapping[str, Findings]:
         of = replace(call, origin=origin)
         of.document.unlink(missing_ok=True)
-        patience = _BESIDE + 2 * len(of.targets) * units.seconds(experiment.max_response)
-        process = run(of, k6.preflight_variables(list(of.targets)), patience)
+        process = run(of, k6.preflight_variables(list(of.targets)), preflight.patience(experiment, len(of.targets)))
         if process.returncode() not in k6.DONE:
             raise script.cannot_run(process.last_lines())
         try:
