@@ -75,6 +75,15 @@ def test_the_values_of_the_docs_measure_an_own_service(render: Render, tmp_path:
     assert words(render("-f", file))[1] == "/experiment/experiment.json"
 
 
+@pytest.mark.parametrize("key", ["login", "data", "k6"])
+def test_a_workload_with_files_or_secrets_is_refused(refusal: Callable[..., str], key: str) -> None:
+    """They would lie in a ConfigMap in the clear, or are not in the Job's pod."""
+    workload = f'runner.experiment.workload={{"requests":["GET /orders/17"],"{key}":"secret"}}'
+    message = refusal(*OWN_SERVICE, "--set-json", workload)
+    assert f"runner.experiment.workload.{key}: the runner has neither files nor secrets" in message
+    assert "vtlab run --target kubernetes" in message
+
+
 def test_it_is_tried_again_only_for_what_may_come(render: Render) -> None:
     """As Prometheus after an installation: exit code 3. A rejected assertion is a result."""
     spec = job(render(*VALUES))["spec"]
