@@ -201,9 +201,8 @@ def preflight(
 
     monkeypatch.setattr(KubernetesBlock, "_run", run)
     with measuring(folder) as running:
-        assert running.copies is not None
         block = block_of(running, experiment)
-        return block.preflight(running.copies), block.differences
+        return block.preflight(), block.differences
 
 
 def test_a_copy_that_answers_differently_is_a_difference_of_the_block(
@@ -286,7 +285,7 @@ def ready(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_copies_are_asked_once_in_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
 
-    def preflight_of(block: KubernetesBlock, _: Any) -> str:
+    def preflight_of(block: KubernetesBlock) -> str:
         made.append(block._number)
         return "https://shop.example"
 
@@ -294,7 +293,7 @@ def test_copies_are_asked_once_in_a_run(tmp_path: Path, monkeypatch: pytest.Monk
     with measuring(tmp_path) as running:
         for number in (1, 2):
             assert running.start(EXPERIMENT, number, 1).failures == []
-        assert running._origin == "https://shop.example"
+        assert running.preflight.origin == "https://shop.example"
     assert made == [1]
 
 
@@ -306,7 +305,7 @@ def test_a_copy_that_breaks_with_the_first_requests_has_failed_and_the_other_is_
     """It is a result, and no reason to measure again. Where none is left the next block is checked anew."""
     asked: list[list[str]] = []
 
-    def preflight_of(block: KubernetesBlock, _: Any) -> None:
+    def preflight_of(block: KubernetesBlock) -> None:
         asked.append(list(block._urls))
         for name in broken:
             if name in block._urls:

@@ -23,6 +23,7 @@ from vtlab.targets.local import dumps, short_pins
 from vtlab.targets.local import target as target_module
 from vtlab.targets.local.block import LocalBlock
 from vtlab.targets.local.target import LocalTarget
+from vtlab.targets.preflight import Preflight
 
 DIAGNOSIS = Diagnosis(dumps=1, threads=0, places=[], idle=None)
 
@@ -99,7 +100,7 @@ def test_at_once_each_variant_that_runs_has_a_call_of_k6_of_its_own(
 ) -> None:
     run = builders.run(blocks=1)
     variants: list[Any] = [OfAVariant(name) for name in ("platform", "virtual", "gone")]
-    target: Any = SimpleNamespace(folder=tmp_path, run_id="r", _origin=None)
+    target: Any = SimpleNamespace(folder=tmp_path, run_id="r", preflight=Preflight())
     block = LocalBlock(target, run.experiment, 1, 1, variants, run.blocks[0].instances)
     block.__dict__["_workload"] = SimpleNamespace(script=tmp_path / "block.ts", private=None)
     block._retired["gone"] = None

@@ -18,8 +18,6 @@ _BESIDE = 30.0
 NO_ORIGIN = "none"
 #: Begins a sentence about no variant alone.
 ALL = "the variants"
-#: When a variant broke: completes "it failed, …".
-IN_PREFLIGHT = "in the pre-flight"
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,12 @@ import contextlib
 import json
 import os
 import re
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from vtlab import services
 from vtlab.analysis import preflight
-from vtlab.analysis.preflight import IN_PREFLIGHT
 from vtlab.errors import BadInput, BlockFault, LabError, PrerequisiteMissing, VariantFailed
 from vtlab.host import processes
 from vtlab.host.machine import difference, reaching
@@ -37,6 +35,7 @@ from vtlab.targets.kubernetes.cluster import Cluster, Json, ReleaseRef
 from vtlab.targets.kubernetes.copies import Copies
 from vtlab.targets.kubernetes.forward import Forward
 from vtlab.targets.kubernetes.objects import RunObjects
+from vtlab.targets.preflight import Preflight
 from vtlab.targets.prometheus import NotScraped, Prometheus
 from vtlab.targets.verification import Figures
 
@@ -73,9 +72,8 @@ class KubernetesTarget:
     say: Callable[[str], None]
     #: None where a release of the chart is measured.
     copies: Copies | None = None
-    #: Whether the pre-flight of copies is over, and the origin in a script that stands for the variant.
-    _is_checked: bool = False
-    _origin: str | None = None
+    #: Of copies.
+    preflight: Preflight = field(default_factory=Preflight)
 
     def start(self, experiment: Experiment, block: int, attempt: int) -> KubernetesBlock:
         """Fresh pods of all variants, ready, limits verified, scraped at least once. Those whose service does not start
@@ -112,20 +110,9 @@ class KubernetesTarget:
         instances = [self._verified(service, experiment, name, loaded[name], scraped_at[name]) for name in loaded]
         failures = [Failure(variant=name, reason=reason, moment="while it started") for name, reason in failed.items()]
         started = KubernetesBlock(self, service, experiment, block, attempt, loaded, instances, failures)
-        if self.copies and not self._is_checked:
-            self._check(started, self.copies)
+        if self.copies:
+            self.preflight.check(started)
         return started
-
-    def _check(self, started: KubernetesBlock, of_service: Copies) -> None:
-        """The pre-flight; a variant that breaks in it has failed, and the others are checked."""
-        began = time.monotonic()
-        while started.instances and not self._is_checked:
-            try:
-                self._origin = started.preflight(of_service)
-                self._is_checked = True
-            except VariantFailed as broken:
-                started.fail(broken, IN_PREFLIGHT)
-        started.preflight_seconds = round(time.monotonic() - began, 3)
 
     def _scraped(self, name: str, after_ms: int) -> int:
         """When a variant was scraped for the first time after that. BlockFault where it was not; PrerequisiteMissing
@@ -334,9 +321,8 @@ class KubernetesBlock:
         self.instances = [instance for instance in self.instances if instance.variant != broken.variant]
         del self._loaded[broken.variant]
 
-    def preflight(self, of_service: Copies) -> str | None:
-        """Sends each request, or runs each task of a script, once for each copy, and says what is remarkable of that.
-        Returns the origin in a script that stands for the variant. BadInput where the workload does not fit."""
+    def preflight(self) -> str | None:
+        """As of ``targets.preflight``, of copies."""
 
         def ask(origin: str | None) -> Mapping[str, Findings]:
             pod, log = self._run(preflight_variables(list(self._loaded)), origin, is_preflight=True)
@@ -348,7 +334,8 @@ class KubernetesBlock:
 
         checked = preflight.checked(self._experiment.workload, self._urls, ask, _SEE_LOG)
         self.differences = checked.differences
-        for remark in [*of_service.remarks, *checked.remarks, *checked.differences]:
+        of_script = self._target.copies.remarks if self._target.copies else []
+        for remark in [*of_script, *checked.remarks, *checked.differences]:
             self._target.say(f"{self._experiment.name}: {remark}")
         return checked.origin
 
@@ -361,7 +348,7 @@ class KubernetesBlock:
     def _load(self, variables: Mapping[str, str]) -> K6Document:
         target = self._target
         # Every answer is waited for, also where the experiment gives up: vtlab may replace pods, not end one.
-        k6, log = self._run(variables, target._origin)
+        k6, log = self._run(variables, target.preflight.origin)
         _refuse_failed(pods.exit_code(k6, job.CONTAINER), log)
         document = job.document(log)
         samples = job.samples(log)

@@ -7,7 +7,7 @@ import functools
 import os
 import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -335,7 +335,7 @@ class LocalBlock:
             block=self.number,
             document=self._work / f"{self.number}-{self.attempt}-{name}.json",
             private=self._workload.private,
-            origin=target._origin,
+            origin=target.preflight.origin,
         )
 
     def _start(self, call: k6.Call, push: bool = True) -> Process:
@@ -355,9 +355,8 @@ class LocalBlock:
         self._retired[broken.variant] = None
         self._process_of(broken.variant).process.stop(0)
 
-    def preflight(self, say: Callable[[str], None]) -> str | None:
-        """Sends each request, or calls each task of a script, once for each variant, and says what is remarkable of
-        that. Returns the origin in a script that stands for the variant. BadInput where the workload does not fit."""
+    def preflight(self) -> str | None:
+        """As of ``targets.preflight``."""
         call = self._call({}, name="preflight")
 
         def run(wanted: k6.Call, variables: Mapping[str, str], seconds: float) -> Process:
@@ -380,7 +379,7 @@ class LocalBlock:
         if any(url.startswith("https://") for url in call.targets.values()):
             remarks = ["the service answers by HTTPS: k6 takes any certificate, and what TLS costs counts", *remarks]
         for remark in [*self._workload.remarks, *remarks, *self.differences]:
-            say(f"{self.experiment.name}: {remark}")
+            self._target.say(f"{self.experiment.name}: {remark}")
         return checked.origin
 
     def _watch(self, generators: Sequence[Process]) -> None:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from vtlab import services
-from vtlab.analysis.preflight import IN_PREFLIGHT
 from vtlab.catalogue import rules
 from vtlab.errors import BlockFault, PrerequisiteMissing, VariantFailed
 from vtlab.host import agent, cgroup, logs, ports, processes, tools
@@ -28,6 +27,7 @@ from vtlab.targets.local import dumps
 from vtlab.targets.local.block import LocalBlock
 from vtlab.targets.local.disk import named_when_full
 from vtlab.targets.local.prometheus_server import PrometheusServer
+from vtlab.targets.preflight import Preflight
 from vtlab.targets.prometheus import Prometheus
 
 #: Where below a run's folder its Prometheus stores.
@@ -65,9 +65,7 @@ class LocalTarget:
     _running: list[VariantProcess] = field(default_factory=list)
     #: variant -> its ports in the block before: Prometheus goes on with these, and begins with new ones a second later.
     _ports: dict[str, Sequence[int]] = field(default_factory=dict)
-    #: Whether the workload's pre-flight is over, and the origin in a script that stands for the variant.
-    _is_checked: bool = False
-    _origin: str | None = None
+    preflight: Preflight = field(default_factory=Preflight)
 
     def start(self, experiment: Experiment, block: int, attempt: int) -> LocalBlock:
         """Fresh processes of all variants, ready, limits verified, scraped at least once; what they need runs beside
@@ -109,24 +107,13 @@ class LocalTarget:
                     except VariantFailed as failure:
                         failures.append(_at_start(failure.variant, failure.reason))
             verification.refuse_other_jvms(experiment, instances)
-            if experiment.workload_ and not self._is_checked and not instances:
+            if experiment.workload_ and not self.preflight.is_over and not instances:
                 # Nothing was measured before: there is no service to compare.
                 raise _not_started(failures, self.folder)
             started = LocalBlock(self, experiment, block, attempt, list(self._running), instances, failures)
-            if experiment.workload_ and not self._is_checked:
-                self._check(started)
+            if experiment.workload_:
+                self.preflight.check(started)
             return started
-
-    def _check(self, started: LocalBlock) -> None:
-        """The pre-flight; a variant that breaks in it has failed, and the others are checked."""
-        began = time.monotonic()
-        while started.instances and not self._is_checked:
-            try:
-                self._origin = started.preflight(self.say)
-                self._is_checked = True
-            except VariantFailed as broken:
-                started.fail(broken, IN_PREFLIGHT)
-        started.preflight_seconds = round(time.monotonic() - began, 3)
 
     def _await_ready(self) -> list[Failure]:
         """Waits until every variant is ready or has failed to start; how those failed. BlockFault for one that found no
