@@ -8,7 +8,7 @@ import pytest
 
 from tests.support import builders
 from vtlab.analysis import verdict
-from vtlab.model.records import Failure
+from vtlab.model.records import NO_STEADY_STATE, Failure
 from vtlab.model.run import Analysis
 from vtlab.model.verdict import Bottleneck, Bound
 from vtlab.report import bottlenecks, decision, figures, hints, html, words
@@ -260,6 +260,9 @@ def test_a_variant_that_fails_is_the_verdict() -> None:
 def test_one_block_is_counted_as_one() -> None:
     (one,) = verdict.analyse_all([builders.run(blocks=1, failing={1: "oom"})])
     assert words.headline(one).startswith("No verdict, for in the only block a variant failed: virtual in 1 of 1 (")
+    not_steady = [Failure(variant="virtual", reason=f"{NO_STEADY_STATE}: a gain of 9 %", moment="the warm-up")]
+    cold = builders.changed(one, virtual={"failures": not_steady})
+    assert words.headline(cold).startswith("No verdict, for in the only block a variant was not warm: virtual in 1 of ")
     gone = builders.changed(one, virtual={"throughput": 0.0})
     assert bottlenecks.sentence(gone, "virtual").startswith("failed in the only block: ")
     assert "<span>in the only block</span>" in html.render([gone])

@@ -119,10 +119,8 @@ def _failing(analysis: Analysis, comparison: Comparison) -> str:
 
 def _undecided(analysis: Analysis, comparison: Comparison) -> str:
     verdict = analysis.verdict
-    results = [verdict.variants[name] for name in (comparison.of, comparison.over)]
-    if failed := [result.failures for result in results if result.failed_blocks]:
-        what = "was not warm" if all(map(is_cold, failed)) else "failed"
-        return f"a variant {what} in " + ("some blocks" if verdict.n > 1 else "the only block")
+    if broken := words.broken_blocks(verdict, comparison):
+        return broken
     if comparison.ratio is None:
         return "neither keeps up with the arrivals" if len(comparison.overloaded) > 1 else "there is nothing to compare"
     if comparison.low is None or comparison.high is None:

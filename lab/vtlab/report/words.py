@@ -135,11 +135,19 @@ def no_difference(metric: str, low: float, high: float) -> str:
     return f"no difference in {noun(metric)} larger than {ruled_out}"
 
 
+def broken_blocks(v: Verdict, c: Comparison) -> str:
+    """That a variant failed in blocks that count, or was cold in them; empty where none did."""
+    failed = [v.variants[of].failures for of in (c.of, c.over) if v.variants[of].failed_blocks]
+    if not failed:
+        return ""
+    what = "was not warm" if all(map(is_cold, failed)) else "failed"
+    return f"a variant {what} in " + ("some blocks" if v.n > 1 else "the only block")
+
+
 def _inconclusive(v: Verdict, c: Comparison) -> str:
-    if any(v.variants[of].failed_blocks for of in (c.of, c.over)):
+    if broken := broken_blocks(v, c):
         counts = ", ".join(_count(v, of) for of in (c.of, c.over))
-        where = "some blocks" if v.n > 1 else "the only block"
-        return f"No verdict, for in {where} a variant failed: {counts}"
+        return f"No verdict, for {broken}: {counts}"
     if c.ratio is None:
         if len(c.overloaded) > 1:
             states = "; ".join(f"{of} is {_overloaded(v.variants[of])}" for of in (c.over, c.of))
