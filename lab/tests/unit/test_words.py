@@ -259,10 +259,10 @@ def test_a_variant_that_fails_is_the_verdict() -> None:
 
 def test_one_block_is_counted_as_one() -> None:
     (one,) = verdict.analyse_all([builders.run(blocks=1, failing={1: "oom"})])
-    assert words.headline(one).startswith("No verdict, for in the only block a variant failed: virtual in 1 of 1 (")
+    assert words.headline(one).startswith("No verdict, for a variant failed in the only block: virtual in 1 of 1 (")
     not_steady = [Failure(variant="virtual", reason=f"{NO_STEADY_STATE}: a gain of 9 %", moment="the warm-up")]
     cold = builders.changed(one, virtual={"failures": not_steady})
-    assert words.headline(cold).startswith("No verdict, for in the only block a variant was not warm: virtual in 1 of ")
+    assert words.headline(cold).startswith("No verdict, for a variant was not warm in the only block: virtual in 1 of ")
     gone = builders.changed(one, virtual={"throughput": 0.0})
     assert bottlenecks.sentence(gone, "virtual").startswith("failed in the only block: ")
     assert "<span>in the only block</span>" in html.render([gone])
@@ -328,7 +328,7 @@ def test_fewer_failures_are_no_verdict_with_both_counts() -> None:
         virtual={"failed_blocks": 1, "failed_interval": (0.008, 0.906), "failures": OUT_OF_MEMORY[:1]},
     )
     assert words.headline(one) == (
-        "No verdict, for in some blocks a variant failed: virtual in 1 of 3 (1 to 91 % of starts),"
+        "No verdict, for a variant failed in some blocks: virtual in 1 of 3 (1 to 91 % of starts),"
         " platform in 0 of 3 (0 to 71 % of starts)"
     )
     assert "over 2 blocks" in str(words.sentence(one)), "those in which neither failed"
