@@ -72,6 +72,17 @@ def with_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Experiment:
     return asking(Workload(k6=str(tmp_path / "load.ts")))
 
 
+def secret_of(namespace: Namespace) -> Json:
+    (secret,) = (body for body in namespace.made if body["kind"] == "Secret")
+    return secret
+
+
+def volume_of(pod: Json) -> Json:
+    (volume,) = (volume["secret"] for volume in pod["volumes"] if volume["name"] == "workload")
+    of_secret: Json = volume
+    return of_secret
+
+
 def decoded(secret: Json) -> dict[str, str]:
     return {key: base64.b64decode(text).decode() for key, text in secret["data"].items()}
 
@@ -90,7 +101,7 @@ def test_rows_login_and_variables_are_in_a_secret_that_goes_with_the_run(
         assert running.copies is not None
         body = job.manifest(running.copies.template(), "j", {}, {}, running.objects.name)
         name = running.objects.name
-    (secret,) = (body for body in namespace.made if body["kind"] == "Secret")
+    secret = secret_of(namespace)
     assert secret["metadata"]["name"] == name
     assert secret["metadata"]["ownerReferences"][0]["uid"] == "42"
     assert secret["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "vtlab"
@@ -101,9 +112,9 @@ def test_rows_login_and_variables_are_in_a_secret_that_goes_with_the_run(
     (k6,) = body["spec"]["template"]["spec"]["containers"]
     assert {"name": "PRIVATE", "value": "/workload/private.json"} in k6["env"]
     assert {"name": "workload", "mountPath": "/workload", "readOnly": True} in k6["volumeMounts"]
-    (volume,) = (volume for volume in body["spec"]["template"]["spec"]["volumes"] if volume["name"] == "workload")
-    assert volume["secret"]["secretName"] == name
-    assert [item["path"] for item in volume["secret"]["items"]] == ["private.json"]
+    volume = volume_of(body["spec"]["template"]["spec"])
+    assert volume["secretName"] == name
+    assert [item["path"] for item in volume["items"]] == ["private.json"]
     elsewhere = json.dumps([body, namespace.found_config_maps, [made for made in namespace.made if made != secret]])
     assert "s3cret" not in elsewhere
     assert "row-39" not in elsewhere
@@ -125,10 +136,9 @@ def test_a_script_is_what_k6_starts_with_a_copy_for_each_variant(
     assert set(k6["command"]) - set(of_quiet["command"]) == {"-o", "experimental-prometheus-rw"}
     of_pod = quiet["spec"]["jobTemplate"]["spec"]["template"]["spec"]
     assert (pod["activeDeadlineSeconds"], of_pod["activeDeadlineSeconds"]) == (3600, 271), "bounded, after its image"
-    (secret,) = (body for body in namespace.made if body["kind"] == "Secret")
-    (volume,) = (volume for volume in pod["volumes"] if volume["name"] == "workload")
+    secret = secret_of(namespace)
     keys: dict[str, list[str]] = {}
-    for item in volume["secret"]["items"]:
+    for item in volume_of(pod)["items"]:
         keys.setdefault(item["key"], []).append(item["path"])
     assert set(keys) == set(secret["data"])
     assert ["script/0/home/me/load.ts", "script/1/home/me/load.ts"] in keys.values(), "once, for both"

@@ -138,9 +138,9 @@ class Rising(Played):
 
 def test_trials_that_become_faster_are_warm_up_and_measured_once_more(tmp_path: Path) -> None:
     target = Rising(low=0.88)
-    block, said = one_block(target, tmp_path, target.exp)
+    block, printed = one_block(target, tmp_path, target.exp)
     assert target.measured == 2
-    assert "the trials became faster, so they are warm-up" in " ".join(said.split())
+    assert "the trials became faster, so they are warm-up" in " ".join(printed.split())
     kept = block.warmup[-4:]
     assert [(t.phase, t.position) for t in kept] == [("warmup", len(block.warmup) - 3 + n) for n in range(4)]
     assert [t.variant for t in kept] == [t.variant for t in block.trials] == block.order

@@ -19,7 +19,7 @@ _LONGEST_BODY = 16 * 1024**2
 #: Seconds for an answer.
 _TIMEOUT = 5.0
 #: What stays as it is in a path with its query.
-_ASCII = "%/?&=+,:;@!$'()*~#[]"
+_KEPT = "%/?&=+,:;@!$'()*~#[]"
 
 
 @dataclass
@@ -133,7 +133,7 @@ def _get(port: int, path: str, is_tls: bool, longest: int, timeout: float = _TIM
         else http.client.HTTPConnection(ports.HOST, port, timeout=timeout)
     )
     try:
-        connection.request("GET", quote(path, safe=_ASCII), headers={"Accept": "application/json, */*"})
+        connection.request("GET", quote(path, safe=_KEPT), headers={"Accept": "application/json, */*"})
         answer = connection.getresponse()
         return answer.status, answer.read(longest) if longest else b""
     except (OSError, http.client.HTTPException):

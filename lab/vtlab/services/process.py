@@ -28,8 +28,6 @@ READY_WITHIN, OWN_READY_WITHIN = 90.0, 180.0
 ELSEWHERE_WITHIN = 20.0
 #: A JVM's exit code under -XX:+ExitOnOutOfMemoryError.
 _OUT_OF_HEAP = 3
-#: Variables of the environment with flags for a JVM.
-_FLAGS_IN = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
 
 
 def jvm_flags(service: Service, heap: str | None, cache: Path | None, cpu: float | None = None) -> list[str]:
@@ -140,7 +138,7 @@ class Launch:
     def all_flags(self, variant: str) -> list[str]:
         """The flags of a variant's JVM by its command line and by its environment, without the agent's."""
         given = services.environment(self.service, self.experiment, variant)
-        return [*(flag for name in _FLAGS_IN for flag in given.get(name, "").split()), *self.jvm_flags(variant)]
+        return [*processors.flags_in(given), *self.jvm_flags(variant)]
 
     def environment(self, variant: str, port: int, management: int) -> dict[str, str]:
         """The whole environment of a variant: nothing of the caller's that the service would read. No setting of the

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from vtlab.targets import k6
-from vtlab.targets.kubernetes import job
+from vtlab.targets.kubernetes import job, watch
 from vtlab.targets.kubernetes.workload import Files
 
 Json = dict[str, Any]
@@ -18,8 +18,8 @@ Json = dict[str, Any]
 #: Of the image of k6.
 _USER = 12345
 FOLDER = "/k6"
-#: Seconds for a Job of k6, and for its pod to have its image (``watch.READY_WITHIN``).
-_WITHIN, _STARTS_WITHIN = 3600.0, 180.0
+#: Seconds for a Job of k6.
+_WITHIN = 3600.0
 
 
 def images(repository: Path) -> tuple[str, str]:
@@ -58,7 +58,7 @@ def template(
     its name has the workload's ``files``. ``preflight_within``: seconds of a Job that makes the pre-flight, which sends
     no samples to Prometheus, once its pod has its image."""
     push = k6.PUSH_OPTIONS if preflight_within is None else ()
-    within = _WITHIN if preflight_within is None else _STARTS_WITHIN + preflight_within
+    within = _WITHIN if preflight_within is None else watch.READY_WITHIN + preflight_within
     name = owner["metadata"]["name"]
     environment = {
         **k6.ENVIRONMENT,

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from vtlab.services import processors
+
 Json = dict[str, Any]
 
 #: The init container that brings vtlab's agent, and the volume from which the service has it.
 AGENT = "vtlab-agent"
-#: Variables with flags for a JVM. Those of the second are part of the command line, which comes after.
-FLAGS_IN = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
 #: Reasons for which a container waits and that do not pass by themselves.
 _NO_IMAGE = ("ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName")
 #: A JVM's exit code under -XX:+ExitOnOutOfMemoryError.
@@ -69,7 +69,7 @@ def jvm_flags(of: Json) -> list[str]:
 def flags_of(container: Json) -> list[str]:
     """The same of its container."""
     values = {variable["name"]: str(variable.get("value") or "") for variable in container.get("env") or []}
-    return [flag for name in FLAGS_IN for flag in values.get(name, "").split()]
+    return processors.flags_in(values)
 
 
 def running(pod: Json) -> bool:
