@@ -10,21 +10,21 @@ from setuptools.command.build_py import build_py
 LAB = Path(__file__).resolve().parent
 sys.path.insert(0, str(LAB))
 
-from vtlab import data  # noqa: E402 (a build does not have this folder on its path)
+from vtlab import shipped  # noqa: E402 (a build does not have this folder on its path)
 
 
 class BuildWithData(build_py):
-    """The package and a copy of the files of ``vtlab.data``. An editable install keeps using the checkout."""
+    """The package and a copy of the files of ``vtlab.shipped``. An editable install keeps using the checkout."""
 
     def run(self) -> None:
         """Copies both into the folder that becomes the wheel."""
         super().run()
         if self.editable_mode:
             return
-        target = Path(self.build_lib, "vtlab", data.FOLDER)
+        target = Path(self.build_lib, "vtlab", shipped.FOLDER)
         # Of an earlier build in the same folder nothing must stay.
         shutil.rmtree(target, ignore_errors=True)
-        for path in data.files(LAB.parent):
+        for path in shipped.files():
             (target / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(LAB.parent / path, target / path)
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from vtlab import session
+from vtlab import session, shipped
 from vtlab.analysis import statistics
 from vtlab.errors import LabError
 from vtlab.host import machine
@@ -162,7 +162,7 @@ def main(arguments: Sequence[str]) -> int:
     """Measures, and prints each row as soon as it is there."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.aims", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("rows", nargs="*", metavar="ROW", help=", ".join(ROWS))
-    parser.add_argument("--results", type=Path, default=session.REPOSITORY / "results", help="where results stay")
+    parser.add_argument("--results", type=Path, default=shipped.ROOT / "results", help="where results stay")
     parser.add_argument("--calls", type=int, metavar="N", help="of each row, in place of three or one")
     parser.add_argument("--list", action="store_true", help="only name the rows")
     wanted = parser.parse_args(arguments)

@@ -25,7 +25,7 @@ from pathlib import Path
 import httpx
 import numpy as np
 
-from vtlab import session
+from vtlab import session, shipped
 from vtlab.analysis import statistics
 from vtlab.host import agent, machine, ports, tools
 from vtlab.host.processes import Ledger
@@ -96,7 +96,7 @@ class Running:
 
     def __init__(self, measured: str, variants: Mapping[str, VariantProcess]) -> None:
         self.targets = {name: variants.get(name, variants[ON]).url for name in (ON, OFF)}
-        self._agent = agent.find(session.REPOSITORY) if measured == "agent" else None
+        self._agent = agent.find() if measured == "agent" else None
         self._pid = variants[ON].process.pid
         if self._agent:
             (port,) = ports.free(1)
@@ -127,7 +127,7 @@ def block(measured: str, number: int, folder: Path, ledger: Ledger) -> Measured:
     for name, settings in SETTINGS[measured].items():
         platform_only = small.model_copy(update={"variants": ["platform"], "settings": settings})
         launch = Launch(
-            sample.service(session.REPOSITORY),
+            sample.service(),
             platform_only,
             {"platform": tools.find_java()},
             ledger,
@@ -145,7 +145,7 @@ def block(measured: str, number: int, folder: Path, ledger: Ledger) -> Measured:
 
     def load(order: list[str], cycles: int) -> tuple[K6Document, machine.Sampler]:
         call = k6.Call(
-            script=session.REPOSITORY / "k6" / "block.ts",
+            script=shipped.ROOT / "k6" / "block.ts",
             experiment=planned,
             targets=running.targets,
             variables=k6.phase_variables(order, cycles, None),
@@ -154,7 +154,7 @@ def block(measured: str, number: int, folder: Path, ledger: Ledger) -> Measured:
             document=folder / f"{number}.json",
         )
         call.document.unlink(missing_ok=True)
-        command = k6.command(tools.find_k6(session.REPOSITORY).path, call, push=False)
+        command = k6.command(tools.find_k6().path, call, push=False)
         log = folder / f"{number}-k6.log"
         generator = ledger.start(command, role="k6", log=log, environment=tools.clean_environment())
         with machine.Sampler(generator.pid) as sampler:

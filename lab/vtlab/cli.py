@@ -17,7 +17,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from vtlab import cli_options, doctor, jmh, look, own_experiment, own_init, own_service, reproductions, session
+from vtlab import cli_options, doctor, jmh, look, own_experiment, own_init, own_service, reproductions, session, shipped
 from vtlab import compare as comparing
 from vtlab import history as all_runs
 from vtlab.analysis import simulated_looks, simulation
@@ -349,7 +349,7 @@ def jmh_(
     """Run the JMH benchmark of publication 001 on this machine, under a CPU limit of 1."""
     session.refuse_other_systems()
     folder, options = root.resolve() / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-jmh", jmh.options(quick, more or ())
-    file = benchmark.run(folder, root.resolve(), session.REPOSITORY, options)
+    file = benchmark.run(folder, root.resolve(), options)
     Console().print(reproductions.benchmark_table(jmh.read(file)))
     console.print(f"\nresult: {file}", highlight=False)
 
@@ -416,7 +416,7 @@ def list_() -> None:
         load = planned.load
         users = f"{load.users} user{'' if load.users == 1 else 's'}"
         amount = users if isinstance(load, ClosedLoad) else f"{load.rate:g}/s"
-        seconds = session.block_seconds(session.REPOSITORY / normalised.FOLDER / f"{name}.json", planned)
+        seconds = session.block_seconds(shipped.ROOT / normalised.FOLDER / f"{name}.json", planned)
         length = "-" if seconds is None else f"{seconds:.0f} s"
         table.add_row(name, amount, f"{planned.limits.cpu:g} CPU", length, planned.description)
     Console().print(table)
@@ -470,9 +470,9 @@ def doctor_(
         copied = replace(cluster, name=deployment, copying=cli_options.copying(prometheus_url, None, None, ""))
         prerequisites = kubernetes.of_copies(copied, deployment)
     elif cluster:
-        prerequisites = kubernetes.prerequisites(cluster, sample.service(session.REPOSITORY), _shipped())
+        prerequisites = kubernetes.prerequisites(cluster, sample.service(), _shipped())
     else:
-        prerequisites = doctor.prerequisites(root, session.REPOSITORY)
+        prerequisites = doctor.prerequisites(root)
     doctor.examine(prerequisites, console)
 
 

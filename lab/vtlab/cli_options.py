@@ -69,7 +69,7 @@ def refuse_no_limit(cluster: ReleaseRef | None, no_cpu_limit: bool) -> None:
 
 def copying(prometheus: str | None, agent_image: str | None, k6_image: str | None, monitor_labels: str) -> Copying:
     """What copies of a service need in a cluster: what fits the chart, but for what is given."""
-    usual = copies.default(session.REPOSITORY)
+    usual = copies.default()
     return Copying(
         prometheus or usual.prometheus, agent_image or usual.agent_image, k6_image or usual.k6_image, monitor_labels
     )

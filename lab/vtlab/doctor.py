@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from vtlab import data
+from vtlab import shipped
 from vtlab.errors import LabError, PrerequisiteMissing
 from vtlab.host import cgroup, processes, tools
 from vtlab.services import companions, sample
@@ -30,22 +30,22 @@ class Prerequisite:
     optional: bool = False
 
 
-def prerequisites(root: Path, repository: Path) -> list[Prerequisite]:
+def prerequisites(root: Path) -> list[Prerequisite]:
     """Every prerequisite, in the order in which a run needs them."""
     return [
         _platform(),
         asked("JDK", lambda: _tool(tools.find_java())),
-        asked("k6", lambda: _tool(tools.find_k6(repository))),
-        asked("Prometheus", lambda: _tool(tools.find_prometheus(repository))),
+        asked("k6", lambda: _tool(tools.find_k6())),
+        asked("Prometheus", lambda: _tool(tools.find_prometheus())),
         # An installed vtlab measures other services.
-        replace(asked("the app", lambda: _tool(sample.find(repository))), optional=not data.IS_CHECKOUT),
+        replace(asked("the app", lambda: _tool(sample.find())), optional=not shipped.IS_CHECKOUT),
         limits(cgroup.Host()),
         _cores(),
         _room(root),
         asked("no other run", lambda: _idle(root)),
-        _needed("database", lambda: companions.database_version(repository), "that need a database"),
+        _needed("database", lambda: companions.database_version(), "that need a database"),
         _needed("JDK 21", lambda: _tool(tools.find_java("21")), "that need JDK 21"),
-        *(_of_checkout() if data.IS_CHECKOUT else []),
+        *(_of_checkout() if shipped.IS_CHECKOUT else []),
     ]
 
 

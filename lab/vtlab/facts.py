@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from vtlab import __version__, data, services
+from vtlab import __version__, services, shipped
 from vtlab.errors import BadInput
 from vtlab.host import machine, tools
 from vtlab.host.tools import Java
@@ -35,7 +35,7 @@ def versions(experiment: Experiment, cluster: ReleaseRef | None) -> dict[str, st
 
 
 def _facts_in(cluster: ReleaseRef, experiment: Experiment) -> Facts:
-    service = services.of(experiment, data.ROOT)
+    service = services.of(experiment)
     if cluster.copying:
         return copies.facts(cluster, service, experiment)
     return release.facts(cluster, service, experiment)
@@ -48,7 +48,7 @@ def _facts_here(experiment: Experiment, cpu_limited: bool) -> Facts:
             f"{experiment.name}: a CPU limit of {experiment.limits.cpu:g} is above this machine's {cores} cores",
             f"choose --cpu of at most {cores}; leave a core for the load generator",
         )
-    service = services.of(experiment, data.ROOT)
+    service = services.of(experiment)
     return Facts(
         versions=_versions_here(experiment),
         jvm_flags=process.jvm_flags_of(service, experiment, _javas(service, experiment), cpu_limited),
@@ -63,7 +63,7 @@ def _refuse_unreadable_workload(experiment: Experiment) -> None:
     workload_files.private(workload, variables.known())
     if workload.k6:
         with tempfile.TemporaryDirectory() as folder:
-            script.read(tools.find_k6(data.ROOT).path, Path(workload.k6), variables.known(), Path(folder))
+            script.read(tools.find_k6().path, Path(workload.k6), variables.known(), Path(folder))
 
 
 def _javas(service: Service, experiment: Experiment) -> dict[str, Java]:
@@ -76,13 +76,13 @@ def _javas(service: Service, experiment: Experiment) -> dict[str, Java]:
 
 def _versions_here(experiment: Experiment) -> dict[str, str]:
     """Of everything that runs the experiment here; PrerequisiteMissing or BadInput where something is unavailable."""
-    service = services.of(experiment, data.ROOT)
+    service = services.of(experiment)
     return {
         "vtlab": __version__,
-        **tools.versions(data.ROOT),
-        "app": services.version(service, data.ROOT),
+        **tools.versions(),
+        "app": services.version(service),
         **{f"app of {name}": build for name, build in services.other_builds(experiment, service).items()},
-        **companions.versions(experiment.needs, data.ROOT),
+        **companions.versions(experiment.needs),
         **workload_files.versions(experiment.workload),
     }
 
@@ -104,9 +104,9 @@ def command() -> str:
 def commit() -> str:
     """Of the repository, with ``-dirty`` where it has changes; ``NO_COMMIT`` where there is none."""
     # Around an installed package there may be another repository.
-    if not data.IS_CHECKOUT:
+    if not shipped.IS_CHECKOUT:
         return NO_COMMIT
-    git = ["git", "-C", str(data.ROOT)]
+    git = ["git", "-C", str(shipped.ROOT)]
     try:
         commit = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
         dirty = subprocess.run([*git, "status", "--porcelain"], capture_output=True, text=True, check=True).stdout

@@ -49,7 +49,7 @@ def _plans() -> dict[str, str]:
 
 
 def _chart_flags() -> str:
-    return json.dumps({"flags": sample.jvm_flags(REPOSITORY)}, indent=2) + "\n"
+    return json.dumps({"flags": sample.jvm_flags()}, indent=2) + "\n"
 
 
 def _copies(folder: str, *patterns: str) -> Callable[[], dict[str, str]]:

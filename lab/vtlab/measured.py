@@ -16,7 +16,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
-from vtlab import session
+from vtlab import session, shipped
 from vtlab.analysis import verdict
 from vtlab.errors import BadInput, LabError
 from vtlab.model import variant
@@ -169,7 +169,7 @@ def _section(run: Measured) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def main(arguments: Sequence[str], repository: Path = session.REPOSITORY) -> int:
+def main(arguments: Sequence[str], repository: Path = shipped.ROOT) -> int:
     if not arguments:
         print("usage: python -m vtlab.measured RESULTS_DIRECTORY...", file=sys.stderr)
         return 2

@@ -98,14 +98,14 @@ def _started(
     """The service, ready, as one of its variants; it ends with the context. PrerequisiteMissing where it does not
     start: ``otherwise`` says what else could be done."""
     session.refuse_other_systems()
-    agent_jar = agent.find(session.REPOSITORY)
+    agent_jar = agent.find()
     asked = own_experiment.of_call(jar, ["GET /"], None, None, users=1, **environment)
     experiment = own_experiment.experiment_of(asked).model_copy(update={"settings": _EXPOSED})
-    service = services.of(experiment, session.REPOSITORY)
+    service = services.of(experiment)
     variant, java = experiment.variants[0], tools.find_java()
     console.print(f"starting {jar.name}, which gets each of its requests once", highlight=False)
     with tempfile.TemporaryDirectory() as folder, processes.open_exclusive_ledger(root) as ledger:
-        companions = CompanionServices(session.REPOSITORY, Path(folder), java, ledger)
+        companions = CompanionServices(Path(folder), java, ledger)
         launch = process.Launch(
             service,
             experiment,

@@ -43,9 +43,9 @@ def measure(asked: Asked, options: session.Options, console: Console) -> None:
     options = replace(options, diagnosis="always", cluster=options.cluster and options.cluster.with_context())
     own_experiment.choose_java(asked.java)
     experiment = own_experiment.experiment_of(asked)
-    service = services.of(experiment, session.REPOSITORY)
+    service = services.of(experiment)
     if service.agent and not options.cluster:
-        agent.find(session.REPOSITORY)
+        agent.find()
     variables = {n for variant in experiment.variants for n in services.environment(service, experiment, variant)}
     for remark in [*own_experiment.remarks(experiment), *own.remarks(sorted(variables))]:
         console.print(f"note: {remark}", highlight=False, style="yellow", soft_wrap=True)
@@ -139,8 +139,8 @@ def _target(
     there: ReleaseRef | None, folder: Path, options: session.Options, say: Callable[[str], None]
 ) -> AbstractContextManager[Target]:
     if there:
-        return kubernetes_target(folder, options.root, session.REPOSITORY, there, f"{folder.name}_search", say)
-    return local_target(folder, options.root, session.REPOSITORY, no_cpu_limit=options.no_cpu_limit, say=say)
+        return kubernetes_target(folder, options.root, there, f"{folder.name}_search", say)
+    return local_target(folder, options.root, no_cpu_limit=options.no_cpu_limit, say=say)
 
 
 def _curve(

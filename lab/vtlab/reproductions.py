@@ -123,7 +123,7 @@ def run(
         console.print("001: JMH, it takes minutes")
         iterations = ("-p", f"iterations={jmh.PUBLISHED_ITERATIONS}") if as_published else ()
         try:
-            benchmark.run(folder, options.root, session.REPOSITORY, jmh.options(quick, iterations))
+            benchmark.run(folder, options.root, jmh.options(quick, iterations))
         except Interrupted:
             raise
         except LabError as error:

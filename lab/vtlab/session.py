@@ -14,7 +14,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from vtlab import data, facts, results, runner, services
+from vtlab import facts, results, runner, services, shipped
 from vtlab.analysis import asserts, sequential, standing, statistics, verdict
 from vtlab.catalogue.dashboards import link
 from vtlab.errors import BadInput, BlockFault, Interrupted, InvalidRun, LabError, PrerequisiteMissing
@@ -38,8 +38,7 @@ from vtlab.targets.local.target import KEPT, local_target
 from vtlab.targets.prometheus_api import PrometheusApi
 from vtlab.targets.target import Target
 
-REPOSITORY = data.ROOT
-EXPERIMENTS = REPOSITORY / "k6" / "experiments"
+EXPERIMENTS = shipped.ROOT / "k6" / "experiments"
 #: A seed is a whole number from 0 to below this.
 SEEDS = 2**31
 
@@ -131,11 +130,11 @@ def measured_in(experiment: Experiment, options: Options) -> ReleaseRef | None:
     if not options.cluster:
         return None
     _refuse_other_services(experiment)
-    service = services.of(experiment, REPOSITORY)
+    service = services.of(experiment)
     if not service.is_copied:
         _refuse_other_workloads(experiment)
     _refuse_between(experiment)
-    copying = options.copying or copies.default(REPOSITORY)
+    copying = options.copying or copies.default()
     return copies.measured_in(options.cluster.with_context(), copying, service)
 
 
@@ -156,7 +155,7 @@ def refuse_other_systems() -> None:
 
 
 def _refuse_other_services(experiment: Experiment) -> None:
-    service = services.of(experiment, REPOSITORY)
+    service = services.of(experiment)
     if experiment.service not in (None, sample.NAME) and not service.is_copied:
         raise BadInput(
             f"{experiment.name}: a cluster starts neither a jar nor a command, as the service {service.name} is",
@@ -186,7 +185,7 @@ def _refuse_other_workloads(experiment: Experiment) -> None:
 def _train(experiments: Iterable[Experiment]) -> None:
     """Has an ahead-of-time cache that fits, where any of these is of the sample application."""
     if any(experiment.service in (None, sample.NAME) for experiment in experiments):
-        sample.train(REPOSITORY, tools.find_java(), lambda text: print(f"vtlab: {text}", file=sys.stderr))
+        sample.train(tools.find_java(), lambda text: print(f"vtlab: {text}", file=sys.stderr))
 
 
 def root_of(folder: Path) -> Path:
@@ -318,11 +317,10 @@ def _prometheus(folder: Path, manifest: Manifest) -> Iterator[PrometheusApi | No
 def _target(folder: Path, root: Path, manifest: Manifest, say: Callable[[str], None]) -> AbstractContextManager[Target]:
     if manifest.target == "kubernetes":
         ref = ReleaseRef.from_manifest(manifest.cluster)
-        return kubernetes_target(folder, root, REPOSITORY, ref, manifest.run_id, say)
+        return kubernetes_target(folder, root, ref, manifest.run_id, say)
     return local_target(
         folder,
         root,
-        REPOSITORY,
         no_cpu_limit=not manifest.cpu_limited,
         prometheus_port=manifest.prometheus_port,
         run_id=manifest.run_id,
@@ -348,7 +346,7 @@ def serve(folder: Path, port: int, console: Console) -> None:
 
 def _serving(folder: Path, port: int | None = None) -> AbstractContextManager[PrometheusServer]:
     folder = folder.absolute()
-    return serving(tools.find_prometheus(REPOSITORY), folder / KEPT, folder / "logs" / "prometheus.log", port)
+    return serving(tools.find_prometheus(), folder / KEPT, folder / "logs" / "prometheus.log", port)
 
 
 def _refuse_migrated(run: Run, folder: Path) -> None:
@@ -410,8 +408,8 @@ def _remaining_block_seconds(run_folder: Path) -> list[float | None]:
 def block_seconds(plan_file: Path, experiment: Experiment) -> float | None:
     """About how long a block takes, by the plan of k6; None where k6 is not set up here (a run in a cluster)."""
     try:
-        tool = tools.find_k6(REPOSITORY)
+        tool = tools.find_k6()
     except PrerequisiteMissing:
         return None
-    seconds = k6.block_seconds(tool.path, REPOSITORY / "k6" / "block.ts", plan_file, experiment.variants)
+    seconds = k6.block_seconds(tool.path, shipped.ROOT / "k6" / "block.ts", plan_file, experiment.variants)
     return None if seconds is None else plan.START + seconds

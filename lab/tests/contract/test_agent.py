@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from tests.support.versions import REPOSITORY
 from tests.support.waiting import until
 from vtlab.host import agent, ports, tools
 
@@ -31,12 +30,12 @@ def test_a_running_jvm_takes_the_agent_and_says_what_it_costs(tmp_path: Path) ->
         try:
             assert jvm.stdout
             assert jvm.stdout.readline() == "ready\n"
-            agent.attach(jvm.pid, agent.find(REPOSITORY), port)
+            agent.attach(jvm.pid, agent.find(), port)
             first = agent.page(port)
             assert agent.total(first, agent.PROCESS_CPU) > 0
             # The kernel counts the process's CPU time in steps.
             until(lambda: 0 < sum(agent.costs(first, agent.page(port)).values()) <= 1)
-            agent.rest(jvm.pid, agent.find(REPOSITORY))
+            agent.rest(jvm.pid, agent.find())
             anew = agent.total(agent.page(port), SAMPLES)
             until(lambda: agent.total(agent.page(port), SAMPLES) > anew)
         finally:

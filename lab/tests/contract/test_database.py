@@ -19,7 +19,6 @@ from tests.support.experiments import stub
 from tests.support.lab_call import alive, leftovers
 from tests.support.privileges import MakeDisk
 from tests.support.runs import RunFolder
-from vtlab import session
 from vtlab.errors import BlockFault, PrerequisiteMissing
 from vtlab.host import cgroup, ports, processes, tools
 from vtlab.host.processes import Ledger
@@ -38,9 +37,7 @@ real = [
 def started(
     folder: Path, ledger: Ledger, tool: Tool | None = None, names: Sequence[str] = (), version: str | None = None
 ) -> Database:
-    made = Database(
-        tool or tools.find_mariadb(session.REPOSITORY), folder / "database", ledger, folder / "logs" / "database.log"
-    )
+    made = Database(tool or tools.find_mariadb(), folder / "database", ledger, folder / "logs" / "database.log")
     made.start(names, version)
     return made
 
@@ -50,7 +47,7 @@ def query(folder: Path, access: Access, statement: str) -> subprocess.CompletedP
     host, port = access.address
     secret = folder / "client.cnf"
     secret.write_text(f"[client]\nuser={access.user}\npassword={access.password}\n", encoding="utf-8")
-    client = tools.find_mariadb(session.REPOSITORY).path.with_name("mariadb")
+    client = tools.find_mariadb().path.with_name("mariadb")
     try:
         return subprocess.run(
             [client, f"--defaults-file={secret}", "--skip-ssl", f"--host={host}", f"--port={port}", "-Ne", statement],
@@ -82,7 +79,7 @@ class TestOneThatVtlabStarts:
         with Ledger(tmp_path) as ledger:
             made = started(tmp_path, ledger)
             access, pid = made.access, pid_of(made)
-            version = tools.find_mariadb(session.REPOSITORY).version
+            version = tools.find_mariadb().version
             assert database.version(*access.address) == version
             assert answer(tmp_path, access, "SELECT current_user(), version()") == [f"lab@127.0.0.1\t{version}"]
             assert answer(tmp_path, access, "SHOW DATABASES") == ["information_schema", "lab"]
@@ -157,7 +154,7 @@ class TestOneThatVtlabStarts:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """A database that cannot be made or does not start is a fault with the last lines of its log."""
-        tool = tools.find_mariadb(session.REPOSITORY)
+        tool = tools.find_mariadb()
         broken = tmp_path / "mariadb"
         shutil.copytree(tool.path.parent.parent / "share", broken / "share")
         (broken / "bin").mkdir()

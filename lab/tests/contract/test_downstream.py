@@ -10,7 +10,6 @@ import httpx
 import pytest
 
 from tests.support.lab_call import alive
-from vtlab import session
 from vtlab.host import ports, tools
 from vtlab.host.processes import Ledger
 from vtlab.services import sample
@@ -21,7 +20,7 @@ from vtlab.services.downstream import Downstream
 def test_it_runs_on_virtual_threads_until_the_ledger_ends_it(tmp_path: Path) -> None:
     """The downstream service runs on virtual threads, is started once, and again after its death."""
     with Ledger(tmp_path) as ledger:
-        service = sample.service(session.REPOSITORY)
+        service = sample.service()
         made = Downstream(service, tools.find_java(), ledger, tmp_path / "logs" / "downstream.log")
         made.start()
         first = made.url

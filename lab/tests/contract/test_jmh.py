@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.privileges import needs_root
-from vtlab import jmh, session
+from vtlab import jmh
 from vtlab.errors import LabError
 from vtlab.host import processes
 from vtlab.targets.local import benchmark
@@ -19,7 +19,7 @@ SHORT = ("-p", "tasks=40", "-p", "milliseconds=1", "-p", "iterations=10", "-wi",
 @pytest.mark.timeout(300)
 def test_the_benchmark_runs_and_leaves_nothing_behind(tmp_path: Path) -> None:
     """The JMH benchmark runs under the CPU limit, gives a score for each executor and leaves no process."""
-    scores = jmh.read(benchmark.run(tmp_path / "run", tmp_path, session.REPOSITORY, jmh.options(False, SHORT)))
+    scores = jmh.read(benchmark.run(tmp_path / "run", tmp_path, jmh.options(False, SHORT)))
     assert [(score.benchmark, score.executor) for score in scores] == [
         *(("hashes", executor) for executor in ("processors", "pool8", "virtual")),
         *(("waits", executor) for executor in ("pool8", "pool200", "virtual")),
@@ -35,4 +35,4 @@ def test_the_benchmark_runs_and_leaves_nothing_behind(tmp_path: Path) -> None:
 def test_a_benchmark_that_fails_is_no_result(tmp_path: Path) -> None:
     """A JMH benchmark that fails is an error, not a result."""
     with pytest.raises(LabError, match="JMH ended with"):
-        benchmark.run(tmp_path / "run", tmp_path, session.REPOSITORY, jmh.options(True, ("-p", "tasks=none")))
+        benchmark.run(tmp_path / "run", tmp_path, jmh.options(True, ("-p", "tasks=none")))

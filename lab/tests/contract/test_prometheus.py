@@ -104,7 +104,7 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 
 
 def make(tmp_path: Path, ledger: Ledger, port: int | None = None) -> PrometheusServer:
-    tool = tools.find_prometheus(session.REPOSITORY)
+    tool = tools.find_prometheus()
     return PrometheusServer(tool, tmp_path / "prometheus", ledger, tmp_path / "prometheus.log", port)
 
 
@@ -116,9 +116,7 @@ def test_what_a_run_has_kept_is_served_until_ctrl_c(tmp_path: Path, exposition: 
     """vtlab prometheus serves what a run kept until Ctrl-C, and refuses a run that measures and a taken port."""
     run = tmp_path / "results" / "run"
     with Ledger(tmp_path / "results") as ledger:
-        server = PrometheusServer(
-            tools.find_prometheus(session.REPOSITORY), run / "prometheus", ledger, tmp_path / "prometheus.log"
-        )
+        server = PrometheusServer(tools.find_prometheus(), run / "prometheus", ledger, tmp_path / "prometheus.log")
         server.scrape({"platform": exposition}, METRICS)
         with Prometheus(server.url) as client:
             client.await_scrape("platform", now())

@@ -18,7 +18,7 @@ from tests.support import real_block
 from tests.support.panels import WITHOUT_DATA
 from tests.support.privileges import needs_root
 from tests.support.real_block import VARIANTS, Measured
-from vtlab import results, session
+from vtlab import results, session, shipped
 from vtlab.analysis import verdict
 from vtlab.catalogue import rules
 from vtlab.catalogue.dashboards import substitute
@@ -46,7 +46,7 @@ def of_resources(*names: str) -> set[str]:
     return {f"{family}_{name}" for family in ("utilization", "capacity", "demand") for name in names}
 
 
-DASHBOARDS = sorted(path.stem for path in (session.REPOSITORY / "grafana-dashboards").glob("*.json"))
+DASHBOARDS = sorted(path.stem for path in (shipped.ROOT / "grafana-dashboards").glob("*.json"))
 #: Queries of panels without data here: (title, letter).
 KUBERNETES_ONLY = {("CPU of the load generator", "A"), ("Throttling of the load generator", "A")}
 KUBERNETES_ONLY |= {("CPU periods throttled, by cAdvisor", "A")}
@@ -177,7 +177,7 @@ def test_no_alert_fires(measured: Measured) -> None:
 @pytest.mark.parametrize("name", DASHBOARDS)
 def test_every_query_of_every_panel_has_data_of_both_variants(measured: Measured, name: str) -> None:
     """Every query of every dashboard has data of both variants, and reads few samples."""
-    folder = session.REPOSITORY / "grafana-dashboards"
+    folder = shipped.ROOT / "grafana-dashboards"
     document = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
     begin, end = min(t.begin for t in measured.block.warmup), max(t.drained for t in measured.block.trials)
     # As a dashboard opens.

@@ -10,13 +10,13 @@ from playwright.sync_api import Browser, Page
 
 from tests.support import builders
 from tests.unit.test_report_html import RUNS, limited
-from vtlab import results, session
+from vtlab import results, shipped
 from vtlab.analysis import verdict
 from vtlab.report import write
 
-AXE = session.REPOSITORY / "k6" / "node_modules" / "axe-core" / "axe.min.js"
+AXE = shipped.ROOT / "k6" / "node_modules" / "axe-core" / "axe.min.js"
 #: A run of vtlab try.
-OWN_SERVICE = session.REPOSITORY / "lab/tests/unit/recorded/own-service"
+OWN_SERVICE = shipped.ROOT / "lab/tests/unit/recorded/own-service"
 #: What axe finds wrong, in a line each.
 VIOLATIONS = """async () => (await axe.run(document, {resultTypes: ['violations']})).violations.flatMap(
   v => v.nodes.map(n => `${v.id}: ${n.target.join(' ')}: ${n.failureSummary}`))"""

@@ -9,7 +9,6 @@ from pathlib import Path
 import httpx
 
 from tests.support.waiting import until
-from vtlab import session
 from vtlab.host import ports, server, tools
 from vtlab.host.processes import Ledger, Process
 from vtlab.host.server import Server
@@ -30,7 +29,7 @@ class Pinned:
     variant = "virtual"
 
     def __init__(self, folder: Path, ledger: Ledger) -> None:
-        java, self.service = tools.find_java("21"), sample.service(session.REPOSITORY)
+        java, self.service = tools.find_java("21"), sample.service()
         jar = self.service.jar_path
         assert jar is not None
 

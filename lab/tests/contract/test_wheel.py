@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.support import builders
 from tests.support.lab_call import vtlab
 from tests.support.wheels import Installed, installed, wheel
-from vtlab import __version__, data, results
+from vtlab import __version__, results, shipped
 
 __all__ = ["installed", "wheel"]
 
@@ -22,7 +22,7 @@ def test_it_has_the_version_the_command_and_all_data(wheel: Path) -> None:
         names = set(archive.namelist())
         commands = archive.read(f"vtlab-{__version__}.dist-info/entry_points.txt").decode()
     assert "vtlab = vtlab.__main__:main" in commands
-    assert {f"vtlab/{data.FOLDER}/{path.as_posix()}" for path in data.files(data.ROOT)} <= names
+    assert {f"vtlab/{shipped.FOLDER}/{path.as_posix()}" for path in shipped.files()} <= names
     assert not [name for name in names if "test" in name.split("/")[0] or "__pycache__" in name]
 
 
@@ -32,7 +32,7 @@ def test_it_lists_normalises_and_simulates_outside_a_checkout(installed: Install
     assert listed.returncode == 0, listed.stderr
     assert "blocking-open" in listed.stdout
     normalised = installed("normalise", "blocking")
-    assert normalised.stdout == (data.ROOT / "k6" / "plans" / "blocking.json").read_text(encoding="utf-8")
+    assert normalised.stdout == (shipped.ROOT / "k6" / "plans" / "blocking.json").read_text(encoding="utf-8")
     simulated = installed("simulate", "--runs", "20")
     assert (simulated.returncode, simulated.stderr) == (0, "")
 

@@ -19,7 +19,7 @@ from tests.support.experiments import stub_file
 from tests.support.privileges import needs_root
 from tests.support.runs import RunFolder
 from tests.support.web_shop import WebShop, shops
-from vtlab import session
+from vtlab import shipped
 from vtlab.errors import BadInput
 from vtlab.host import processes, tools
 from vtlab.host.processes import Process
@@ -29,7 +29,7 @@ from vtlab.model.records import K6Document
 from vtlab.targets import k6
 from vtlab.targets.local import workload
 
-LAB = session.REPOSITORY / "k6"
+LAB = shipped.ROOT / "k6"
 TRIALS = {"ORDER": "platform,virtual", "WARMUP_CYCLES": "0", "OWN_CYCLES": "0", "SINGLE": "0s"}
 
 
@@ -43,7 +43,7 @@ class Calls:
         self._work.mkdir()
         plan = folder / "plan.json"
         plan.write_text(normalised.text(described), encoding="utf-8")
-        self._tool = tools.find_k6(session.REPOSITORY)
+        self._tool = tools.find_k6()
         self.start = workload.prepare(described, self._tool.path, LAB, self._work)
         self._call = k6.Call(
             script=self.start.script,
@@ -115,7 +115,7 @@ def script(folder: Path, text: str, name: str = "load.js") -> dict[str, Any]:
 
 def shipped(folder: Path, name: str) -> dict[str, Any]:
     """A script of k6's Go module: a template of ``k6 new``, or an example."""
-    tool = tools.find_k6(session.REPOSITORY)
+    tool = tools.find_k6()
     path = folder / "load.js"
     if name in ("minimal", "protocol"):
         subprocess.run([str(tool.path), "new", "--template", name, str(path)], check=True, capture_output=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from vtlab import session
+from vtlab import shipped
 from vtlab.catalogue.dashboards import substitute
 
-FOLDER = session.REPOSITORY / "grafana-dashboards"
+FOLDER = shipped.ROOT / "grafana-dashboards"
 DOCUMENTS = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
 #: Grafana's variables of a run.
 VALUES: substitute.Values = {

@@ -19,12 +19,12 @@ import pytest
 
 from tests.support.experiments import tiny
 from tests.support.lab_call import leftovers, only, verdict, vtlab
-from vtlab import session
+from vtlab import shipped
 from vtlab.host import ports, tools
 from vtlab.model.experiment import Experiment
 from vtlab.services import own
 
-_FOLDER = session.REPOSITORY / "lab" / "tests" / "foreign"
+_FOLDER = shipped.ROOT / "lab" / "tests" / "foreign"
 KIOSK, SHOP = (_FOLDER / name / "target" / f"{name}.jar" for name in ("kiosk", "shop"))
 
 

@@ -15,12 +15,12 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from tests.support.browser import chromium
-from vtlab import results, session
+from vtlab import results, shipped
 from vtlab.analysis import verdict
 from vtlab.report import write
 
-RUN = session.REPOSITORY / "lab/tests/unit/recorded/own-service"
-PICTURE = session.REPOSITORY / "docs/images/report.png"
+RUN = shipped.ROOT / "lab/tests/unit/recorded/own-service"
+PICTURE = shipped.ROOT / "docs/images/report.png"
 #: CSS pixels, of the window and below what is shown; two of the picture are one of them.
 WIDTH = 1120
 MARGIN = 16
@@ -99,7 +99,7 @@ def main() -> None:
         part = {**card, "height": last["y"] + last["height"] + MARGIN - card["y"]}
         shown = page.screenshot(full_page=True, clip=part)
         PICTURE.write_bytes(with_text(shown, text_of_card(page_file)))
-    print(PICTURE.relative_to(session.REPOSITORY))
+    print(PICTURE.relative_to(shipped.ROOT))
 
 
 if __name__ == "__main__":

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from vtlab import session
+from vtlab import shipped
 from vtlab.host import ports, server, tools
 from vtlab.host.processes import Ledger, Process
 from vtlab.host.server import Server
 from vtlab.services import downstream, process, sample
 
-APP = session.REPOSITORY / "app"
+APP = shipped.ROOT / "app"
 PACKAGE = "lab/virtualthreads/planted"
 
 
@@ -30,9 +30,9 @@ def planted_service(tmp_path_factory: pytest.TempPathFactory) -> str:
     compiled = list((target / PACKAGE).glob("*.class"))
     if not compiled or min(file.stat().st_mtime for file in compiled) < newest:
         maven = ["java", "mvn", "-q", "-f", APP / "pom.xml", "test-compile"]
-        subprocess.run([session.REPOSITORY / "lab" / "setup", *maven], check=True)
+        subprocess.run([shipped.ROOT / "lab" / "setup", *maven], check=True)
         compiled = list((target / PACKAGE).glob("*.class"))
-    service = sample.service(session.REPOSITORY)
+    service = sample.service()
     original = service.jar_path
     assert original is not None
     jar = Path(shutil.copy(original, folder))
@@ -52,7 +52,7 @@ def planted_service(tmp_path_factory: pytest.TempPathFactory) -> str:
 def slow_downstream(folder: Path, threads: int) -> Iterator[str]:
     """The URL of a downstream that answers so many requests at a time: alone as fast as any other, slower under load.
     ``folder`` is of a test."""
-    service = sample.service(session.REPOSITORY)
+    service = sample.service()
     jar, java = service.jar_path, tools.find_java()
     assert jar is not None
     with Ledger(folder) as ledger:

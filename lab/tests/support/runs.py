@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.lab_call import alive
-from vtlab import results, session
+from vtlab import results
 from vtlab.host.processes import FOLDER
 from vtlab.model.experiment import Experiment
 from vtlab.targets.local.target import LocalTarget, local_target
@@ -42,7 +42,7 @@ class RunFolder:
         results.write_experiment(self.folder, planned)
 
     def target(self, **more: Any) -> AbstractContextManager[LocalTarget]:
-        return local_target(self.folder, self.root, session.REPOSITORY, **more)
+        return local_target(self.folder, self.root, **more)
 
     def look(self) -> dict[str, int]:
         """The newest pid of each role, as the ledger says now."""

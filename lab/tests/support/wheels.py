@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from vtlab import data
+from vtlab import shipped
 
 Installed = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -22,10 +22,10 @@ Installed = Callable[..., subprocess.CompletedProcess[str]]
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Built from a copy: a build leaves files beside its sources."""
     checkout = tmp_path_factory.mktemp("checkout")
-    lab = data.ROOT / "lab"
-    for path in data.files(data.ROOT):
+    lab = shipped.ROOT / "lab"
+    for path in shipped.files():
         (checkout / path).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(data.ROOT / path, checkout / path)
+        shutil.copyfile(shipped.ROOT / path, checkout / path)
     shutil.copytree(lab / "vtlab", checkout / "lab" / "vtlab", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "setup.py"):
         shutil.copyfile(lab / name, checkout / "lab" / name)

@@ -76,7 +76,7 @@ def test_a_squeezed_k6_is_called_saturated(tmp_path: Path) -> None:
     folder = session.create_runs([planned], session.Options(1, 1, root, no_cpu_limit=False), "tiny")
     squeeze = Cgroup.create(f"test-{os.getpid()}-squeeze", 0.2, 2 * 1024**3)
     try:
-        with local_target(folder, root, session.REPOSITORY, k6_prefix=squeeze.prefix) as target:
+        with local_target(folder, root, k6_prefix=squeeze.prefix) as target:
             run = stored.read(folder)
             order = plan.order(run.experiment.variants, 1, 1)
             attempt = Attempt(run.experiment, 1, Progress(Console(quiet=True), [60]), "tiny", 1, 1)

@@ -11,7 +11,6 @@ from tests.support.foreign import KIOSK, built
 from tests.support.lab_call import leftovers, only, verdict
 from tests.support.privileges import needs_root
 from tests.support.wheels import Installed, installed, wheel
-from vtlab import session
 from vtlab.host import tools
 
 __all__ = ["installed", "wheel"]
@@ -23,7 +22,7 @@ def test_an_installed_vtlab_measures_a_foreign_jar(installed: Installed, tmp_pat
     """A vtlab that is installed as a wheel measures a foreign jar by one command, with k6 and Prometheus from PATH."""
     programs = tmp_path / "bin"
     programs.mkdir()
-    for tool in (tools.find_k6(session.REPOSITORY), tools.find_prometheus(session.REPOSITORY)):
+    for tool in (tools.find_k6(), tools.find_prometheus()):
         (programs / tool.path.name).symlink_to(tool.path)
     root = tmp_path / "results"
     load = ("--users", "23", "--blocks", "1")

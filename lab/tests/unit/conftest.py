@@ -38,8 +38,8 @@ def invented_tools(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     jar = tmp_path / "app.jar"
     jar.write_bytes(b"a jar")
     monkeypatch.setattr(tools, "find_java", java)
-    monkeypatch.setattr(tools, "find_k6", lambda _: Tool(Path("/k6"), "1.8.1"))
-    monkeypatch.setattr(tools, "find_prometheus", lambda _: Tool(Path("/prometheus"), "3.15.0"))
+    monkeypatch.setattr(tools, "find_k6", lambda: Tool(Path("/k6"), "1.8.1"))
+    monkeypatch.setattr(tools, "find_prometheus", lambda: Tool(Path("/prometheus"), "3.15.0"))
     monkeypatch.setattr(sample, "JAR", jar)
     monkeypatch.setattr(sample, "train", lambda *_: None)
     # Only k6 knows the length of a block, and tells it by its plan.

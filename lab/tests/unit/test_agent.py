@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from vtlab import shipped
 from vtlab.errors import LabError, PrerequisiteMissing
 from vtlab.host import agent, ports
 from vtlab.services import own
@@ -35,9 +36,10 @@ def test_without_cpu_time_there_is_no_cost() -> None:
     assert agent.costs("", "") == {}
 
 
-def test_a_jar_that_is_not_built(tmp_path: Path) -> None:
+def test_a_jar_that_is_not_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shipped, "ROOT", tmp_path)
     with pytest.raises(PrerequisiteMissing, match="the agent is not built") as caught:
-        agent.find(tmp_path)
+        agent.find()
     assert caught.value.fix == "make setup"
 
 

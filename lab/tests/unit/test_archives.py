@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import builders
+from vtlab import shipped
 from vtlab.errors import PrerequisiteMissing
 from vtlab.host import archives, tools
 from vtlab.host.processes import Ledger
@@ -110,7 +111,7 @@ def test_an_agent_does_not_cost_the_archive(tmp_path: Path, is_told: str) -> Non
 
 
 def test_a_stale_cache_is_trained_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    repository = checkout(tmp_path)
+    repository = checkout(tmp_path, monkeypatch)
     monkeypatch.setattr(sample, "JAR", Path("app", "target", "app.jar"))
     cache = cached(repository / sample.JAR, java(tmp_path, version="25.0.2"))
     trains = java(
@@ -119,24 +120,24 @@ def test_a_stale_cache_is_trained_anew(tmp_path: Path, monkeypatch: pytest.Monke
     )
     said: list[str] = []
     for _ in range(2):
-        sample.train(repository, trains, said.append)
+        sample.train(trains, said.append)
     assert said == ["an ahead-of-time cache of the app, by a training run"]
     assert cache.read_text(encoding="utf-8") == "trained\n"
     assert archives.find(repository / sample.JAR, trains) == cache
     # A JDK that makes none has none.
-    sample.train(repository, java(tmp_path, version="21.0.8"), said.append)
+    sample.train(java(tmp_path, version="21.0.8"), said.append)
     assert len(said) == 1
 
 
 def test_a_training_run_that_fails_is_an_error_and_leaves_no_cache_of_another_jdk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    repository = checkout(tmp_path)
+    repository = checkout(tmp_path, monkeypatch)
     monkeypatch.setattr(sample, "JAR", Path("app", "target", "app.jar"))
     cached(repository / sample.JAR, java(tmp_path, version="25.0.2"))
     fails = java(tmp_path, "echo no memory >&2; exit 1")
     with pytest.raises(PrerequisiteMissing, match="the training run of the app failed") as caught:
-        sample.train(repository, fails, print)
+        sample.train(fails, print)
     assert caught.value.fix == f"see {repository / 'app' / 'target' / 'training.log'}"
     assert (repository / "app" / "target" / "training.log").read_text(encoding="utf-8") == "no memory\n"
     assert archives.find(repository / sample.JAR, fails) is None
@@ -171,8 +172,9 @@ def test_what_a_report_says_of_it(known: dict[str, bool] | None, beside: str, no
     assert unused is None if note is None else note in (unused or "")
 
 
-def checkout(tmp_path: Path) -> Path:
-    """What a training run needs of a checkout."""
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Makes a folder with what a training run needs of a checkout, and lets vtlab read it."""
+    monkeypatch.setattr(shipped, "ROOT", tmp_path)
     (tmp_path / "app" / "target").mkdir(parents=True)
     (tmp_path / "app" / "jvm.options").write_text("# a comment\n-XX:+UseSerialGC\n", encoding="utf-8")
     return tmp_path

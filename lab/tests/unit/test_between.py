@@ -12,7 +12,6 @@ import pytest
 from pydantic import ValidationError
 
 from tests.support import builders
-from vtlab import session
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.host import ports
 from vtlab.host.processes import Ledger
@@ -96,7 +95,7 @@ def test_a_command_that_does_not_end_is_ended(ledger: Ledger, tmp_path: Path, mo
 
 
 def companion(folder: Path, ledger: Ledger) -> CompanionServices:
-    return CompanionServices(session.REPOSITORY, folder, JDK, ledger)
+    return CompanionServices(folder, JDK, ledger)
 
 
 def needing(folder: Path, command: str, port: int | None = None) -> Service:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from vtlab import claims, session
+from vtlab import claims, shipped
 from vtlab.claims import Claim
 
 PYTHON = '''
@@ -106,9 +106,9 @@ def test_what_was_written_by_hand_stays_above_the_table(repository: Path) -> Non
 
 
 def test_every_test_above_unit_level_names_its_claim() -> None:
-    assert [claim.owner for claim in claims.read(session.REPOSITORY) if not claim.text.endswith((".", "!", "?"))] == []
+    assert [claim.owner for claim in claims.read(shipped.ROOT) if not claim.text.endswith((".", "!", "?"))] == []
 
 
 def test_no_claim_has_two_owners() -> None:
-    counted = Counter(claim.text.casefold() for claim in claims.read(session.REPOSITORY))
+    counted = Counter(claim.text.casefold() for claim in claims.read(shipped.ROOT))
     assert [text for text, count in counted.items() if count > 1] == []

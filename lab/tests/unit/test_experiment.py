@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from vtlab import session
+from vtlab import session, shipped
 from vtlab.errors import BadInput
 from vtlab.model import experiment
 from vtlab.model.experiment import ClosedLoad, OpenLoad
@@ -40,7 +40,7 @@ def test_every_committed_experiment_is_valid(name: str) -> None:
 def test_no_setting_opens_a_connection_while_the_pool_is_configured(folder: str) -> None:
     # Spring Boot looks for "timeout" in the property "connection" of HikariCP's pool, whose getter opens one. The
     # variable of connection-timeout is …_CONNECTIONTIMEOUT.
-    files = [path for path in (session.REPOSITORY / folder).iterdir() if path.suffix in (".json", ".yaml")]
+    files = [path for path in (shipped.ROOT / folder).iterdir() if path.suffix in (".json", ".yaml")]
     assert files
     assert [path.name for path in files if "HIKARI_CONNECTION_" in path.read_text(encoding="utf-8")] == []
 

@@ -15,7 +15,7 @@ from rich.console import Console
 from tests.unit.test_kubernetes_pod_copy import DEPLOYMENT, EXPERIMENT, SHOP, changed, environment, web
 from tests.unit.test_kubernetes_selection import named, policies
 from tests.unit.test_kubernetes_target import FakeCluster, owned
-from vtlab import own_experiment, own_service, services, session
+from vtlab import own_experiment, own_service, services, session, shipped
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.model.service import Service
 from vtlab.planning.plan import PlannedRun
@@ -98,7 +98,7 @@ SAID: list[str] = []
 
 def measuring(folder: Path) -> contextlib.AbstractContextManager[target.KubernetesTarget]:
     SAID.clear()
-    return target.kubernetes_target(folder, folder, session.REPOSITORY, SHOPS, "run", SAID.append)
+    return target.kubernetes_target(folder, folder, SHOPS, "run", SAID.append)
 
 
 @pytest.fixture
@@ -280,7 +280,7 @@ def test_k6_loads_the_copies_from_a_job_of_the_run(namespace: Namespace, tmp_pat
 
 
 def test_the_run_of_copies_fits_a_config_map() -> None:
-    files = generator.scripts(session.REPOSITORY)
+    files = generator.scripts()
     assert all(re.fullmatch(r"[-._a-zA-Z0-9]+", key) for key in files)
     assert sum(map(len, files.values())) < 512 * 1024, "a ConfigMap holds a mebibyte, with the experiment"
 
@@ -319,8 +319,8 @@ def test_labels_of_the_monitor_are_checked_before_the_run(namespace: Namespace) 
 
 
 def test_the_images_are_the_charts() -> None:
-    usual = copies.default(session.REPOSITORY)
-    values = yaml.safe_load((session.REPOSITORY / "helm" / "values.yaml").read_text(encoding="utf-8"))
+    usual = copies.default()
+    values = yaml.safe_load((shipped.ROOT / "helm" / "values.yaml").read_text(encoding="utf-8"))
     assert usual.k6_image == f"{values['k6']['image']['repository']}:{values['k6']['image']['tag']}"
     assert usual.agent_image.startswith(f"{values['image']['repository']}:")
 
@@ -425,7 +425,7 @@ def test_doctor_names_every_right_that_copies_lack(namespace: Namespace) -> None
 
 
 def test_the_roles_in_the_docs_are_what_copies_need() -> None:
-    page = session.REPOSITORY / "docs" / "how-to" / "own-service-on-kubernetes.md"
+    page = shipped.ROOT / "docs" / "how-to" / "own-service-on-kubernetes.md"
     blocks = re.findall(r"```yaml\n(.*?)```", page.read_text(encoding="utf-8"), re.S)
     roles = [role for block in blocks for role in yaml.safe_load_all(block) if role.get("kind") == "Role"]
     granted = [
@@ -473,7 +473,7 @@ def test_a_jar_is_refused_in_a_cluster_and_a_deployment_on_this_machine(tmp_path
     with pytest.raises(BadInput, match="a cluster starts neither a jar nor a command"):
         session.create_runs([PlannedRun("s", jar)], options, "s")
     with pytest.raises(BadInput, match="the service shop is a Deployment, which runs in a cluster only"):
-        services.version(SHOP, session.REPOSITORY)
+        services.version(SHOP)
 
 
 def test_what_the_charts_runner_makes_goes_with_its_pod(

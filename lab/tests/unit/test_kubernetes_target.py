@@ -21,7 +21,7 @@ from vtlab.targets.kubernetes.cluster import NotFound, ReleaseRef
 from vtlab.targets.prometheus import Prometheus
 
 RELEASE = ReleaseRef(None, "ns", "lab")
-SERVICE = sample.service(session.REPOSITORY)
+SERVICE = sample.service()
 BLOCKING = load("blocking", session.EXPERIMENTS)
 
 
@@ -311,7 +311,7 @@ def owned(name: str, owner: str, **status: int) -> dict[str, Any]:
 
 
 def measuring(folder: Path) -> contextlib.AbstractContextManager[target.KubernetesTarget]:
-    return target.kubernetes_target(folder, folder, session.REPOSITORY, RELEASE, "run")
+    return target.kubernetes_target(folder, folder, RELEASE, "run")
 
 
 def enter(folder: Path) -> None:

@@ -66,7 +66,7 @@ def asking(of: Workload) -> Experiment:
 
 @pytest.fixture
 def with_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Experiment:
-    monkeypatch.setattr(workload.tools, "find_k6", lambda _: LOADED)
+    monkeypatch.setattr(workload.tools, "find_k6", lambda: LOADED)
     monkeypatch.setattr(workload.script, "read", lambda *_: LOADED)
     (tmp_path / "load.ts").write_text("", encoding="utf-8")
     return asking(Workload(k6=str(tmp_path / "load.ts")))
@@ -150,7 +150,7 @@ def test_a_script_is_what_k6_starts_with_a_copy_for_each_variant(
 
 
 def test_a_workload_of_requests_alone_needs_no_secret() -> None:
-    assert workload.files(EXPERIMENT, session.REPOSITORY, LAB) == workload.Files()
+    assert workload.files(EXPERIMENT, LAB) == workload.Files()
     assert workload.Files().start("/k6/block.ts") == "/k6/block.ts"
 
 
@@ -198,7 +198,7 @@ def found(status: int = 200, reason: str | None = None, **more: Any) -> Json:
 
 def block_of(running: KubernetesTarget, experiment: Experiment) -> KubernetesBlock:
     pods = {name: {"metadata": {"name": name}} for name in experiment.variants}
-    return KubernetesBlock(running, services.of(experiment, session.REPOSITORY), experiment, 1, 1, pods, [])
+    return KubernetesBlock(running, services.of(experiment), experiment, 1, 1, pods, [])
 
 
 def preflight(

@@ -77,7 +77,7 @@ def initialised(
         launches.append(launch)
         return SimpleNamespace(is_tls=False, server=SimpleNamespace(begin=lambda: None, ready=ready, port=port))
 
-    monkeypatch.setattr(agent, "find", lambda _: Path("/agent.jar"))
+    monkeypatch.setattr(agent, "find", lambda: Path("/agent.jar"))
     monkeypatch.setattr(process, "VariantProcess", started)
     done = call("init", jar, "--out", jar.parent / "shop.yaml", "--results", jar.parent / "results", *options)
     return done, launches[0]

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from vtlab import session
+from vtlab import shipped
 from vtlab.catalogue import metrics, resources, rules
 from vtlab.host import tools
 
 CASES = Path(__file__).parent / "rules"
-FILE = session.REPOSITORY / rules.FILE
+FILE = shipped.ROOT / rules.FILE
 
 
 def promtool(*words: str | Path) -> str:
-    tool = tools.find_promtool(session.REPOSITORY)
+    tool = tools.find_promtool()
     done = subprocess.run([tool.path, *map(str, words)], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

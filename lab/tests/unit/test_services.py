@@ -11,14 +11,14 @@ import pytest
 
 from tests.support import builders
 from tests.support.experiments import stub
-from vtlab import services, session
+from vtlab import services, shipped
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host import tools
 from vtlab.host.processes import Ledger
 from vtlab.model import experiment, service
 from vtlab.services import process, sample
 
-SAMPLE = sample.service(session.REPOSITORY)
+SAMPLE = sample.service()
 LEAST: dict[str, Any] = {"name": "mine", "command": ["./serve"], "readiness": "/ready", "metrics": "/metrics"}
 
 
@@ -28,9 +28,10 @@ def file(folder: Path, **changes: Any) -> Path:
     return path
 
 
-def test_an_app_that_is_not_built_is_a_missing_prerequisite(tmp_path: Path) -> None:
+def test_an_app_that_is_not_built_is_a_missing_prerequisite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shipped, "ROOT", tmp_path)
     with pytest.raises(PrerequisiteMissing, match="not built") as error:
-        sample.find(tmp_path)
+        sample.find()
     assert error.value.fix == "make setup"
     jar = tmp_path / "app" / "target" / "extracted" / "app.jar"
     jar.parent.mkdir(parents=True)
@@ -40,16 +41,16 @@ def test_an_app_that_is_not_built_is_a_missing_prerequisite(tmp_path: Path) -> N
         "<artifactId>app</artifactId>\n  <version>1.2.3</version></project>",
         encoding="utf-8",
     )
-    assert sample.find(tmp_path) == tools.Tool(jar, "1.2.3")
+    assert sample.find() == tools.Tool(jar, "1.2.3")
 
 
 def test_an_experiment_measures_the_sample_application_unless_it_names_another() -> None:
     plain = builders.experiment()
-    assert services.of(plain, session.REPOSITORY) == SAMPLE
-    assert services.of(plain.model_copy(update={"service": "sample"}), session.REPOSITORY) == SAMPLE
-    assert services.of(stub(), session.REPOSITORY).name == "stub"
+    assert services.of(plain) == SAMPLE
+    assert services.of(plain.model_copy(update={"service": "sample"})) == SAMPLE
+    assert services.of(stub()).name == "stub"
     with pytest.raises(BadInput, match="unknown service 'other'"):
-        services.of(plain.model_copy(update={"service": "other"}), session.REPOSITORY)
+        services.of(plain.model_copy(update={"service": "other"}))
 
 
 def test_the_file_of_a_service_is_relative_to_that_of_its_experiment(tmp_path: Path) -> None:
@@ -57,7 +58,7 @@ def test_the_file_of_a_service_is_relative_to_that_of_its_experiment(tmp_path: P
     named = tmp_path / "e.json"
     document = builders.experiment().document() | {"name": "e", "service": "mine.json"}
     named.write_text(json.dumps(document), encoding="utf-8")
-    loaded = services.of(experiment.load(str(named), tmp_path), session.REPOSITORY)
+    loaded = services.of(experiment.load(str(named), tmp_path))
     assert (loaded.name, loaded.directory) == ("mine", str(tmp_path / "bin"))
 
 
@@ -130,17 +131,17 @@ def test_the_sample_is_told_of_its_companions_as_spring_names_them() -> None:
 
 def test_a_build_is_told_by_its_content(tmp_path: Path) -> None:
     mine = service.load(file(tmp_path))
-    with_nothing = services.version(mine, session.REPOSITORY)
+    with_nothing = services.version(mine)
     (tmp_path / "serve").write_text("a", encoding="utf-8")
-    built = services.version(mine, session.REPOSITORY)
+    built = services.version(mine)
     assert built != with_nothing
     assert built.startswith("mine (")
     jar = mine.model_copy(update={"command": None, "jar": "absent.jar"})
     with pytest.raises(PrerequisiteMissing, match="the service mine cannot be read"):
-        services.version(jar, session.REPOSITORY)
+        services.version(jar)
     image = mine.model_copy(update={"command": None, "image": "registry/mine"})
     with pytest.raises(BadInput, match="runs in a cluster only"):
-        services.version(image, session.REPOSITORY)
+        services.version(image)
 
 
 def launch(tmp_path: Path, ledger: Ledger, **changes: Any) -> process.Launch:

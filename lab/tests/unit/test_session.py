@@ -128,7 +128,7 @@ def test_the_manifest_has_the_versions_of_what_is_needed_and_no_password(
     java = tools.Java(tmp_path / "java", "21.0.8", "a vendor")
     find = tools.find_java
     monkeypatch.setattr(tools, "find_java", lambda wanted=None: java if wanted == "21" else find(wanted))
-    monkeypatch.setattr(tools, "find_mariadb", lambda _: tools.Tool(tmp_path, "11.4.5-MariaDB"))
+    monkeypatch.setattr(tools, "find_mariadb", lambda: tools.Tool(tmp_path, "11.4.5-MariaDB"))
     options = session.Options(blocks=1, seed=1, root=tmp_path / "results", no_cpu_limit=False)
     experiment = builders.experiment().model_copy(update={"needs": ["database", "downstream", "jdk21"]})
     versions = results.read(session.create_runs(plan.runs([experiment], []), options, "own")).manifest.versions

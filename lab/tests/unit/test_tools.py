@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from vtlab import data
+from vtlab import shipped
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host import tools
 from vtlab.services import sample
@@ -31,6 +31,7 @@ def _nothing_from_outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     path.mkdir()
     # The fakes need a `cat`, and nothing else is to be found.
     (path / "cat").symlink_to("/bin/cat")
+    monkeypatch.setattr(shipped, "ROOT", tmp_path)
     monkeypatch.setenv("PATH", str(path))
     monkeypatch.delenv("VTLAB_JAVA_HOME", raising=False)
     monkeypatch.delenv("JAVA_HOME", raising=False)
@@ -40,19 +41,19 @@ def _nothing_from_outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
 def test_the_repositorys_own_k6_comes_first(tmp_path: Path) -> None:
     fake(tmp_path / "path" / "k6", "k6 v1.9.0 (go1.26, linux/amd64)")
     k6 = fake(tmp_path / ".tools" / "bin" / "k6", "k6 v1.8.1 (go1.26, linux/amd64)")
-    assert tools.find_k6(tmp_path) == tools.Tool(k6, "1.8.1")
+    assert tools.find_k6() == tools.Tool(k6, "1.8.1")
 
 
 def test_a_k6_that_is_too_old_is_passed_over(tmp_path: Path) -> None:
     fake(tmp_path / ".tools" / "bin" / "k6", "k6 v0.57.0 (go1.22, linux/amd64)")
     newer = fake(tmp_path / "path" / "k6", "k6 v2.0.0-rc1 (go1.27, linux/amd64)")
-    assert tools.find_k6(tmp_path) == tools.Tool(newer, "2.0.0-rc1")
+    assert tools.find_k6() == tools.Tool(newer, "2.0.0-rc1")
 
 
 def test_without_a_new_enough_k6_it_says_what_it_saw(tmp_path: Path) -> None:
     old = fake(tmp_path / "path" / "k6", "k6 v1.7.3 (go1.25, linux/amd64)")
     with pytest.raises(PrerequisiteMissing) as error:
-        tools.find_k6(tmp_path)
+        tools.find_k6()
     assert "k6 of at least 1.8" in error.value.message
     assert f"{old} is 1.7.3" in error.value.message
     assert str(tmp_path / ".tools" / "bin") in error.value.message
@@ -63,12 +64,12 @@ def test_without_a_new_enough_k6_it_says_what_it_saw(tmp_path: Path) -> None:
 def test_an_installed_vtlab_looks_on_path_and_names_no_command_of_a_checkout(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(data, "IS_CHECKOUT", False)
+    monkeypatch.setattr(shipped, "IS_CHECKOUT", False)
     with pytest.raises(PrerequisiteMissing, match=r"looked on PATH and in .+/data/vtlab/bin") as error:
-        tools.find_k6(tmp_path)
+        tools.find_k6()
     install = "install k6 1.8 or newer, and put it on PATH; or copy it out of its image: vtlab tools docker"
     assert error.value.fix == install
-    for find in (lambda: tools.find_java("21", []), lambda: sample.find(tmp_path), lambda: tools.find_java(None, [])):
+    for find in (lambda: tools.find_java("21", []), lambda: sample.find(), lambda: tools.find_java(None, [])):
         with pytest.raises(PrerequisiteMissing) as error:
             find()
         assert "make setup" not in error.value.fix
@@ -76,25 +77,25 @@ def test_an_installed_vtlab_looks_on_path_and_names_no_command_of_a_checkout(
 
 def test_a_copy_out_of_the_image_comes_after_what_is_on_path(tmp_path: Path) -> None:
     copy = fake(tmp_path / "data" / "vtlab" / "bin" / "k6", "k6 v1.8.1 (go1.26, linux/amd64)")
-    assert tools.find_k6(tmp_path) == tools.Tool(copy, "1.8.1")
+    assert tools.find_k6() == tools.Tool(copy, "1.8.1")
     on_path = fake(tmp_path / "path" / "k6", "k6 v1.9.0 (go1.26, linux/amd64)")
-    assert tools.find_k6(tmp_path) == tools.Tool(on_path, "1.9.0")
+    assert tools.find_k6() == tools.Tool(on_path, "1.9.0")
 
 
 def test_prometheus_2_is_too_old_for_left_open_windows(tmp_path: Path) -> None:
     fake(tmp_path / "path" / "prometheus", "prometheus, version 2.55.1 (branch: HEAD, revision: 61)")
     with pytest.raises(PrerequisiteMissing, match=r"prometheus of at least 3\.0"):
-        tools.find_prometheus(tmp_path)
+        tools.find_prometheus()
     prometheus = fake(
         tmp_path / ".tools" / "bin" / "prometheus", "prometheus, version 3.15.0 (branch: , revision: unknown)"
     )
-    assert tools.find_prometheus(tmp_path) == tools.Tool(prometheus, "3.15.0")
+    assert tools.find_prometheus() == tools.Tool(prometheus, "3.15.0")
 
 
 def test_something_that_is_no_k6_is_named(tmp_path: Path) -> None:
     fake(tmp_path / "path" / "k6", "hello")
     with pytest.raises(PrerequisiteMissing, match="of no known version"):
-        tools.find_k6(tmp_path)
+        tools.find_k6()
 
 
 def test_the_newest_jdk_wins(tmp_path: Path) -> None:
@@ -205,33 +206,33 @@ def test_without_a_jdk_21_it_says_what_brings_one(tmp_path: Path) -> None:
     assert error.value.fix.startswith("make setup, which brings one")
 
 
-def mariadb(repository: Path, says: str) -> Path:
-    return fake(repository / ".tools" / "mariadb" / "bin" / "mariadbd", says)
+def mariadb(says: str) -> Path:
+    return fake(shipped.ROOT / ".tools" / "mariadb" / "bin" / "mariadbd", says)
 
 
 def test_the_mariadb_of_the_set_up_is_found(tmp_path: Path) -> None:
-    installed = mariadb(tmp_path, "/x/mariadbd  Ver 11.4.5-MariaDB for linux-systemd on x86_64 (MariaDB Server)")
-    assert tools.find_mariadb(tmp_path) == tools.Tool(installed, "11.4.5-MariaDB")
+    installed = mariadb("/x/mariadbd  Ver 11.4.5-MariaDB for linux-systemd on x86_64 (MariaDB Server)")
+    assert tools.find_mariadb() == tools.Tool(installed, "11.4.5-MariaDB")
 
 
 def test_a_missing_mariadb_names_both_ways_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tools.platform, "system", lambda: "Linux")
     monkeypatch.setattr(tools.platform, "machine", lambda: "x86_64")
     with pytest.raises(PrerequisiteMissing, match="mariadbd does not exist") as error:
-        tools.find_mariadb(tmp_path)
+        tools.find_mariadb()
     assert error.value.fix.startswith("make setup, or ")
     assert "VTLAB_DATABASE_URL=jdbc:mysql://" in error.value.fix
     monkeypatch.setattr(tools.platform, "machine", lambda: "aarch64")
     with pytest.raises(PrerequisiteMissing, match="for Linux x86_64 only, this is Linux aarch64") as error:
-        tools.find_mariadb(tmp_path)
+        tools.find_mariadb()
     assert "make setup" not in error.value.fix
     assert "VTLAB_DATABASE_URL=jdbc:mysql://" in error.value.fix
 
 
 def test_a_mariadb_that_lacks_a_library_names_it(tmp_path: Path) -> None:
-    mariadb(tmp_path, "mariadbd: error while loading shared libraries: libcrypt.so.1: cannot open shared object file")
+    mariadb("mariadbd: error while loading shared libraries: libcrypt.so.1: cannot open shared object file")
     with pytest.raises(PrerequisiteMissing, match=r"does not run here: .*libcrypt\.so\.1") as error:
-        tools.find_mariadb(tmp_path)
+        tools.find_mariadb()
     assert error.value.fix.startswith("install the library")
 
 

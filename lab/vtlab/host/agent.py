@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from vtlab import shipped
 from vtlab.errors import LabError, PrerequisiteMissing
 from vtlab.host import jcmd, ports
 from vtlab.host.tools import SETUP
@@ -32,9 +33,9 @@ _HIKARI = {"SPRING_DATASOURCE_HIKARI_REGISTERMBEANS": "true"}
 _OPENS_POOL = "SPRING_DATASOURCE_HIKARI_CONNECTION_"
 
 
-def find(repository: Path) -> Path:
+def find() -> Path:
     """The agent's jar, absolute; PrerequisiteMissing where it is not built."""
-    jar = (repository / JAR).absolute()
+    jar = (shipped.ROOT / JAR).absolute()
     if not jar.is_file():
         raise PrerequisiteMissing(f"the agent is not built: {jar} does not exist", SETUP)
     return jar

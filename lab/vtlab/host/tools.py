@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vtlab import data
+from vtlab import shipped
 from vtlab.errors import BadInput, LabError, PrerequisiteMissing
 
 JAVA = (21,)
@@ -34,7 +34,7 @@ OWN_DATABASE = (
 
 def in_checkout(text: str) -> str:
     """``text`` where this is a checkout, which can set itself up; empty where vtlab is installed."""
-    return text if data.IS_CHECKOUT else ""
+    return text if shipped.IS_CHECKOUT else ""
 
 
 #: How a program is asked for its version, and says it.
@@ -141,19 +141,19 @@ def copies() -> Path:
     return Path(base, "vtlab", "bin")
 
 
-def find_k6(repository: Path) -> Tool:
+def find_k6() -> Tool:
     """k6 of at least 1.8: the repository's own, the first on PATH that is new enough, or a copy out of its image."""
-    return _find("k6", K6, repository)
+    return _find("k6", K6)
 
 
-def find_prometheus(repository: Path) -> Tool:
+def find_prometheus() -> Tool:
     """Prometheus of at least 3.0 (left-open range selectors), in the same places."""
-    return _find("prometheus", PROMETHEUS, repository)
+    return _find("prometheus", PROMETHEUS)
 
 
-def find_promtool(repository: Path) -> Tool:
+def find_promtool() -> Tool:
     """Prometheus's own tool, which tests rules: of the same versions."""
-    return _find("promtool", PROMETHEUS, repository)
+    return _find("promtool", PROMETHEUS)
 
 
 def version_of(name: str, path: Path) -> str | None:
@@ -163,9 +163,9 @@ def version_of(name: str, path: Path) -> str | None:
     return match[1] if match else None
 
 
-def find_mariadb(repository: Path) -> Tool:
+def find_mariadb() -> Tool:
     """The MariaDB server that the set-up fetched, with what it reads in ``share`` beside its ``bin``."""
-    path = repository / ".tools" / "mariadb" / "bin" / "mariadbd"
+    path = shipped.ROOT / ".tools" / "mariadb" / "bin" / "mariadbd"
     if not path.is_file():
         machine = f"{platform.system()} {platform.machine()}"
         if machine != "Linux x86_64":
@@ -183,18 +183,18 @@ def find_mariadb(repository: Path) -> Tool:
     return Tool(path, match[1])
 
 
-def versions(repository: Path, java: str | None = None) -> dict[str, str]:
+def versions(java: str | None = None) -> dict[str, str]:
     """The versions of everything that a local run starts; PrerequisiteMissing for the first missing one."""
     jdk = find_java(java)
     return {
         "java": jdk.named,
-        "k6": find_k6(repository).version,
-        "prometheus": find_prometheus(repository).version,
+        "k6": find_k6().version,
+        "prometheus": find_prometheus().version,
     }
 
 
-def _find(name: str, least: tuple[int, ...], repository: Path) -> Tool:
-    folders = [repository / ".tools" / "bin", *map(Path, os.get_exec_path()), copies()]
+def _find(name: str, least: tuple[int, ...]) -> Tool:
+    folders = [shipped.ROOT / ".tools" / "bin", *map(Path, os.get_exec_path()), copies()]
     too_old = []
     for path in _distinct(folder / name for folder in folders if str(folder)):
         if not (path.is_file() and os.access(path, os.X_OK)):
@@ -274,7 +274,6 @@ def _text(path: Path) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     """Prints where one program is; exit code 3 and the reason on stderr when it is missing."""
-    repository = data.ROOT
     try:
         match list(arguments):
             case ["java-home"]:
@@ -284,11 +283,11 @@ def main(arguments: Sequence[str]) -> int:
             case ["jdk-home"]:
                 print(find_java(compiler=True).home)
             case ["k6"]:
-                print(find_k6(repository).path)
+                print(find_k6().path)
             case ["prometheus"]:
-                print(find_prometheus(repository).path)
+                print(find_prometheus().path)
             case ["promtool"]:
-                print(find_promtool(repository).path)
+                print(find_promtool().path)
             case _:
                 print(
                     "usage: python -m vtlab.host.tools java-home [MAJOR]|jdk-home|k6|prometheus|promtool",

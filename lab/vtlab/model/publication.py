@@ -9,13 +9,13 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from vtlab import data
+from vtlab import shipped
 from vtlab.errors import BadInput
 from vtlab.model import variant
 from vtlab.model.experiment import ClosedLoad, Duration, Experiment, Load, Windows
 from vtlab.model.workload import Request
 
-FOLDER = data.ROOT / "lab" / "publications"
+FOLDER = shipped.ROOT / "lab" / "publications"
 
 
 class _Strict(BaseModel):

@@ -14,7 +14,7 @@ from vtlab.model.service import Service
 from vtlab.services import inspection, sample
 
 
-def of(experiment: Experiment, repository: Path) -> Service:
+def of(experiment: Experiment) -> Service:
     """The service that an experiment measures: the sample application unless it names another one.
 
     BadInput where there is none of that name.
@@ -22,7 +22,7 @@ def of(experiment: Experiment, repository: Path) -> Service:
     if isinstance(experiment.service, Service):
         return experiment.service
     if experiment.service in (None, sample.NAME):
-        return sample.service(repository)
+        return sample.service()
     if not experiment.service.endswith(".json"):
         raise BadInput(
             f"unknown service '{experiment.service}'",
@@ -44,10 +44,10 @@ def environment(of: Service, experiment: Experiment, variant: str) -> dict[str, 
     }
 
 
-def version(of: Service, repository: Path) -> str:
+def version(of: Service) -> str:
     """Which build of a service this machine would start. PrerequisiteMissing where it is not there."""
     if of.jar_path is not None:
-        name = sample.find(repository).version if of.name == sample.NAME else of.name
+        name = sample.find().version if of.name == sample.NAME else of.name
         files = [of.jar_path]
     elif of.command is not None:
         name, files = of.name, [Path(of.directory, word) for word in of.command]

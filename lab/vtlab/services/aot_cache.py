@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from vtlab import data
 from vtlab.errors import LabError
 from vtlab.host.tools import find_java
 from vtlab.services import sample
@@ -13,7 +12,7 @@ from vtlab.services import sample
 def main() -> int:
     """Makes it where there is none for this JDK and jar."""
     try:
-        sample.train(data.ROOT, find_java(), lambda text: print(f"setup: {text}", flush=True))
+        sample.train(find_java(), lambda text: print(f"setup: {text}", flush=True))
     except LabError as error:
         print(f"setup: {error.message}\nsetup:   fix: {error.fix}", file=sys.stderr)
         return error.exit_code

@@ -25,12 +25,12 @@ _ENDS_AT_ONCE, _UP_WITHIN = 0.5, 120.0
 _BESIDE = "what the service needs"
 
 
-def versions(needs: Sequence[str], repository: Path) -> dict[str, str]:
+def versions(needs: Sequence[str]) -> dict[str, str]:
     """The versions of what an experiment needs; PrerequisiteMissing for the first that cannot be had, BadInput for one
     of the user's own that makes no sense."""
     versions = {}
     if "database" in needs:
-        versions["database"] = database_version(repository)
+        versions["database"] = database_version()
     if "downstream" in needs:
         # vtlab's own one is the app.
         url = downstream.from_environment()
@@ -42,23 +42,22 @@ def versions(needs: Sequence[str], repository: Path) -> dict[str, str]:
     return versions
 
 
-def database_version(repository: Path) -> str:
+def database_version() -> str:
     """The version of the user's own database, else of vtlab's. Errors as of ``versions``."""
     access = database.from_environment()
-    return database.version_of(access) if access else tools.find_mariadb(repository).version
+    return database.version_of(access) if access else tools.find_mariadb().version
 
 
 class CompanionServices:
     """What runs beside the variants of a run: started by the first block that needs it, again where it ended."""
 
-    def __init__(self, repository: Path, folder: Path, java: Java, ledger: Ledger) -> None:
+    def __init__(self, folder: Path, java: Java, ledger: Ledger) -> None:
         logs = folder / "logs"
-        self._repository = repository
         self._folder = folder
         self._ledger = ledger
         self._database: Database | None = None
         self._beside: Process | None = None
-        self._downstream = Downstream(sample.service(repository), java, ledger, logs / "downstream.log")
+        self._downstream = Downstream(sample.service(), java, ledger, logs / "downstream.log")
 
     def start(self, needs: Sequence[Need], service: Service) -> dict[str, str]:
         """Has everything run that is needed; returns the environment that tells a variant of ``service`` where it is.
@@ -106,7 +105,7 @@ class CompanionServices:
 
     def _started_database(self, names: Sequence[str] = (), version: str | None = None) -> Database:
         if self._database is None:
-            tool, log = tools.find_mariadb(self._repository), self._folder / "logs" / "database.log"
+            tool, log = tools.find_mariadb(), self._folder / "logs" / "database.log"
             self._database = Database(tool, self._folder / DATABASE, self._ledger, log)
         self._database.start(names, version)
         return self._database

@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+from vtlab import shipped
 from vtlab.errors import PrerequisiteMissing
 from vtlab.host import archives
 from vtlab.host.tools import SETUP, Java, Tool, clean_environment, in_checkout
@@ -21,13 +22,13 @@ JAR = Path("app", "target", "extracted", "app.jar")
 _TRAINING_RUN, _MAKES_CACHES = "lab.virtualthreads.TrainingRun", 25
 
 
-def service(repository: Path) -> Service:
-    """The sample application, as built in ``repository``."""
+def service() -> Service:
+    """The sample application, as built in this checkout."""
     return Service(
         name=NAME,
         jar=str(JAR),
-        directory=str(repository.absolute()),
-        jvm_flags=jvm_flags(repository),
+        directory=str(shipped.ROOT.absolute()),
+        jvm_flags=jvm_flags(),
         management_port=8081,
         readiness="/actuator/health/readiness",
         metrics="/actuator/prometheus",
@@ -43,18 +44,18 @@ def service(repository: Path) -> Service:
     )
 
 
-def jvm_flags(repository: Path) -> list[str]:
+def jvm_flags() -> list[str]:
     """The flags of every JVM of it, without the heap, which is a limit of the experiment."""
-    lines = (repository / "app" / "jvm.options").read_text(encoding="utf-8").splitlines()
+    lines = (shipped.ROOT / "app" / "jvm.options").read_text(encoding="utf-8").splitlines()
     return [line for line in lines if line and not line.startswith("#")]
 
 
-def find(repository: Path) -> Tool:
+def find() -> Tool:
     """Its extracted jar and its version; PrerequisiteMissing where it is not built."""
-    jar = repository / JAR
+    jar = shipped.ROOT / JAR
     if not jar.is_file():
         raise PrerequisiteMissing(f"the app is not built: {jar} does not exist", in_checkout(SETUP) or _ELSEWHERE)
-    pom = repository / "app" / "pom.xml"
+    pom = shipped.ROOT / "app" / "pom.xml"
     text = pom.read_text(encoding="utf-8", errors="replace") if pom.is_file() else ""
     version = re.search(
         r"<artifactId>[\w-]+</artifactId>\s*<version>([^<$]+)</version>",
@@ -63,16 +64,16 @@ def find(repository: Path) -> Tool:
     return Tool(jar, version[1].strip() if version else "unknown")
 
 
-def train(repository: Path, java: Java, say: Callable[[str], None]) -> None:
+def train(java: Java, say: Callable[[str], None]) -> None:
     """Makes the ahead-of-time cache of its jar anew where there is none of this JDK and jar: one for every variant. A
     JDK before 25 makes none. PrerequisiteMissing where it cannot be made, or the application is not built."""
-    jar = find(repository).path
+    jar = find().path
     if java.major < _MAKES_CACHES or archives.find(jar, java):
         return
     say("an ahead-of-time cache of the app, by a training run")
-    log = repository / "app" / "target" / "training.log"
+    log = shipped.ROOT / "app" / "target" / "training.log"
     made = jar.with_name(f".{os.getpid()}.aot")
-    flags = [*jvm_flags(repository), "-Xmx384m", f"-XX:AOTCacheOutput={made}", "-Xlog:disable", "-Xlog:all=error"]
+    flags = [*jvm_flags(), "-Xmx384m", f"-XX:AOTCacheOutput={made}", "-Xlog:disable", "-Xlog:all=error"]
     try:
         with log.open("wb") as errors:
             done = subprocess.run(
@@ -94,9 +95,9 @@ def train(repository: Path, java: Java, say: Callable[[str], None]) -> None:
         made.unlink(missing_ok=True)
 
 
-def find_benchmark(repository: Path) -> str:
+def find_benchmark() -> str:
     """The class path of its JMH benchmark, which is among its tests; PrerequisiteMissing where it is not built."""
-    target = repository / "app" / "target"
+    target = shipped.ROOT / "app" / "target"
     classes, libraries = target / "test-classes", target / "jmh.classpath"
     if not libraries.is_file() or not (classes / "META-INF" / "BenchmarkList").is_file():
         message = f"the JMH benchmark is not built: {libraries} or {classes} lacks it"

@@ -46,9 +46,9 @@ def named(ref: ReleaseRef) -> ReleaseRef:
     return replace(ref, name=f"vtlab-{beginning}-{os.urandom(2).hex()}")
 
 
-def default(repository: Path) -> Copying:
+def default() -> Copying:
     """What fits the chart: its Prometheus and its images."""
-    agent_image, k6_image = generator.images(repository)
+    agent_image, k6_image = generator.images()
     return Copying(PROMETHEUS, agent_image, k6_image)
 
 
@@ -99,10 +99,9 @@ def what_is_copied(cluster: Cluster, deployment: str) -> str:
 class Copies:
     """The copies of one call of vtlab."""
 
-    def __init__(self, cluster: Cluster, objects: RunObjects, repository: Path, say: Callable[[str], None]) -> None:
+    def __init__(self, cluster: Cluster, objects: RunObjects, say: Callable[[str], None]) -> None:
         self._cluster = cluster
         self._objects = objects
-        self._repository = repository
         self._say = say
         self._made = False
         self._files = Files()
@@ -129,7 +128,7 @@ class Copies:
             self._objects.config_map(),
             self._labels("k6"),
             copying.k6_image,
-            generator.limits(self._repository),
+            generator.limits(),
             self._cluster.release.namespace,
             copying.remote_write,
             self._files,
@@ -140,12 +139,12 @@ class Copies:
         cluster, copying = self._cluster, _copying(self._cluster.release)
         source = _original(cluster, service)
         _refuse_what_copies_lack(service, experiment)
-        self._files = workload.files(experiment, self._repository, Path(generator.FOLDER))
+        self._files = workload.files(experiment, Path(generator.FOLDER))
         self._refuse_selected(experiment)
         policies = self._policies(source)
         self._describe(source, policies)
         # Before all that it owns.
-        self._objects.put_experiment(experiment, own_pod(), generator.scripts(self._repository))
+        self._objects.put_experiment(experiment, own_pod(), generator.scripts())
         # From here on another vtlab sees that this one measures. One that has begun meanwhile gives up as well.
         objects.refuse_others(cluster)
         owner = job.owner(self._objects.config_map())

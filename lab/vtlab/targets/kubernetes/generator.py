@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from vtlab import shipped
 from vtlab.targets import k6
 from vtlab.targets.kubernetes import job, watch
 from vtlab.targets.kubernetes.workload import Files
@@ -22,24 +23,24 @@ FOLDER = "/k6"
 _WITHIN = 3600.0
 
 
-def images(repository: Path) -> tuple[str, str]:
+def images() -> tuple[str, str]:
     """The images that the chart names: of the sample application, which has the agent, and of k6."""
-    helm = repository / "helm"
+    helm = shipped.ROOT / "helm"
     values = yaml.safe_load((helm / "values.yaml").read_text(encoding="utf-8"))
     version = yaml.safe_load((helm / "Chart.yaml").read_text(encoding="utf-8"))["appVersion"]
     of_app, of_k6 = values["image"], values["k6"]["image"]
     return f"{of_app['repository']}:{of_app['tag'] or version}", f"{of_k6['repository']}:{of_k6['tag']}"
 
 
-def limits(repository: Path) -> Json:
+def limits() -> Json:
     """What k6 may use, and reserves, as in the chart."""
-    of_k6 = yaml.safe_load((repository / "helm" / "values.yaml").read_text(encoding="utf-8"))["k6"]
+    of_k6 = yaml.safe_load((shipped.ROOT / "helm" / "values.yaml").read_text(encoding="utf-8"))["k6"]
     return {"requests": of_k6["requests"], "limits": of_k6["limits"]}
 
 
-def scripts(repository: Path) -> dict[str, str]:
+def scripts() -> dict[str, str]:
     """k6's script as keys of a ConfigMap, which may hold no slash, and its text."""
-    folder = repository / "k6"
+    folder = shipped.ROOT / "k6"
     files = [folder / "block.ts", *sorted((folder / "lib").glob("*.ts"))]
     return {_key(file.relative_to(folder)): file.read_text(encoding="utf-8") for file in files}
 

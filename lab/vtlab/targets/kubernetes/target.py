@@ -61,7 +61,6 @@ class KubernetesTarget:
     """Runs blocks in a cluster. Made by ``kubernetes_target``, which also deletes what it created."""
 
     folder: Path
-    repository: Path
     cluster: Cluster
     #: Of the cluster's Prometheus.
     client: Prometheus
@@ -83,7 +82,7 @@ class KubernetesTarget:
         says; PrerequisiteMissing where waiting would not help (an image that is not there).
         """
         cluster, client = self.cluster, self.client
-        service = services.of(experiment, self.repository)
+        service = services.of(experiment)
         self.objects.delete_job()
         watch.wait_until_idle(cluster)
         stamp = f"{self.objects.name}-{block}-{attempt}"
@@ -161,7 +160,7 @@ class KubernetesTarget:
 
 @contextlib.contextmanager
 def kubernetes_target(
-    folder: Path, root: Path, repository: Path, ref: ReleaseRef, run_id: str, say: Callable[[str], None] = print
+    folder: Path, root: Path, ref: ReleaseRef, run_id: str, say: Callable[[str], None] = print
 ) -> Iterator[KubernetesTarget]:
     """The release, or copies of a service, for the run in ``folder``. At its end no Job or ConfigMap of vtlab's is
     left, and the cluster deletes the copies with the ConfigMap.
@@ -184,8 +183,8 @@ def kubernetes_target(
         client.run = {"testid": run_id}
         made = RunObjects(cluster, name)
         end.callback(_delete, cluster, made)
-        of_service = Copies(cluster, made, repository, say) if ref.copying else None
-        yield KubernetesTarget(folder, repository, cluster, client, made, run_id, say, of_service)
+        of_service = Copies(cluster, made, say) if ref.copying else None
+        yield KubernetesTarget(folder, cluster, client, made, run_id, say, of_service)
     finally:
         with processes.uninterrupted():
             end.close()

@@ -68,7 +68,7 @@ class Files:
         return {content: f"file-{n}" for n, content in enumerate(dict.fromkeys(self.contents.values()))}
 
 
-def files(experiment: Experiment, repository: Path, lab: Path) -> Files:
+def files(experiment: Experiment, lab: Path) -> Files:
     """The files of an experiment's workload. ``lab``: the folder of block.ts in k6's pod.
 
     BadInput where a file that the workload names, or a script, is not what it should be, where a variable is not set,
@@ -81,7 +81,7 @@ def files(experiment: Experiment, repository: Path, lab: Path) -> Files:
         private = k6.private_of(workload)
     else:
         with tempfile.TemporaryDirectory() as folder:
-            users = script.read(tools.find_k6(repository).path, Path(workload.k6), variables.known(), Path(folder))
+            users = script.read(tools.find_k6().path, Path(workload.k6), variables.known(), Path(folder))
         private, remarks = k6.environment_of(users.variables), users.remarks
         of_script = script.files(users, _SCRIPT, lab, experiment.variants, _PRIVATE if private else None)
         contents.update(of_script)

@@ -13,18 +13,18 @@ from vtlab.model import units
 from vtlab.services import sample
 
 
-def run(folder: Path, root: Path, repository: Path, options: Sequence[str]) -> Path:
+def run(folder: Path, root: Path, options: Sequence[str]) -> Path:
     """Runs the benchmark in a control group; returns the file with JMH's results. Ends with everything that it began.
 
     PrerequisiteMissing where nothing here can limit the CPU; LabError when the benchmark fails.
     """
-    java, class_path = tools.find_java(), sample.find_benchmark(repository)
+    java, class_path = tools.find_java(), sample.find_benchmark()
     folder.mkdir(parents=True, exist_ok=True)
     file, log = folder / jmh.FILE, folder / jmh.LOG
     processes.end_orphans(root)
     with processes.open_exclusive_ledger(root) as ledger:
         group = ledger.cgroup(f"jmh-{folder.name}", jmh.LIMITS.cpu, units.size(jmh.LIMITS.memory))
-        command = [str(java.path), *sample.jvm_flags(repository), f"-Xmx{jmh.LIMITS.heap}"]
+        command = [str(java.path), *sample.jvm_flags(), f"-Xmx{jmh.LIMITS.heap}"]
         # The forks take the flags of their parent. A failed benchmark must not pass for one that was left out.
         command += ["-cp", class_path, "org.openjdk.jmh.Main", "-foe", "true", "-rf", "json", "-rff", str(file)]
         command += [*options, jmh.CLASS]

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vtlab import results
+from vtlab import results, shipped
 from vtlab.errors import BadInput, BlockFault, GeneratorFailed, VariantFailed
 from vtlab.host import machine, tools
 from vtlab.host.processes import Process
@@ -309,7 +309,7 @@ class LocalBlock:
     def _workload(self) -> workload.Start:
         target = self._target
         self._work.mkdir(parents=True, exist_ok=True)
-        return workload.prepare(self.experiment, target.k6.path, target.repository / "k6", self._work)
+        return workload.prepare(self.experiment, target.k6.path, shipped.ROOT / "k6", self._work)
 
     @property
     def _work(self) -> Path:

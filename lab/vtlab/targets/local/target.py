@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from vtlab import services
+from vtlab import services, shipped
 from vtlab.catalogue import rules
 from vtlab.errors import BlockFault, PrerequisiteMissing, VariantFailed
 from vtlab.host import agent, cgroup, logs, ports, processes, tools
@@ -46,7 +46,6 @@ class LocalTarget:
 
     folder: Path
     root: Path
-    repository: Path
     ledger: Ledger
     java: Java
     k6: Tool
@@ -76,7 +75,7 @@ class LocalTarget:
         """
         with named_when_full(self.root):
             self._stop_variants()
-            service = services.of(experiment, self.repository)
+            service = services.of(experiment)
             launch = Launch(
                 service,
                 experiment,
@@ -88,7 +87,7 @@ class LocalTarget:
                 self._ports,
                 self.companions.start(experiment.needs, service),
                 self.companions.databases(experiment.needs, service, experiment.variants),
-                agent.find(self.repository) if service.agent else None,
+                agent.find() if service.agent else None,
             )
             spawn(launch, self._running)
             addresses = self._addresses()
@@ -200,7 +199,6 @@ class LocalTarget:
 def local_target(
     folder: Path,
     root: Path,
-    repository: Path,
     no_cpu_limit: bool = False,
     java: str | None = None,
     k6_prefix: Sequence[str] = (),
@@ -215,8 +213,8 @@ def local_target(
     ``say`` tells the user what a pre-flight shows.
     PrerequisiteMissing for the first tool that this machine lacks.
     """
-    folder, root, repository = folder.absolute(), root.absolute(), repository.absolute()
-    jdk, k6_tool, prometheus_tool = tools.find_java(java), tools.find_k6(repository), tools.find_prometheus(repository)
+    folder, root = folder.absolute(), root.absolute()
+    jdk, k6_tool, prometheus_tool = tools.find_java(java), tools.find_k6(), tools.find_prometheus()
     end = contextlib.ExitStack()
     try:
         with named_when_full(root):
@@ -228,7 +226,6 @@ def local_target(
         yield LocalTarget(
             folder=folder,
             root=root,
-            repository=repository,
             ledger=ledger,
             java=jdk,
             k6=k6_tool,
@@ -239,9 +236,9 @@ def local_target(
                 ledger,
                 folder / "logs" / "prometheus.log",
                 prometheus_port,
-                repository / rules.FILE,
+                shipped.ROOT / rules.FILE,
             ),
-            companions=CompanionServices(repository, folder, jdk, ledger),
+            companions=CompanionServices(folder, jdk, ledger),
             cpu_limited=not no_cpu_limit,
             run_id=run_id or folder.name,
             orphans=orphans,

@@ -33,10 +33,10 @@ IS_CHECKOUT = (_CHECKOUT / "k6" / "block.ts").is_file()
 ROOT = _CHECKOUT if IS_CHECKOUT else Path(str(resources.files("vtlab"))) / FOLDER
 
 
-def files(repository: Path) -> Iterator[Path]:
-    """What of a checkout a wheel ships, relative to it. ValueError for a pattern without a file."""
+def files() -> Iterator[Path]:
+    """Yields what a wheel ships of this checkout, as paths relative to it. ValueError for a pattern without a file."""
     for pattern in PATTERNS:
-        matching = sorted(path.relative_to(repository) for path in repository.glob(pattern) if path.is_file())
+        matching = sorted(path.relative_to(ROOT) for path in ROOT.glob(pattern) if path.is_file())
         if not matching:
-            raise ValueError(f"{repository} has no {pattern}")
+            raise ValueError(f"{ROOT} has no {pattern}")
         yield from matching
