@@ -88,14 +88,14 @@ e2e: setup-test ## A release on a real Kubernetes, from install to uninstall (a 
 e2e-all: setup-test ## The same with all there is: upgrades, rights, dashboards, publication 002, the image, every fault
 	@e2e/run all
 
-generate: ## Write every generated file anew (lab/vtlab/generate.py has their table)
-	cd lab && ../$(PYTHON) -m vtlab.generate
+generate: ## Write every generated file anew (lab/maintain/generate.py has their table)
+	cd lab && ../$(PYTHON) -m maintain.generate
 
 check-generated: ## Fail where a generated file is stale
-	cd lab && ../$(PYTHON) -m vtlab.generate --check
+	cd lab && ../$(PYTHON) -m maintain.generate --check
 
 measured: vtlab ## The figures of RESULTS="results/DIR ..." for docs/measured.md
-	cd lab && ../$(PYTHON) -m vtlab.measured $(abspath $(RESULTS))
+	cd lab && ../$(PYTHON) -m maintain.measured_page $(abspath $(RESULTS))
 
 vtlab: ## vtlab alone, for runs on Kubernetes
 	@$(SETUP) vtlab

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from vtlab.reference.pages import code, page, sentence, table
+from maintain.reference.pages import code, page, sentence, table
 
 _LINE = re.compile(r"(?P<indent> *)(?:# ?(?P<comment>.*)|(?P<key>[A-Za-z][\w-]*):(?: (?P<value>.+))?)")
 _INTRODUCTION = """`helm/values.schema.json` refuses keys that are not here. To change one value of a release and

@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vtlab import claims, measured, results
+from maintain import claims, measured_page
+from maintain.reference import catalogue, commands, schemas, values
+from maintain.reference import findings as finding_page
+from vtlab import results
 from vtlab.analysis.validity import checks
 from vtlab.catalogue import findings, metrics, rules
 from vtlab.catalogue.dashboards import documents
 from vtlab.model import experiment, normalised, own_file, service
-from vtlab.reference import catalogue, commands, schemas, values
-from vtlab.reference import findings as finding_page
 from vtlab.services import sample
 from vtlab.targets import k6
 
@@ -83,7 +84,7 @@ TABLE: Sequence[File | Folder] = (
     File("docs/reference/alerts.md", catalogue.alerts_page),
     File("docs/reference/glossary.md", catalogue.glossary_page),
     Folder("grafana-dashboards", "*.json", documents.files),
-    File(measured.PAGE, lambda: measured.text(measured.read(REPOSITORY))),
+    File(measured_page.PAGE, lambda: measured_page.text(measured_page.read(REPOSITORY))),
     File(claims.DOCUMENT, lambda: claims.document(REPOSITORY)),
     File("helm/files/jvm.json", _chart_flags),
     File("helm/files/k6.json", k6.chart_file),
@@ -128,7 +129,7 @@ def _differences(root: Path, row: File | Folder) -> Iterator[tuple[str, str | No
 
 def main(arguments: Sequence[str]) -> int:
     if list(arguments) not in ([], ["--check"]):
-        print("usage: python -m vtlab.generate [--check]", file=sys.stderr)
+        print("usage: python -m maintain.generate [--check]", file=sys.stderr)
         return 2
     if not arguments:
         for path in write():

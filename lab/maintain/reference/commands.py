@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typer
 
+from maintain.reference.pages import page, table
 from vtlab.cli import app
-from vtlab.reference.pages import page, table
 
 #: Characters in a line of help.
 WIDTH = 100

@@ -1,8 +1,8 @@
 """``docs/measured.md``: the figures of real runs, each with its command, machine, date and n.
 
-``python -m vtlab.measured DIR…`` takes over the runs of results directories into ``docs/measured.json`` and writes the
-page. A run replaces an earlier one of the same experiment under the same limits on the same target. The page is made
-from that file alone (``make generate``), so that it can be checked where the results directories are not.
+``python -m maintain.measured_page DIR…`` takes over the runs of results directories into ``docs/measured.json`` and
+writes the page. A run replaces an earlier one of the same experiment under the same limits on the same target. The page
+is made from that file alone (``make generate``), so that it can be checked where the results directories are not.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
+from maintain.reference.pages import code, page, table
 from vtlab import session, shipped
 from vtlab.analysis import verdict
 from vtlab.errors import BadInput, LabError
 from vtlab.model import variant
 from vtlab.model.records import Manifest
 from vtlab.model.run import Analysis
-from vtlab.reference.pages import code, page, table
 from vtlab.report import bottlenecks, figures, labels, ratios, words
 
 DATA = "docs/measured.json"
@@ -171,7 +171,7 @@ def _section(run: Measured) -> str:
 
 def main(arguments: Sequence[str], repository: Path = shipped.ROOT) -> int:
     if not arguments:
-        print("usage: python -m vtlab.measured RESULTS_DIRECTORY...", file=sys.stderr)
+        print("usage: python -m maintain.measured_page RESULTS_DIRECTORY...", file=sys.stderr)
         return 2
     try:
         new = [from_analysis(a) for folder in arguments for a in session.analyses(Path(folder))]

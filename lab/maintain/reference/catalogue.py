@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from maintain.reference.pages import code, page, sentence, table
 from vtlab.catalogue import published, resources
 from vtlab.catalogue.metrics import METRICS, Metric
 from vtlab.catalogue.resources import RESOURCES
 from vtlab.catalogue.rules import ALERTS
-from vtlab.reference.pages import code, page, sentence, table
 from vtlab.report.glossary import GLOSSARY
 
 _METRICS = """A metric is a PromQL query. `vtlab` evaluates it over exactly the window of each trial. Recording

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from maintain.reference.pages import code, page
 from vtlab.catalogue.findings import Row, rows
 from vtlab.model import maven
-from vtlab.reference.pages import code, page
 
 _INTRODUCTION = """What is known to break under virtual threads. `vtlab doctor app.jar` looks into a Spring Boot jar and
 shows the published problems in its versions and settings; it starts nothing. The exit code is 0 with findings, too,

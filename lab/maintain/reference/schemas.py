@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from maintain.reference.pages import code, page, sentence, table
 from vtlab.model import experiment, service
-from vtlab.reference.pages import code, page, sentence, table
 
 _Schema = Mapping[str, Any]
 
