@@ -37,11 +37,11 @@ from vtlab.cli_options import (
     To,
 )
 from vtlab.errors import BadInput, Interrupted, LabError
-from vtlab.host import tool_images, tools
-from vtlab.model import experiment, normalised, variables
+from vtlab.host import tool_images, tools, variables
+from vtlab.model import experiment, normalised
 from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.planning import further, plan
-from vtlab.services import own, sample
+from vtlab.services import from_jar, sample
 from vtlab.targets.kubernetes import doctor as kubernetes
 from vtlab.targets.kubernetes import verdict_map
 from vtlab.targets.local import benchmark
@@ -251,7 +251,7 @@ def init(
 ) -> None:
     """Write the file of vtlab try: the GET requests that a service has, by OpenAPI or its actuator."""
     environment = {"environment_from": _variables(env or []), "environment_file": env_file, "database": database}
-    own_init.write(jar, out or Path(f"{own.name_of(jar)}.yaml"), openapi, environment, root.resolve(), console)
+    own_init.write(jar, out or Path(f"{from_jar.name_of(jar)}.yaml"), openapi, environment, root.resolve(), console)
 
 
 def _variables(given: Sequence[str]) -> list[str]:
@@ -260,7 +260,7 @@ def _variables(given: Sequence[str]) -> list[str]:
     for variable in given:
         name, has_value, value = variable.partition("=")
         if has_value:
-            variables.give(name, value)
+            variables.add(name, value)
         names.append(name)
     return names
 

@@ -14,7 +14,8 @@ from rich.console import Console
 from vtlab import shipped
 from vtlab.errors import LabError, PrerequisiteMissing
 from vtlab.host import cgroup, processes, tools
-from vtlab.services import companions, sample
+from vtlab.services import sample
+from vtlab.services.companions import companion_services
 
 #: Bytes that a full run of one experiment may write.
 _ROOM = 500 * 1024**2
@@ -43,7 +44,7 @@ def prerequisites(root: Path) -> list[Prerequisite]:
         _cores(),
         _room(root),
         asked("no other run", lambda: _idle(root)),
-        _needed("database", lambda: companions.database_version(), "that need a database"),
+        _needed("database", lambda: companion_services.database_version(), "that need a database"),
         _needed("JDK 21", lambda: _tool(tools.find_java("21")), "that need JDK 21"),
         *(_of_checkout() if shipped.IS_CHECKOUT else []),
     ]

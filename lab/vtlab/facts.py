@@ -9,15 +9,17 @@ import sys
 import tempfile
 from pathlib import Path
 
-from vtlab import __version__, services, shipped
+from vtlab import __version__, shipped
 from vtlab.errors import BadInput
-from vtlab.host import machine, tools
+from vtlab.host import machine, tools, variables
 from vtlab.host.tools import Java
-from vtlab.model import variables, workload_files
+from vtlab.model import workload_files
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import NO_COMMIT, Facts
 from vtlab.model.service import Service
-from vtlab.services import companions, process
+from vtlab.services import builds, inspection, process
+from vtlab.services.companions import companion_services
+from vtlab.services.resolve import resolve_service
 from vtlab.targets import script
 from vtlab.targets.kubernetes import copies, release
 from vtlab.targets.kubernetes.cluster import ReleaseRef
@@ -35,7 +37,7 @@ def versions(experiment: Experiment, cluster: ReleaseRef | None) -> dict[str, st
 
 
 def _facts_in(cluster: ReleaseRef, experiment: Experiment) -> Facts:
-    service = services.of(experiment)
+    service = resolve_service(experiment)
     if cluster.copying:
         return copies.facts(cluster, service, experiment)
     return release.facts(cluster, service, experiment)
@@ -48,12 +50,12 @@ def _facts_here(experiment: Experiment, cpu_limited: bool) -> Facts:
             f"{experiment.name}: a CPU limit of {experiment.limits.cpu:g} is above this machine's {cores} cores",
             f"choose --cpu of at most {cores}; leave a core for the load generator",
         )
-    service = services.of(experiment)
+    service = resolve_service(experiment)
     return Facts(
         versions=_versions_here(experiment),
-        jvm_flags=process.jvm_flags_of(service, experiment, _javas(service, experiment), cpu_limited),
+        jvm_flags=process.common_jvm_flags(service, experiment, _javas(service, experiment), cpu_limited),
         machine=machine.describe(),
-        inspection=services.look(service),
+        inspection=inspection.inspect_if_possible(service),
     )
 
 
@@ -76,13 +78,13 @@ def _javas(service: Service, experiment: Experiment) -> dict[str, Java]:
 
 def _versions_here(experiment: Experiment) -> dict[str, str]:
     """Of everything that runs the experiment here; PrerequisiteMissing or BadInput where something is unavailable."""
-    service = services.of(experiment)
+    service = resolve_service(experiment)
     return {
         "vtlab": __version__,
         **tools.versions(),
-        "app": services.version(service),
-        **{f"app of {name}": build for name, build in services.other_builds(experiment, service).items()},
-        **companions.versions(experiment.needs),
+        "app": builds.version(service),
+        **{f"app of {name}": build for name, build in builds.other_builds(experiment, service).items()},
+        **companion_services.versions(experiment.needs),
         **workload_files.versions(experiment.workload),
     }
 

@@ -16,11 +16,11 @@ from vtlab.model import documents, own_file, workload_files
 from vtlab.model import service as services
 from vtlab.model.experiment import MAX_ERRORS, ClosedLoad, Experiment, Limits, OpenLoad, Properties, Windows
 from vtlab.model.own_file import Rate
-from vtlab.model.service import Beside, Service
+from vtlab.model.service import Service, ServiceDependency
 from vtlab.model.workload import Workload
 from vtlab.planning import further
 from vtlab.search import WARM_UP_USERS
-from vtlab.services import own
+from vtlab.services import from_jar
 
 _Made = TypeVar("_Made")
 #: Requests to each variant in each cycle of the first part of the warm-up, which has more CPU.
@@ -58,7 +58,7 @@ class Asked:
     more: Sequence[str] = ()
     between: str | None = None
     database: bool = False
-    started_before: Beside | None = None
+    started_before: ServiceDependency | None = None
 
     @property
     def is_searched(self) -> bool:
@@ -173,8 +173,10 @@ def _service(asked: Asked) -> Service:
         }
     else:
         java = tools.find_java(asked.java)
-        service = own.of_jar(asked.service, java, asked.jvm_flags, asked.environment_from, asked.environment_file)
-        changes = {"companions": {"database": own.database_environment(asked.service)}} if asked.database else {}
+        service = from_jar.service_from_jar(
+            asked.service, java, asked.jvm_flags, asked.environment_from, asked.environment_file
+        )
+        changes = {"companions": {"database": from_jar.database_environment(asked.service)}} if asked.database else {}
     return service.model_copy(update={**changes, "started_before": asked.started_before or service.started_before})
 
 

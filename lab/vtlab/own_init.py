@@ -16,15 +16,16 @@ from typing import Any
 
 from rich.console import Console
 
-from vtlab import own_experiment, services, session
+from vtlab import own_experiment, session
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.host import agent, processes, tools
 from vtlab.host import server as http
 from vtlab.model import documents
 from vtlab.model.endpoints import Endpoint, file_text, of_mappings, of_openapi
 from vtlab.model.inspection import Inspection
-from vtlab.services import inspection, own, process
-from vtlab.services.companions import CompanionServices
+from vtlab.services import from_jar, inspection, process
+from vtlab.services.companions.companion_services import CompanionServices
+from vtlab.services.resolve import resolve_service
 
 #: springdoc's default of ``springdoc.api-docs.path``.
 OPENAPI = "/v3/api-docs"
@@ -101,7 +102,7 @@ def _started(
     agent_jar = agent.find()
     asked = own_experiment.of_call(jar, ["GET /"], None, None, users=1, **environment)
     experiment = own_experiment.experiment_of(asked).model_copy(update={"settings": _EXPOSED})
-    service = services.of(experiment)
+    service = resolve_service(experiment)
     variant, java = experiment.variants[0], tools.find_java()
     console.print(f"starting {jar.name}, which gets each of its requests once", highlight=False)
     with tempfile.TemporaryDirectory() as folder, processes.open_exclusive_ledger(root) as ledger:
@@ -131,11 +132,11 @@ def _started(
 
 def _asked(started: process.VariantProcess, seen: Inspection) -> tuple[list[Endpoint], str]:
     """What the service itself says of its requests; and where it says it."""
-    context = own.context_path(seen)
-    openapi = context + own.path_setting(seen, "springdoc.api-docs.path", OPENAPI)
+    context = from_jar.context_path(seen)
+    openapi = context + from_jar.path_setting(seen, "springdoc.api-docs.path", OPENAPI)
     if endpoints := of_openapi(_document(started, openapi)):
         return endpoints, openapi
-    mappings = own.actuator_path(seen) + "/mappings"
+    mappings = from_jar.actuator_path(seen) + "/mappings"
     return of_mappings(_document(started, mappings), context), mappings
 
 

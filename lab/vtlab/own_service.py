@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from vtlab import facts, own_experiment, results, search, services, session
+from vtlab import facts, own_experiment, results, search, session
 from vtlab.errors import BadInput, BlockFault, Interrupted, PrerequisiteMissing, VariantFailed
 from vtlab.host import agent
 from vtlab.model import units
@@ -24,7 +24,9 @@ from vtlab.planning import chosen
 from vtlab.planning.plan import PlannedRun
 from vtlab.report import curve as curve_words
 from vtlab.report import figures
-from vtlab.services import own
+from vtlab.services import from_jar
+from vtlab.services.environment import variant_environment
+from vtlab.services.resolve import resolve_service
 from vtlab.targets.kubernetes.cluster import ReleaseRef
 from vtlab.targets.kubernetes.target import kubernetes_target
 from vtlab.targets.local.target import local_target
@@ -43,11 +45,11 @@ def measure(asked: Asked, options: session.Options, console: Console) -> None:
     options = replace(options, diagnosis="always", cluster=options.cluster and options.cluster.with_context())
     own_experiment.choose_java(asked.java)
     experiment = own_experiment.experiment_of(asked)
-    service = services.of(experiment)
+    service = resolve_service(experiment)
     if service.agent and not options.cluster:
         agent.find()
-    variables = {n for variant in experiment.variants for n in services.environment(service, experiment, variant)}
-    for remark in [*own_experiment.remarks(experiment), *own.remarks(sorted(variables))]:
+    variables = {n for variant in experiment.variants for n in variant_environment(service, experiment, variant)}
+    for remark in [*own_experiment.remarks(experiment), *from_jar.environment_remarks(sorted(variables))]:
         console.print(f"note: {remark}", highlight=False, style="yellow", soft_wrap=True)
     folder = options.root / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{experiment.name}"
     with _nothing_kept(folder):

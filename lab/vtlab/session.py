@@ -14,7 +14,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from vtlab import facts, results, runner, services, shipped
+from vtlab import facts, results, runner, shipped
 from vtlab.analysis import asserts, sequential, standing, statistics, verdict
 from vtlab.catalogue.dashboards import link
 from vtlab.errors import BadInput, BlockFault, Interrupted, InvalidRun, LabError, PrerequisiteMissing
@@ -29,6 +29,7 @@ from vtlab.progress import Progress
 from vtlab.report import hints, terminal, words
 from vtlab.report import write as write_report
 from vtlab.services import sample
+from vtlab.services.resolve import resolve_service
 from vtlab.targets import k6, publish
 from vtlab.targets.kubernetes import copies, forward
 from vtlab.targets.kubernetes.cluster import Copying, ReleaseRef
@@ -130,7 +131,7 @@ def measured_in(experiment: Experiment, options: Options) -> ReleaseRef | None:
     if not options.cluster:
         return None
     _refuse_other_services(experiment)
-    service = services.of(experiment)
+    service = resolve_service(experiment)
     if not service.is_copied:
         _refuse_other_workloads(experiment)
     _refuse_between(experiment)
@@ -155,7 +156,7 @@ def refuse_other_systems() -> None:
 
 
 def _refuse_other_services(experiment: Experiment) -> None:
-    service = services.of(experiment)
+    service = resolve_service(experiment)
     if experiment.service not in (None, sample.NAME) and not service.is_copied:
         raise BadInput(
             f"{experiment.name}: a cluster starts neither a jar nor a command, as the service {service.name} is",

@@ -15,7 +15,8 @@ from vtlab import shipped
 from vtlab.host import ports, server, tools
 from vtlab.host.processes import Ledger, Process
 from vtlab.host.server import Server
-from vtlab.services import downstream, process, sample
+from vtlab.services import process, sample
+from vtlab.services.companions import downstream
 
 APP = shipped.ROOT / "app"
 PACKAGE = "lab/virtualthreads/planted"
@@ -63,7 +64,7 @@ def slow_downstream(folder: Path, threads: int) -> Iterator[str]:
                 role="downstream",
                 log=folder / "downstream.log",
                 environment=tools.clean_environment(
-                    **process.where(chosen[0], chosen[1]), SERVER_TOMCAT_THREADS_MAX=str(threads)
+                    **process.listen_environment(chosen[0], chosen[1]), SERVER_TOMCAT_THREADS_MAX=str(threads)
                 ),
             )
 

@@ -26,7 +26,7 @@ from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block
 from vtlab.planning import load
 from vtlab.planning.load import AS_PLANNED
-from vtlab.services import downstream
+from vtlab.services.companions import downstream
 from vtlab.targets.local.block import LocalBlock
 from vtlab.targets.local.target import LocalTarget
 

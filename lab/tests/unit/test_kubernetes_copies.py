@@ -15,10 +15,11 @@ from rich.console import Console
 from tests.unit.test_kubernetes_pod_copy import DEPLOYMENT, EXPERIMENT, SHOP, changed, environment, web
 from tests.unit.test_kubernetes_selection import named, policies
 from tests.unit.test_kubernetes_target import FakeCluster, owned
-from vtlab import own_experiment, own_service, services, session, shipped
+from vtlab import own_experiment, own_service, session, shipped
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.model.service import Service
 from vtlab.planning.plan import PlannedRun
+from vtlab.services import builds
 from vtlab.targets.kubernetes import copies, doctor, generator, job, pod_copy, release, target, watch
 from vtlab.targets.kubernetes.cluster import (
     COPY_RIGHTS,
@@ -473,7 +474,7 @@ def test_a_jar_is_refused_in_a_cluster_and_a_deployment_on_this_machine(tmp_path
     with pytest.raises(BadInput, match="a cluster starts neither a jar nor a command"):
         session.create_runs([PlannedRun("s", jar)], options, "s")
     with pytest.raises(BadInput, match="the service shop is a Deployment, which runs in a cluster only"):
-        services.version(SHOP)
+        builds.version(SHOP)
 
 
 def test_what_the_charts_runner_makes_goes_with_its_pod(

@@ -12,12 +12,13 @@ import pytest
 from tests.unit.test_kubernetes_copies import SAID, SHOPS, Namespace, measuring, namespace, started
 from tests.unit.test_kubernetes_job import log_of
 from tests.unit.test_kubernetes_pod_copy import EXPERIMENT
-from vtlab import services, session
+from vtlab import session
 from vtlab.errors import BadInput, BlockFault, VariantFailed
 from vtlab.model import workload_files
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Instance
 from vtlab.model.workload import Workload
+from vtlab.services.resolve import resolve_service
 from vtlab.targets import script
 from vtlab.targets.kubernetes import job, target, workload
 from vtlab.targets.kubernetes.target import KubernetesBlock, KubernetesTarget
@@ -198,7 +199,7 @@ def found(status: int = 200, reason: str | None = None, **more: Any) -> Json:
 
 def block_of(running: KubernetesTarget, experiment: Experiment) -> KubernetesBlock:
     pods = {name: {"metadata": {"name": name}} for name in experiment.variants}
-    return KubernetesBlock(running, services.of(experiment), experiment, 1, 1, pods, [])
+    return KubernetesBlock(running, resolve_service(experiment), experiment, 1, 1, pods, [])
 
 
 def preflight(

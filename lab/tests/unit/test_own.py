@@ -15,12 +15,13 @@ from tests.support.experiments import STUB_SERVICE
 from tests.unit.conftest import JDK
 from vtlab import cli, facts, own_experiment, results, session
 from vtlab.errors import BadInput, PrerequisiteMissing
+from vtlab.host import variables
 from vtlab.host.processes import Ledger
-from vtlab.model import variables
 from vtlab.model.experiment import ClosedLoad, Experiment, OpenLoad, load, parse
 from vtlab.model.service import Service
 from vtlab.planning import plan
-from vtlab.services import own, process
+from vtlab.services import from_jar, process
+from vtlab.services.environment import private_environment
 
 SECRET = "hunter2-not-for-records"
 LINES = f"""
@@ -44,23 +45,23 @@ QUOTED="two words"
     ],
 )
 def test_a_service_is_named_as_its_jar_without_the_version(jar: str, name: str) -> None:
-    assert own.name_of(Path(jar)) == name
+    assert from_jar.name_of(Path(jar)) == name
 
 
 def test_the_flags_of_production_stay_and_a_jvm_without_memory_ends(tmp_path: Path) -> None:
     jar = jars.service(tmp_path / "shop-1.4.jar")
-    assert own.of_jar(jar, JDK).jvm_flags == ["-XX:+ExitOnOutOfMemoryError"]
-    with_flags = own.of_jar(jar, JDK, ["-Xmx512m", "-XX:+UseZGC"])
+    assert from_jar.service_from_jar(jar, JDK).jvm_flags == ["-XX:+ExitOnOutOfMemoryError"]
+    with_flags = from_jar.service_from_jar(jar, JDK, ["-Xmx512m", "-XX:+UseZGC"])
     assert with_flags.jvm_flags == ["-Xmx512m", "-XX:+UseZGC", "-XX:+ExitOnOutOfMemoryError"]
     dumps = ["-XX:+HeapDumpOnOutOfMemoryError"]
-    assert own.of_jar(jar, JDK, dumps).jvm_flags == dumps, "it says itself what happens then"
+    assert from_jar.service_from_jar(jar, JDK, dumps).jvm_flags == dumps, "it says itself what happens then"
 
 
 def test_what_a_jar_has_decides_meters_and_readiness(tmp_path: Path) -> None:
-    plain = own.of_jar(jars.service(tmp_path / "a.jar"), JDK)
+    plain = from_jar.service_from_jar(jars.service(tmp_path / "a.jar"), JDK)
     assert (plain.meters, plain.readiness) == (["jvm", "process", "cgroup", "tomcat"], "/")
     actuator = {"org.springframework.boot:spring-boot-actuator": "3.5.0"}
-    jetty = own.of_jar(jars.service(tmp_path / "b.jar", actuator, server=jars.JETTY), JDK)
+    jetty = from_jar.service_from_jar(jars.service(tmp_path / "b.jar", actuator, server=jars.JETTY), JDK)
     assert (jetty.meters, jetty.readiness) == (
         ["jvm", "process", "cgroup", "jetty"],
         "/actuator/health/liveness",
@@ -83,26 +84,26 @@ def service(folder: Path, **changes: Any) -> Service:
 def test_environment_comes_from_vtlabs_own_and_from_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "prod.env").write_text(LINES.replace(" = ", "="), encoding="utf-8")
     monkeypatch.setenv("PLAIN", "of vtlab")
-    given = service(tmp_path, environment_from=["PLAIN"], environment_file="prod.env").given_environment()
+    given = private_environment(service(tmp_path, environment_from=["PLAIN"], environment_file="prod.env"))
     assert given == {"TOKEN": SECRET, "PLAIN": "of vtlab", "QUOTED": "two words"}
 
 
 def test_a_value_in_the_call_is_the_services_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(variables, "_given", {})
+    monkeypatch.setattr(variables, "_by_option", {})
     monkeypatch.setenv("JAVA_HOME", "/of/vtlab")
     assert cli._variables(["JAVA_HOME=/of/the/service", "PLAIN"]) == ["JAVA_HOME", "PLAIN"]
-    given = service(tmp_path, environment_from=["JAVA_HOME"]).given_environment()
+    given = private_environment(service(tmp_path, environment_from=["JAVA_HOME"]))
     assert (given, os.environ["JAVA_HOME"]) == ({"JAVA_HOME": "/of/the/service"}, "/of/vtlab")
 
 
 def test_what_is_missing_or_no_line_is_named_without_a_value(tmp_path: Path) -> None:
     with pytest.raises(PrerequisiteMissing, match="the service shop needs NOT_SET, ALSO_NOT, which vtlab's environ"):
-        service(tmp_path, environment_from=["NOT_SET", "ALSO_NOT"]).given_environment()
+        private_environment(service(tmp_path, environment_from=["NOT_SET", "ALSO_NOT"]))
     with pytest.raises(PrerequisiteMissing, match=r"cannot read the environment file .*gone\.env"):
-        service(tmp_path, environment_file="gone.env").given_environment()
+        private_environment(service(tmp_path, environment_file="gone.env"))
     (tmp_path / "prod.env").write_text(f"OK=1\n{SECRET}\n", encoding="utf-8")
     with pytest.raises(BadInput, match=r"prod.env, line 2: not NAME=VALUE") as caught:
-        service(tmp_path, environment_file="prod.env").given_environment()
+        private_environment(service(tmp_path, environment_file="prod.env"))
     assert SECRET not in str(caught.value)
 
 
@@ -111,7 +112,7 @@ def test_no_record_and_no_command_line_has_a_value(
 ) -> None:
     (tmp_path / "prod.env").write_text(f"PASSWORD={SECRET}\n", encoding="utf-8")
     monkeypatch.setattr(sys, "argv", ["vtlab", "try", "shop.jar", "GET /", "--env", f"TOKEN={SECRET}", "--rate", "9"])
-    monkeypatch.setattr(variables, "_given", {})
+    monkeypatch.setattr(variables, "_by_option", {})
     asked = own_experiment.of_call(
         jars.service(tmp_path / "shop.jar"),
         ["GET /"],
@@ -240,7 +241,7 @@ def test_a_small_file_makes_the_experiment_of_the_same_call(tmp_path: Path, inve
     service = experiment.service
     assert isinstance(service, Service)
     assert (service.jar_path, service.environment_file) == (tmp_path / "target" / "shop-1.4.jar", str(file))
-    assert service.given_environment() == {"SPRING_PROFILES_ACTIVE": "load", "API_KEY": SECRET}
+    assert private_environment(service) == {"SPRING_PROFILES_ACTIVE": "load", "API_KEY": SECRET}
     assert service.started_before is not None
     assert service.started_before.port == 5432
     assert "-Xmx512m" in service.jvm_flags
@@ -267,7 +268,7 @@ def test_flags_variables_and_variants_of_the_call_join_those_of_the_file(
     joined = of_file(shop(tmp_path), environment_from=["DB_PASSWORD"], jvm_flags=["-Xss1m"], more=["pool=50"])
     service = joined.service
     assert isinstance(service, Service)
-    assert service.given_environment().keys() == {"SPRING_PROFILES_ACTIVE", "API_KEY", "DB_PASSWORD"}
+    assert private_environment(service).keys() == {"SPRING_PROFILES_ACTIVE", "API_KEY", "DB_PASSWORD"}
     assert service.jvm_flags[:2] == ["-Xmx512m", "-Xss1m"]
     assert joined.variants == ["platform", "virtual", "platform-1000", "virtual-pool50"]
 
@@ -349,4 +350,4 @@ def test_readiness_is_asked_where_the_jars_settings_put_it(settings: dict[str, s
     text = "".join(f"{name}={value}\n" for name, value in settings.items())
     actuator = {"org.springframework.boot:spring-boot-actuator": "3.5.0"}
     jar = jars.service(tmp_path / "shop.jar", actuator, files={"application.properties": text})
-    assert own.of_jar(jar, JDK).readiness == path
+    assert from_jar.service_from_jar(jar, JDK).readiness == path

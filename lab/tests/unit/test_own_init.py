@@ -20,7 +20,7 @@ from vtlab.host import agent, ports
 from vtlab.host import server as server_of
 from vtlab.model import own_file
 from vtlab.services import process
-from vtlab.services.companions import CompanionServices
+from vtlab.services.companions.companion_services import CompanionServices
 
 pytestmark = pytest.mark.usefixtures("invented_tools")
 

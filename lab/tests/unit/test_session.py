@@ -22,7 +22,7 @@ from vtlab.planning import load as pace
 from vtlab.planning import plan
 from vtlab.progress import minutes
 from vtlab.report import hints
-from vtlab.services import database
+from vtlab.services.companions import database
 
 pytestmark = pytest.mark.usefixtures("invented_tools")
 

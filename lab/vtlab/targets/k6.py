@@ -13,7 +13,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from vtlab.errors import BlockFault
-from vtlab.model import variables, workload_files
+from vtlab.host import variables
+from vtlab.model import workload_files
 from vtlab.model.records import Findings, K6Document, Preflight
 from vtlab.model.workload import Workload
 from vtlab.planning.load import AS_PLANNED, LightLoad, Pace

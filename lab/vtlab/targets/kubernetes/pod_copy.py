@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vtlab import services
 from vtlab.errors import BadInput
 from vtlab.host import agent
 from vtlab.model.experiment import Experiment
 from vtlab.model.service import Service
-from vtlab.services import own, processors
+from vtlab.services import from_jar, processors
+from vtlab.services.environment import variant_environment
 from vtlab.targets.kubernetes import job, pods
 
 Json = dict[str, Any]
@@ -130,7 +130,7 @@ def jvm_flags(original: Original, experiment: Experiment) -> list[str]:
     flags = [*_given_options(original, experiment).split(), *own_flags]
     sizes = [f"-Xms{heap}", f"-Xmx{heap}"] if heap else []
     counted = processors.fixing([*flags, *pods.flags_of(original.container)], experiment.limits.cpu)
-    return [*flags, *own.ending(flags), *sizes, *counted]
+    return [*flags, *from_jar.out_of_memory_flags(flags), *sizes, *counted]
 
 
 def shown_flags(flags: Sequence[str]) -> list[str]:
@@ -251,7 +251,7 @@ def environment(original: Original, experiment: Experiment, variant: str) -> dic
     """What a variant gets over the original's environment. BadInput as of ``deployment``."""
     of_variant, management = experiment.properties_of(variant), original.service.management_port
     loaded = f"{agent.flag(Path(_FOLDER, Path(IN_IMAGE).name))}=port={original.agent_port},host=0.0.0.0"
-    given = services.environment(original.service, experiment, variant)
+    given = variant_environment(original.service, experiment, variant)
     return {
         **given,
         "SERVER_PORT": str(original.port),

@@ -70,4 +70,4 @@ def _read_back(client: Prometheus, loaded: Mapping[str, Json], cpu: float) -> No
 
 def _has_fixed_shape(pod: Json) -> bool:
     """A JVM that starts without the flag counts its processors anew under another limit."""
-    return processors.said(pods.jvm_flags(pod)) is not None
+    return processors.last_count(pods.jvm_flags(pod)) is not None

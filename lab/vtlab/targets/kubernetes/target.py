@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from vtlab import services
 from vtlab.analysis import preflight
 from vtlab.errors import BadInput, BlockFault, LabError, PrerequisiteMissing, VariantFailed
 from vtlab.host import processes
@@ -27,6 +26,7 @@ from vtlab.model.run import BlockSeries
 from vtlab.model.service import Meters, Service
 from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
 from vtlab.services import processors
+from vtlab.services.resolve import resolve_service
 from vtlab.targets import script, verification
 from vtlab.targets.annotation import annotate
 from vtlab.targets.k6 import DONE, WRONG_SCRIPT, phase_variables, preflight_variables
@@ -82,7 +82,7 @@ class KubernetesTarget:
         says; PrerequisiteMissing where waiting would not help (an image that is not there).
         """
         cluster, client = self.cluster, self.client
-        service = services.of(experiment)
+        service = resolve_service(experiment)
         self.objects.delete_job()
         watch.wait_until_idle(cluster)
         stamp = f"{self.objects.name}-{block}-{attempt}"

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from vtlab.errors import BadInput
-from vtlab.host import tools
-from vtlab.model import variables
+from vtlab.host import tools, variables
 from vtlab.model.experiment import Experiment
 from vtlab.targets import k6, script
 

@@ -21,7 +21,7 @@ from vtlab.model.experiment import Experiment
 from vtlab.model.records import Diagnosis, Failure, Instance, K6Document, ServerFigure, Trial
 from vtlab.model.run import BlockSeries
 from vtlab.planning.load import AS_PLANNED, COMING_UP, LightLoad, Pace
-from vtlab.services import between
+from vtlab.services import before_trial
 from vtlab.services.process import VariantProcess
 from vtlab.targets import k6
 from vtlab.targets.annotation import annotate, fill_gaps, fill_series_gaps
@@ -200,11 +200,11 @@ class LocalBlock:
         return k6.joined(documents)
 
     def _reset(self, variant: str) -> None:
-        """Does what the experiment wants done before a trial. Errors as of ``between.run``."""
+        """Does what the experiment wants done before a trial. Errors as of ``before_trial.run``."""
         if self.experiment.between:
             base = self._process_of(variant).url
             log = self._target.folder / "logs" / f"{self.number}-{self.attempt}-between.log"
-            between.run(self.experiment.between, variant, base, self._target.ledger, log)
+            before_trial.run(self.experiment.between, variant, base, self._target.ledger, log)
 
     def trial_without_drain(self, variant: str, position: int, pace: Pace = AS_PLANNED) -> K6Document:
         """Runs k6 once; it gives up what is unanswered when the window ends, and the variant ends with it."""

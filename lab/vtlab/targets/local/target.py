@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from vtlab import services, shipped
+from vtlab import shipped
 from vtlab.catalogue import rules
 from vtlab.errors import BlockFault, PrerequisiteMissing, VariantFailed
 from vtlab.host import agent, cgroup, logs, ports, processes, tools
@@ -19,9 +19,10 @@ from vtlab.host.processes import Ledger
 from vtlab.host.tools import Java, Tool
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Failure, Instance
-from vtlab.services import companions
-from vtlab.services.companions import CompanionServices
-from vtlab.services.process import Elsewhere, Launch, VariantProcess, java_of, ready_within, spawn
+from vtlab.services.companions import companion_services
+from vtlab.services.companions.companion_services import CompanionServices
+from vtlab.services.process import Launch, VariantProcess, WrongPort, java_of, ready_within, spawn
+from vtlab.services.resolve import resolve_service
 from vtlab.targets import verification
 from vtlab.targets.local import dumps
 from vtlab.targets.local.block import LocalBlock
@@ -75,7 +76,7 @@ class LocalTarget:
         """
         with named_when_full(self.root):
             self._stop_variants()
-            service = services.of(experiment)
+            service = resolve_service(experiment)
             launch = Launch(
                 service,
                 experiment,
@@ -133,7 +134,7 @@ class LocalTarget:
                         raise
                     waiting.remove(variant)
                     within = ready_within(variant.launch.service)
-                    late = str(fault) if isinstance(fault, Elsewhere) else f"it was not ready after {within:.0f} s"
+                    late = str(fault) if isinstance(fault, WrongPort) else f"it was not ready after {within:.0f} s"
                     how = variant.end() or late
                     log = variant.process.last_lines()[-_LOG_SHOWN:]
                     failures.append(_at_start(variant.variant, f"{how}: {log}" if log else how))
@@ -220,7 +221,7 @@ def local_target(
         with named_when_full(root):
             orphans = processes.end_orphans(root)
             ledger = processes.open_exclusive_ledger(root)
-        for name in ("k6", companions.DATABASE, dumps.FOLDER, *([] if prometheus_port else [KEPT])):
+        for name in ("k6", companion_services.DATABASE, dumps.FOLDER, *([] if prometheus_port else [KEPT])):
             end.callback(shutil.rmtree, folder / name, ignore_errors=True)
         end.enter_context(ledger)
         yield LocalTarget(

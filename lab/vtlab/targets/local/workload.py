@@ -9,8 +9,8 @@ from pathlib import Path
 
 from vtlab.analysis import preflight
 from vtlab.errors import BlockFault
+from vtlab.host import variables
 from vtlab.host.processes import Process
-from vtlab.model import variables
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Findings
 from vtlab.targets import k6, script

@@ -22,7 +22,7 @@ from vtlab.host.wait import wait_until
 
 #: The user, and the database that is all it may see.
 NAME = "lab"
-#: What the server says of itself to MySQL's driver: by 8.0.11 or later the driver asks for a column of MySQL's that
+#: The version that the server tells MySQL's driver: by 8.0.11 or later the driver asks for a column of MySQL's that
 #: MariaDB lacks, and Hibernate does not start.
 FOR_MYSQL = "8.0.10-MariaDB"
 #: Seconds until it must answer; about one on an idle machine.
@@ -54,7 +54,7 @@ _OPTIONS = [
 
 @dataclass(frozen=True)
 class Access:
-    """Where a database is and who may use it."""
+    """Address and credentials of a database."""
 
     url: str
     user: str
@@ -68,7 +68,8 @@ class Access:
 
 
 def from_environment() -> Access | None:
-    """The user's own database; None where VTLAB_DATABASE_URL is not set. BadInput where it makes no sense."""
+    """Reads the address of the user's own database; None where VTLAB_DATABASE_URL is not set. BadInput where it makes
+    no sense."""
     url = os.environ.get(DATABASE_URL)
     if not url:
         return None
@@ -92,7 +93,7 @@ def from_environment() -> Access | None:
 
 
 def version(host: str, port: int) -> str:
-    """What a server says of itself before anybody logs in; an OSError where none of this protocol answers."""
+    """Asks a server for its version, before any login; an OSError where none of this protocol answers."""
     with socket.create_connection((host, port), timeout=5) as connection, connection.makefile("rb") as stream:
         head = stream.read(4)
         packet = stream.read(int.from_bytes(head[:3], "little"))
@@ -105,7 +106,7 @@ def version(host: str, port: int) -> str:
 
 
 def version_of(access: Access) -> str:
-    """The version of the user's own database; PrerequisiteMissing when it does not answer."""
+    """Returns the version of the user's own database; PrerequisiteMissing when it does not answer."""
     host, port = access.address
     try:
         return version(host, port)
@@ -137,12 +138,12 @@ class Database:
         return Access(f"jdbc:mysql://{ports.HOST}:{self._running().port}/{NAME}", NAME, self._password)
 
     def address(self, name: str) -> str:
-        """Where a database of that name is, for a driver's address; RuntimeError before ``start``."""
+        """Returns the place of a database in a driver's address; RuntimeError before ``start``."""
         return f"//{ports.HOST}:{self._running().port}/{name}"
 
     def start(self, names: Sequence[str] = (), version: str | None = None) -> None:
         """Makes an empty database and serves it, unless it is being served; with ``names`` anew each time, and so many
-        more. ``version`` is what it says of itself, in place of its own. BlockFault when that does not work, OSError
+        more. ``version``: the version that it tells, in place of its own. BlockFault when that does not work, OSError
         when the disk is full."""
         if self._server is not None and self._server.process.exit_description() is None:
             if not names:
@@ -159,7 +160,7 @@ class Database:
             raise
 
     def exit_description(self) -> str | None:
-        """That it ended, and how; None while it runs, or before ``start``."""
+        """Describes how it ended; None while it runs, or before ``start``."""
         return self._server.exit_description() if self._server else None
 
     def _running(self) -> Server:
@@ -168,32 +169,13 @@ class Database:
         return self._server
 
     def _create(self, names: Sequence[str]) -> None:
-        """The system tables, the databases and the one user, by the server itself, which ends then."""
+        """Makes the system tables, the databases and the one user, by the server itself, which then ends."""
         shutil.rmtree(self._folder, ignore_errors=True)
         self._folder.mkdir(parents=True, mode=0o700)
         (self._folder / "data").mkdir()
         self._password = secrets.token_urlsafe(24)
-        share = self._tool.path.parent.parent / "share"
-        tables = [
-            (share / f"mariadb_{name}_tables.sql").read_text(encoding="utf-8") for name in ("system", "performance")
-        ]
-        user = f"{NAME}@'{ports.HOST}'"
         script = self._folder / "create.sql"
-        script.write_text(
-            "\n".join(
-                [
-                    "CREATE DATABASE mysql;",
-                    "USE mysql;",
-                    *tables,
-                    *(f"CREATE DATABASE {name};" for name in (NAME, *names)),
-                    "FLUSH PRIVILEGES;",
-                    f"CREATE USER {user} IDENTIFIED BY PASSWORD '{_hash(self._password)}';",
-                    *(f"GRANT ALL ON {name}.* TO {user};" for name in (NAME, *names)),
-                    "",
-                ]
-            ),
-            encoding="utf-8",
-        )
+        script.write_text(self._creation([NAME, *names]), encoding="utf-8")
         process = self._ledger.start(
             ["/bin/sh", "-c", 'exec "$@" <"$0"', str(script), *self._command(), "--bootstrap"],
             role="database, being made",
@@ -211,13 +193,32 @@ class Database:
             )
         script.unlink()
 
+    def _creation(self, names: Sequence[str]) -> str:
+        """Returns the SQL that makes the system tables, databases of these names, and the user who may use them."""
+        tables = [self._share / f"mariadb_{name}_tables.sql" for name in ("system", "performance")]
+        user = f"{NAME}@'{ports.HOST}'"
+        lines = [
+            "CREATE DATABASE mysql;",
+            "USE mysql;",
+            *(table.read_text(encoding="utf-8") for table in tables),
+            *(f"CREATE DATABASE {name};" for name in names),
+            "FLUSH PRIVILEGES;",
+            f"CREATE USER {user} IDENTIFIED BY PASSWORD '{_hash(self._password)}';",
+            *(f"GRANT ALL ON {name}.* TO {user};" for name in names),
+        ]
+        return "\n".join(lines) + "\n"
+
+    @property
+    def _share(self) -> Path:
+        return self._tool.path.parent.parent / "share"
+
     def _spawn(self, chosen: Sequence[int]) -> Process:
         return self._ledger.start(
             [*self._command(), f"--port={chosen[0]}"], role="database", log=self._log, folder=self._folder
         )
 
     def _command(self) -> list[str]:
-        share = self._tool.path.parent.parent / "share"
+        share = self._share
         return [
             str(self._tool.path),
             # First: none of the machine's configuration files.
@@ -241,5 +242,5 @@ def _answers(chosen: Sequence[int]) -> bool:
 
 
 def _hash(password: str) -> str:
-    """As the server stores a password (mysql_native_password)."""
+    """Hashes a password as the server stores it (mysql_native_password)."""
     return "*" + hashlib.sha1(hashlib.sha1(password.encode()).digest()).hexdigest().upper()

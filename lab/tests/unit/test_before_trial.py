@@ -18,8 +18,9 @@ from vtlab.host.processes import Ledger
 from vtlab.host.tools import DATABASE_URL
 from vtlab.model.records import K6Document
 from vtlab.model.service import Service
-from vtlab.services import between, companions
-from vtlab.services.companions import CompanionServices
+from vtlab.services import before_trial
+from vtlab.services.companions import companion_services
+from vtlab.services.companions.companion_services import CompanionServices
 from vtlab.targets import k6
 
 from .conftest import JDK
@@ -62,16 +63,16 @@ def test_a_request_goes_to_the_variant_with_values_of_the_environment(
 ) -> None:
     monkeypatch.setenv("RESET_TOKEN", "hunter2")
     text = 'POST /reset/{variant} {"token": "{env.RESET_TOKEN}"}'
-    between.run(text, "virtual", base, ledger, tmp_path / "log")
+    before_trial.run(text, "virtual", base, ledger, tmp_path / "log")
     assert Resets.came == [("/reset/virtual", '{"token": "hunter2"}', "application/json")]
 
 
 def test_a_request_that_fails_is_named_without_what_it_sends(base: str, ledger: Ledger, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"between: POST /wrong was answered 404$"):
-        between.run("POST /wrong secret", "virtual", base, ledger, tmp_path / "log")
+        before_trial.run("POST /wrong secret", "virtual", base, ledger, tmp_path / "log")
     (free,) = ports.free(1)
     with pytest.raises(BlockFault, match="between: POST /reset was not answered"):
-        between.run("POST /reset", "virtual", f"http://{ports.HOST}:{free}", ledger, tmp_path / "log")
+        before_trial.run("POST /reset", "virtual", f"http://{ports.HOST}:{free}", ledger, tmp_path / "log")
 
 
 def test_no_secret_stands_among_the_arguments_of_a_command() -> None:
@@ -82,16 +83,16 @@ def test_no_secret_stands_among_the_arguments_of_a_command() -> None:
 
 def test_a_command_is_told_the_variant_and_its_address(ledger: Ledger, tmp_path: Path) -> None:
     file = tmp_path / "came"
-    between.run(f"sh -c 'echo {{variant}} {{base}} > {file}'", "virtual", "http://h:1", ledger, tmp_path / "log")
+    before_trial.run(f"sh -c 'echo {{variant}} {{base}} > {file}'", "virtual", "http://h:1", ledger, tmp_path / "log")
     assert file.read_text(encoding="utf-8") == "virtual http://h:1\n"
     with pytest.raises(BadInput, match=r"ended with exit code 3: no such table"):
-        between.run("sh -c 'echo no such table; exit 3'", "virtual", "http://h:1", ledger, tmp_path / "log")
+        before_trial.run("sh -c 'echo no such table; exit 3'", "virtual", "http://h:1", ledger, tmp_path / "log")
 
 
 def test_a_command_that_does_not_end_is_ended(ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(between, "WITHIN", 0.1)
+    monkeypatch.setattr(before_trial, "WITHIN", 0.1)
     with pytest.raises(BlockFault, match="between: sleep 60 did not end after 0 s"):
-        between.run("sleep 60", "virtual", "http://h:1", ledger, tmp_path / "log")
+        before_trial.run("sleep 60", "virtual", "http://h:1", ledger, tmp_path / "log")
 
 
 def companion(folder: Path, ledger: Ledger) -> CompanionServices:
@@ -120,7 +121,7 @@ def test_what_a_service_needs_is_started_once_and_waited_for_and_ends_with_the_l
 def test_what_a_service_needs_and_does_not_start_is_named(
     tmp_path: Path, invented_tools: Path, monkeypatch: pytest.MonkeyPatch, ledger: Ledger
 ) -> None:
-    monkeypatch.setattr(companions, "_UP_WITHIN", 0.1)
+    monkeypatch.setattr(companion_services, "_UP_WITHIN", 0.1)
     (port,) = ports.free(1)
     with pytest.raises(PrerequisiteMissing, match="what shop needs ended with exit code 1: no image"):
         companion(tmp_path, ledger).start([], needing(tmp_path, "sh -c 'echo no image; exit 1'"))

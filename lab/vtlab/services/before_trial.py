@@ -1,4 +1,4 @@
-"""What comes before each trial of a service that writes: a request to the variant, or a command."""
+"""The reset before each trial of a service that writes: a request to the variant, or a command."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import urllib.request
 from pathlib import Path
 
 from vtlab.errors import BadInput, BlockFault
+from vtlab.host import variables
 from vtlab.host.processes import Ledger
 from vtlab.host.server import any_certificate
 from vtlab.host.wait import wait_until
-from vtlab.model import variables
 from vtlab.model.workload import ENVIRONMENT, METHODS, body_text, filled, is_json, parse_line
 
 #: Seconds that it may take.
@@ -19,7 +19,7 @@ WITHIN = 60.0
 
 
 def run(text: str, variant: str, base: str, ledger: Ledger, log: Path) -> None:
-    """Does it for a variant at ``base``, and waits for its end.
+    """Resets a variant at ``base`` by the request or command in ``text``, and waits for its end.
 
     BadInput where it fails, without what it sends, which may be secret; BlockFault where it takes too long or the
     variant does not answer.

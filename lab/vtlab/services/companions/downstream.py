@@ -23,7 +23,7 @@ HEAP = "256m"
 
 
 def from_environment() -> str | None:
-    """The URL of the user's own; None where VTLAB_DOWNSTREAM_URL is not set. BadInput where it makes no sense."""
+    """Reads the URL of the user's own; None where VTLAB_DOWNSTREAM_URL is not set. BadInput where it makes no sense."""
     url = os.environ.get(URL)
     if not url:
         return None
@@ -40,7 +40,7 @@ def from_environment() -> str | None:
 
 
 def require(url: str) -> None:
-    """PrerequisiteMissing when the user's downstream service does not answer; any answer will do."""
+    """Raises PrerequisiteMissing when the user's downstream service does not answer; any answer will do."""
     try:
         with httpx.Client(trust_env=False, timeout=5) as client:
             client.get(url)
@@ -75,7 +75,7 @@ class Downstream:
         self._server = server.start(Server("the downstream", self._spawn, self._answers, process.READY_WITHIN))
 
     def exit_description(self) -> str | None:
-        """That it ended, and how; None while it runs, or before ``start``."""
+        """Describes how it ended; None while it runs, or before ``start``."""
         return self._server.exit_description() if self._server else None
 
     def _spawn(self, chosen: Sequence[int]) -> Process:

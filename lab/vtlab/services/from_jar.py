@@ -1,4 +1,4 @@
-"""The reader's own service, described by a look into its jar."""
+"""A user's service, described by what its jar holds."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _SCHEMES = {"mariadb-java-client": "jdbc:mariadb:", "mysql-connector-j": "jdbc:m
 _ON_OUT_OF_MEMORY = "-XX:+ExitOnOutOfMemoryError"
 
 
-def of_jar(
+def service_from_jar(
     jar: Path,
     java: Java,
     jvm_flags: Sequence[str] = (),
     environment_from: Sequence[str] = (),
     environment_file: Path | None = None,
 ) -> Service:
-    """The service that a jar is, with vtlab's agent in it. BadInput where vtlab cannot measure it.
+    """Describes the service in a jar, with vtlab's agent in its JVM. BadInput where vtlab cannot measure it.
 
     ``jvm_flags``: of production; without any the JVM's own choice under the limits is kept. A JVM that is out of memory
     ends, unless a flag says what it is to do: else its requests would fail one by one, and nothing would say why.
@@ -39,7 +39,7 @@ def of_jar(
         name=name_of(jar),
         jar=jar.name,
         directory=str(jar.parent.absolute()),
-        jvm_flags=[*jvm_flags, *ending(jvm_flags)],
+        jvm_flags=[*jvm_flags, *out_of_memory_flags(jvm_flags)],
         agent=True,
         readiness=_readiness(seen),
         metrics=agent.PAGE,
@@ -50,8 +50,8 @@ def of_jar(
     )
 
 
-def ending(jvm_flags: Sequence[str]) -> list[str]:
-    """What ends a JVM that is out of memory, unless its flags say what it is to do then."""
+def out_of_memory_flags(jvm_flags: Sequence[str]) -> list[str]:
+    """Returns the flag that ends a JVM out of memory; none where the JVM's own flags say what it does then."""
     return [] if any("OnOutOfMemoryError" in flag for flag in jvm_flags) else [_ON_OUT_OF_MEMORY]
 
 
@@ -62,24 +62,25 @@ def _readiness(seen: Inspection) -> str:
 
 
 def actuator_path(seen: Inspection) -> str:
-    """Where its actuator is, if it has one."""
+    """Returns the path of its actuator, whether it has one or not."""
     return context_path(seen) + path_setting(seen, "management.endpoints.web.base-path", "/actuator")
 
 
 def context_path(seen: Inspection) -> str:
-    """What the paths of the service's requests begin with."""
+    """Returns the beginning of every path of the service."""
     return path_setting(seen, "server.servlet.context-path", "")
 
 
 def path_setting(seen: Inspection, name: str, default: str) -> str:
-    """A path of the service's URLs by its setting, without a slash at its end."""
+    """Returns a path of the service's URLs by its setting, without a slash at its end."""
     value = seen.setting(name) or default
     # A placeholder is filled in by Spring Boot alone.
     return (value if value.startswith("/") else default).rstrip("/")
 
 
 def database_environment(jar: Path) -> dict[str, str]:
-    """What tells a service of the database that its variant has alone. BadInput where it has no driver for that."""
+    """Returns the environment that points a service to the database of its variant. BadInput without a driver for
+    it."""
     libraries = {library.artifact for library in inspection.inspect(jar).libraries}
     scheme = next((scheme for library, scheme in _SCHEMES.items() if library in libraries), None)
     if scheme is None:
@@ -95,19 +96,19 @@ def database_environment(jar: Path) -> dict[str, str]:
 
 
 def meters(seen: Inspection) -> list[Meters]:
-    """What the agent tells of it."""
+    """Returns the groups of meters that the agent serves for it."""
     return ["jvm", "process", "cgroup", seen.server]
 
 
 def name_of(jar: Path) -> str:
-    """A name for the service, of the jar's: ``shop`` of ``shop-1.4.jar``."""
+    """Names the service after its jar: ``shop`` for ``shop-1.4.jar``."""
     stem = re.sub(r"-\d.*$", "", jar.stem.lower())
     name = re.sub(r"[^a-z0-9]+", "-", stem).strip("-")
     return name if re.match("[a-z]", name) else f"service-{name}".strip("-")
 
 
-def remarks(variables: Iterable[str]) -> list[str]:
-    """What is to be said of the variables of a service's environment, in sentences."""
+def environment_remarks(variables: Iterable[str]) -> list[str]:
+    """Warns, in sentences, of variables that do not set what a user means."""
     return [
         f"Spring takes {name} for a property of a connection, and opens the pool for it before it is set up: it does"
         f" not set what you mean, and vtlab has no meter of the pool. Write {_joined(name)}"
@@ -116,6 +117,6 @@ def remarks(variables: Iterable[str]) -> list[str]:
 
 
 def _joined(name: str) -> str:
-    """A variable of HikariCP by Spring's rule: the words of a property have nothing between them."""
+    """Spells a variable of HikariCP by Spring's rule: the words of a property have nothing between them."""
     prefix, hikari, words = name.partition("HIKARI_")
     return prefix + hikari + words.replace("_", "")
