@@ -17,7 +17,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from vtlab import cli_options, doctor, jmh, look, own_experiment, own_init, own_service, reproductions, session, shipped
+from vtlab import cli_options, jmh, look, own_experiment, own_init, own_service, reproductions, session, shipped
 from vtlab import compare as comparing
 from vtlab import history as all_runs
 from vtlab.analysis import simulated_looks, simulation
@@ -36,13 +36,15 @@ from vtlab.cli_options import (
     Seed,
     To,
 )
+from vtlab.doctor import cluster as cluster_doctor
+from vtlab.doctor import local as local_doctor
+from vtlab.doctor.prerequisite import print_prerequisites
 from vtlab.errors import BadInput, Interrupted, LabError
 from vtlab.host import tool_images, tools, variables
 from vtlab.model import experiment, normalised
 from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.planning import further, plan
 from vtlab.services import from_jar, sample
-from vtlab.targets.kubernetes import doctor as kubernetes
 from vtlab.targets.kubernetes import verdict_map
 from vtlab.targets.local import benchmark
 
@@ -468,12 +470,12 @@ def doctor_(
         raise BadInput("--deployment is for a cluster", "add --target kubernetes")
     if cluster and deployment:
         copied = replace(cluster, name=deployment, copying=cli_options.copying(prometheus_url, None, None, ""))
-        prerequisites = kubernetes.of_copies(copied, deployment)
+        prerequisites = cluster_doctor.prerequisites_of_copies(copied, deployment)
     elif cluster:
-        prerequisites = kubernetes.prerequisites(cluster, sample.service(), _shipped())
+        prerequisites = cluster_doctor.prerequisites(cluster, sample.service(), _shipped())
     else:
-        prerequisites = doctor.prerequisites(root)
-    doctor.examine(prerequisites, console)
+        prerequisites = local_doctor.prerequisites(root)
+    print_prerequisites(prerequisites, console)
 
 
 def _shipped() -> list[Experiment]:

@@ -16,11 +16,12 @@ from tests.unit.test_kubernetes_pod_copy import DEPLOYMENT, EXPERIMENT, SHOP, ch
 from tests.unit.test_kubernetes_selection import named, policies
 from tests.unit.test_kubernetes_target import FakeCluster, owned
 from vtlab import own_experiment, own_service, session, shipped
+from vtlab.doctor import cluster as doctor
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.model.service import Service
 from vtlab.planning.plan import PlannedRun
 from vtlab.services import builds
-from vtlab.targets.kubernetes import copies, doctor, generator, job, pod_copy, release, target, watch
+from vtlab.targets.kubernetes import copies, generator, job, pod_copy, release, target, watch
 from vtlab.targets.kubernetes.cluster import (
     COPY_RIGHTS,
     MONITORING_RIGHTS,
@@ -410,13 +411,13 @@ def test_only_the_agents_port_of_a_copy_is_read(tmp_path: Path, monkeypatch: pyt
 
 
 def test_doctor_names_every_right_that_copies_lack(namespace: Namespace) -> None:
-    by_name = {found.name: found for found in doctor.of_copies(SHOPS, "shop")}
+    by_name = {found.name: found for found in doctor.prerequisites_of_copies(SHOPS, "shop")}
     assert list(by_name) == ["cluster", "rights", "Deployment shop", "Prometheus (prometheus-operated:9090)"]
     assert [found.name for found in by_name.values() if found.fix] == []
     assert by_name["Deployment shop"].state == "container web, image registry.example/shop:1.4, port 8081"
 
     namespace.refused = {*COPY_RIGHTS, *POLICY_RIGHTS, *MONITORING_RIGHTS}
-    by_name = {found.name: found for found in doctor.of_copies(SHOPS, "shop")}
+    by_name = {found.name: found for found in doctor.prerequisites_of_copies(SHOPS, "shop")}
     for right in (*COPY_RIGHTS, *POLICY_RIGHTS):
         assert str(right) in by_name["rights"].state
     for right in MONITORING_RIGHTS:

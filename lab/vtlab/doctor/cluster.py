@@ -1,11 +1,11 @@
-"""Looks at each prerequisite of a run in a cluster: found or missing, and what mends it."""
+"""Prerequisites of a run in a cluster."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
 
-from vtlab.doctor import Prerequisite, asked
+from vtlab.doctor.prerequisite import Prerequisite, check
 from vtlab.errors import BadInput, LabError, PrerequisiteMissing
 from vtlab.model.experiment import Experiment
 from vtlab.model.service import Service
@@ -26,33 +26,33 @@ _COPY_ROLE = "bind the Role vtlab of docs/how-to/own-service-on-kubernetes.md to
 
 
 def prerequisites(ref: ReleaseRef, service: Service, experiments: Sequence[Experiment]) -> list[Prerequisite]:
-    """Every prerequisite, in the order in which a run needs them; without a cluster nothing but that."""
-    return _of(ref, lambda cluster: _of_release(cluster, service, experiments))
+    """Checks every prerequisite, in the order in which a run needs them; without a cluster nothing but that."""
+    return _reached(ref, lambda cluster: _check_release(cluster, service, experiments))
 
 
-def of_copies(ref: ReleaseRef, deployment: str) -> list[Prerequisite]:
-    """Every prerequisite of a run that measures copies of a Deployment; without a cluster nothing but that."""
-    return _of(ref, lambda cluster: _of_copies(cluster, deployment))
+def prerequisites_of_copies(ref: ReleaseRef, deployment: str) -> list[Prerequisite]:
+    """Checks every prerequisite of a run that measures copies of a Deployment; without a cluster nothing but that."""
+    return _reached(ref, lambda cluster: _check_copies(cluster, deployment))
 
 
-def _of(ref: ReleaseRef, checks_of: Callable[[Cluster], list[Prerequisite]]) -> list[Prerequisite]:
+def _reached(ref: ReleaseRef, check_all: Callable[[Cluster], list[Prerequisite]]) -> list[Prerequisite]:
     try:
         cluster = Cluster(ref)
         reached = Prerequisite("cluster", f"{cluster.version()} at {cluster.server}")
     except LabError as error:
         return [Prerequisite("cluster", error.message, error.fix)]
     with contextlib.closing(cluster):
-        return [reached, *checks_of(cluster)]
+        return [reached, *check_all(cluster)]
 
 
-def _of_release(cluster: Cluster, service: Service, experiments: Sequence[Experiment]) -> list[Prerequisite]:
+def _check_release(cluster: Cluster, service: Service, experiments: Sequence[Experiment]) -> list[Prerequisite]:
     ref = cluster.release
     runner = _ROLE.format(role=f"{ref.name}-runner")
     missing = _missing(cluster, RIGHTS, ref.namespace)
     checks = [_rights("rights", ref.namespace, missing, runner)]
     # What cannot be asked for lack of a right would only repeat that.
     if "get apps/deployments" not in missing:
-        checks.append(asked("the lab", lambda: _deployments(cluster)))
+        checks.append(check("the lab", lambda: _deployments(cluster)))
     if "list batch/cronjobs" in missing:
         unknown = "cannot be told without the right to list batch/cronjobs, which name where k6 pushes to"
         return [*checks, Prerequisite("Prometheus", unknown, runner)]
@@ -65,17 +65,17 @@ def _of_release(cluster: Cluster, service: Service, experiments: Sequence[Experi
     return [*checks, _prometheus(cluster, remote_write, _ROLE.format(role=f"{ref.name}-runner-{ref.namespace}"))]
 
 
-def _of_copies(cluster: Cluster, deployment: str) -> list[Prerequisite]:
+def _check_copies(cluster: Cluster, deployment: str) -> list[Prerequisite]:
     namespace = cluster.release.namespace
     missing = _missing(cluster, (*COPY_RIGHTS, *POLICY_RIGHTS), namespace)
     checks = [_rights("rights", namespace, missing, _COPY_ROLE)]
     if "get apps/deployments" not in missing:
-        checks.append(asked(f"Deployment {deployment}", lambda: copies.what_is_copied(cluster, deployment)))
+        checks.append(check(f"Deployment {deployment}", lambda: copies.what_is_copied(cluster, deployment)))
     return [*checks, _prometheus(cluster, release.remote_write(cluster), _COPY_ROLE)]
 
 
 def _prometheus(cluster: Cluster, remote_write: str, fix: str) -> Prerequisite:
-    """Whether vtlab may go to the Prometheus to which k6 pushes."""
+    """Checks whether vtlab may go to the Prometheus to which k6 pushes."""
     try:
         name, namespace, port = forward.service(remote_write)
     except LabError as error:
@@ -111,7 +111,7 @@ def _deployments(cluster: Cluster) -> str:
 
 
 def _experiments(cluster: Cluster, service: Service, experiments: Sequence[Experiment]) -> Prerequisite:
-    """Which of the experiments the release is set up for."""
+    """Names the experiments for which the release is set up."""
     names = []
     for experiment in experiments:
         with contextlib.suppress(BadInput, PrerequisiteMissing):

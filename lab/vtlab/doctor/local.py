@@ -1,18 +1,16 @@
-"""Looks at each prerequisite of a local run: found or missing, and the command that fixes it."""
+"""Prerequisites of a run on this machine."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
-from rich.console import Console
-
 from vtlab import shipped
-from vtlab.errors import LabError, PrerequisiteMissing
+from vtlab.doctor.prerequisite import Prerequisite, check
 from vtlab.host import cgroup, processes, tools
 from vtlab.services import sample
 from vtlab.services.companions import companion_services
@@ -21,37 +19,27 @@ from vtlab.services.companions import companion_services
 _ROOM = 500 * 1024**2
 
 
-@dataclass(frozen=True)
-class Prerequisite:
-    """One prerequisite. ``fix`` is empty when it is there; an optional one that is missing does not count."""
-
-    name: str
-    state: str
-    fix: str = ""
-    optional: bool = False
-
-
 def prerequisites(root: Path) -> list[Prerequisite]:
-    """Every prerequisite, in the order in which a run needs them."""
+    """Checks every prerequisite, in the order in which a run needs them."""
     return [
         _platform(),
-        asked("JDK", lambda: _tool(tools.find_java())),
-        asked("k6", lambda: _tool(tools.find_k6())),
-        asked("Prometheus", lambda: _tool(tools.find_prometheus())),
+        check("JDK", lambda: _tool(tools.find_java())),
+        check("k6", lambda: _tool(tools.find_k6())),
+        check("Prometheus", lambda: _tool(tools.find_prometheus())),
         # An installed vtlab measures other services.
-        replace(asked("the app", lambda: _tool(sample.find())), optional=not shipped.IS_CHECKOUT),
+        replace(check("the app", lambda: _tool(sample.find())), optional=not shipped.IS_CHECKOUT),
         limits(cgroup.Host()),
         _cores(),
         _room(root),
-        asked("no other run", lambda: _idle(root)),
+        check("no other run", lambda: _idle(root)),
         _needed("database", lambda: companion_services.database_version(), "that need a database"),
         _needed("JDK 21", lambda: _tool(tools.find_java("21")), "that need JDK 21"),
-        *(_of_checkout() if shipped.IS_CHECKOUT else []),
+        *(_for_checkout() if shipped.IS_CHECKOUT else []),
     ]
 
 
-def _of_checkout() -> list[Prerequisite]:
-    """What builds and tests the lab itself."""
+def _for_checkout() -> list[Prerequisite]:
+    """Checks the programs that build and test the lab itself."""
     browsers = ["chromium", "chromium-browser", "google-chrome"]
     return [
         _program("Maven", ["mvn"], "apt-get install maven", "to build the app"),
@@ -60,28 +48,9 @@ def _of_checkout() -> list[Prerequisite]:
     ]
 
 
-def examine(prerequisites: Sequence[Prerequisite], console: Console) -> None:
-    """Prints them; PrerequisiteMissing when something that a run needs is not there."""
-    for prerequisite in prerequisites:
-        mark = "ok     " if not prerequisite.fix else "absent " if prerequisite.optional else "MISSING"
-        console.print(f"{mark}  {prerequisite.name + ':':14} {prerequisite.state}", highlight=False, markup=False)
-        if prerequisite.fix:
-            console.print(f"{'':9}fix: {prerequisite.fix}", highlight=False, markup=False)
-    missing = [prerequisite.name for prerequisite in prerequisites if prerequisite.fix and not prerequisite.optional]
-    if missing:
-        raise PrerequisiteMissing(f"missing: {', '.join(missing)}", "see each fix above")
-
-
-def asked(name: str, look: Callable[[], str]) -> Prerequisite:
-    try:
-        return Prerequisite(name, look())
-    except LabError as error:
-        return Prerequisite(name, error.message, error.fix or "see the message")
-
-
-def _needed(name: str, look: Callable[[], str], experiments: str) -> Prerequisite:
-    """A prerequisite that only some experiments have."""
-    prerequisite = asked(name, look)
+def _needed(name: str, find: Callable[[], str], experiments: str) -> Prerequisite:
+    """Checks a prerequisite that only some experiments have."""
+    prerequisite = check(name, find)
     state = f"{prerequisite.state}; for the experiments {experiments}" if prerequisite.fix else prerequisite.state
     return replace(prerequisite, state=state, optional=True)
 
@@ -99,8 +68,8 @@ def _platform() -> Prerequisite:
 
 
 def limits(host: cgroup.Host) -> Prerequisite:
-    """Whether a CPU limit can be set, by setting one."""
-    return asked("CPU limits", lambda: _try_group(host))
+    """Checks whether a CPU limit can be set, by setting one."""
+    return check("CPU limits", lambda: _try_group(host))
 
 
 def _try_group(host: cgroup.Host) -> str:
