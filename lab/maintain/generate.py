@@ -19,7 +19,7 @@ from vtlab import results
 from vtlab.analysis.validity import checks
 from vtlab.catalogue import findings, metrics, rules
 from vtlab.catalogue.dashboards import documents
-from vtlab.model import experiment, normalised, own_file, service
+from vtlab.model import experiment, normalised, service, service_file
 from vtlab.services import sample
 from vtlab.targets import k6
 
@@ -71,7 +71,7 @@ TABLE: Sequence[File | Folder] = (
     File("k6/lib/experiment.ts", normalised.typescript),
     Folder(normalised.FOLDER, "*.json", _plans),
     File("lab/service.schema.json", service.schema),
-    File("lab/try.schema.json", own_file.schema),
+    File("lab/try.schema.json", service_file.schema),
     File("lab/verdict.schema.json", results.verdict_schema),
     File("lab/vtlab/catalogue/findings.schema.json", findings.schema),
     File("docs/reference/validity-checks.md", checks.page),

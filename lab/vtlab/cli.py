@@ -17,7 +17,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from vtlab import cli_options, jmh, look, own_experiment, own_init, own_service, reproductions, session, shipped
+from vtlab import cli_options, jmh, look, own_init, own_service, reproductions, session, shipped
 from vtlab import compare as comparing
 from vtlab import history as all_runs
 from vtlab.analysis import simulated_looks, simulation
@@ -41,8 +41,9 @@ from vtlab.doctor import local as local_doctor
 from vtlab.doctor.prerequisite import print_prerequisites
 from vtlab.errors import BadInput, Interrupted, LabError
 from vtlab.host import tool_images, tools, variables
-from vtlab.model import experiment, normalised
+from vtlab.model import experiment, normalised, service_file
 from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.model.service_file import RequestLines, TryOptions
 from vtlab.planning import further, plan
 from vtlab.services import from_jar, sample
 from vtlab.targets.kubernetes import verdict_map
@@ -205,23 +206,21 @@ def try_(
     monitor_labels: MonitorLabels = "",
 ) -> None:
     """Measure your own service: search a load, measure blocks, and say in a line what virtual threads change."""
-    given = {
-        "users": users,
-        "rate": rate,
-        "think_time": think,
-        "cpu": cpu,
-        "memory": memory,
-        "jvm_flags": jvm,
-        "java": java,
-        "environment_from": _variables(env or []) or None,
-        "environment_file": env_file,
-        "between": between,
-        "database": database or None,
-        "more": more,
-    }
-    asked = own_experiment.of_call(
-        service, requests or [], script, data, **{name: value for name, value in given.items() if value is not None}
+    settings = TryOptions(
+        users=users,
+        rate=rate,
+        think_time=think,
+        cpu=cpu,
+        memory=memory,
+        jvm_flags=jvm or [],
+        java=java,
+        environment_from=_variables(env or []),
+        environment_file=env_file,
+        variants=more or [],
+        between=between,
+        database=database or None,
     )
+    call = service_file.of_call(service, RequestLines(requests or [], script, data), settings)
     cluster = cli_options.cluster(target, context, namespace, "")
     cli_options.refuse_no_limit(cluster, no_cpu_limit)
     options = replace(
@@ -233,7 +232,7 @@ def try_(
         options = replace(
             options, precision=cli_options.precision(precision, None), within=cli_options.within(within, None)
         )
-    own_service.measure(asked, options, console)
+    own_service.measure(call, options, console)
 
 
 @app.command()
@@ -252,8 +251,8 @@ def init(
     root: Results = ROOT,
 ) -> None:
     """Write the file of vtlab try: the GET requests that a service has, by OpenAPI or its actuator."""
-    environment = {"environment_from": _variables(env or []), "environment_file": env_file, "database": database}
-    own_init.write(jar, out or Path(f"{from_jar.name_of(jar)}.yaml"), openapi, environment, root.resolve(), console)
+    options = TryOptions(environment_from=_variables(env or []), environment_file=env_file, database=database)
+    own_init.write(jar, out or Path(f"{from_jar.name_of(jar)}.yaml"), openapi, options, root.resolve(), console)
 
 
 def _variables(given: Sequence[str]) -> list[str]:

@@ -7,7 +7,7 @@ import os
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from http import HTTPStatus
@@ -16,13 +16,15 @@ from typing import Any
 
 from rich.console import Console
 
-from vtlab import own_experiment, session
+from vtlab import session
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.host import agent, processes, tools
 from vtlab.host import server as http
 from vtlab.model import documents
 from vtlab.model.endpoints import Endpoint, file_text, of_mappings, of_openapi
 from vtlab.model.inspection import Inspection
+from vtlab.model.service_file import RequestLines, TryInput, TryOptions
+from vtlab.planning.try_experiment import experiment_of
 from vtlab.services import from_jar, inspection, process
 from vtlab.services.companions.companion_services import CompanionServices
 from vtlab.services.resolve import resolve_service
@@ -37,10 +39,8 @@ _WITHOUT_LOGIN = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 _EXPOSED = {"MANAGEMENT_ENDPOINTS_WEB_EXPOSURE_INCLUDE": "health,mappings"}
 
 
-def write(
-    jar: Path, out: Path, openapi: str | None, environment: Mapping[str, Any], root: Path, console: Console
-) -> None:
-    """Writes the file. ``environment``: fields of ``own_experiment.Asked`` for the service.
+def write(jar: Path, out: Path, openapi: str | None, options: TryOptions, root: Path, console: Console) -> None:
+    """Writes the file. ``options``: the environment of the service.
 
     BadInput where the file is there already, where vtlab cannot measure the jar, and where ``openapi``, a URL or a
     file, is no OpenAPI document; PrerequisiteMissing where the service does not start.
@@ -53,18 +53,18 @@ def write(
         if not endpoints:
             raise BadInput(f"{openapi} has no GET request", "name an OpenAPI 3 document, in JSON or YAML")
         try:
-            with _started(jar, environment, root, console, "") as started:
+            with _started(jar, options, root, console, "") as started:
                 endpoints = [_tried(started, endpoint) for endpoint in endpoints]
         except (BadInput, PrerequisiteMissing) as error:
             fix = f" ({error.fix})" if error.fix else ""
             console.print(f"no request was tried: {error}{fix}", highlight=False, soft_wrap=True)
     else:
-        with _started(jar, environment, root, console, "; or name its document: --openapi FILE") as started:
+        with _started(jar, options, root, console, "; or name its document: --openapi FILE") as started:
             endpoints, source = _asked(started, seen)
             endpoints = [_tried(started, endpoint) for endpoint in endpoints]
     relative = _beside(str(jar), out.parent)
-    variables, with_database = environment.get("environment_from", ()), environment.get("database", False)
-    out.write_text(file_text(relative, endpoints, source, variables, with_database), encoding="utf-8")
+    text = file_text(relative, endpoints, source, options.environment_from, bool(options.database))
+    out.write_text(text, encoding="utf-8")
     count = sum(endpoint.is_ready for endpoint in endpoints)
     for endpoint in endpoints:
         if endpoint.refused:
@@ -94,14 +94,14 @@ def _openapi(where: str) -> Any:
 
 @contextmanager
 def _started(
-    jar: Path, environment: Mapping[str, Any], root: Path, console: Console, otherwise: str
+    jar: Path, options: TryOptions, root: Path, console: Console, otherwise: str
 ) -> Iterator[process.VariantProcess]:
     """The service, ready, as one of its variants; it ends with the context. PrerequisiteMissing where it does not
     start: ``otherwise`` says what else could be done."""
     session.refuse_other_systems()
     agent_jar = agent.find()
-    asked = own_experiment.of_call(jar, ["GET /"], None, None, users=1, **environment)
-    experiment = own_experiment.experiment_of(asked).model_copy(update={"settings": _EXPOSED})
+    call = TryInput(jar, RequestLines(["GET /"]), replace(options, users=1))
+    experiment = experiment_of(call).model_copy(update={"settings": _EXPOSED})
     service = resolve_service(experiment)
     variant, java = experiment.variants[0], tools.find_java()
     console.print(f"starting {jar.name}, which gets each of its requests once", highlight=False)

@@ -13,14 +13,14 @@ from pathlib import Path
 
 from rich.console import Console
 
-from vtlab import facts, own_experiment, results, search, session
+from vtlab import facts, results, search, session
 from vtlab.errors import BadInput, BlockFault, Interrupted, PrerequisiteMissing, VariantFailed
 from vtlab.host import agent
 from vtlab.model import units
 from vtlab.model.curve import Curve
 from vtlab.model.experiment import Experiment
-from vtlab.own_experiment import Asked
-from vtlab.planning import chosen
+from vtlab.model.service_file import TryInput
+from vtlab.planning import chosen, try_experiment
 from vtlab.planning.plan import PlannedRun
 from vtlab.report import curve as curve_words
 from vtlab.report import figures
@@ -36,25 +36,25 @@ from vtlab.targets.target import Target
 TRIALS = "search.jsonl"
 
 
-def measure(asked: Asked, options: session.Options, console: Console) -> None:
+def measure(call: TryInput, options: session.Options, console: Console) -> None:
     """Looks at the jar, searches a load where none is asked for, measures blocks, reports. Errors as of ``session``."""
     if not options.cluster:
         session.refuse_other_systems()
     began = time.monotonic()
     # The blocks are measured in the same cluster, whatever context is the current one by then.
     options = replace(options, diagnosis="always", cluster=options.cluster and options.cluster.with_context())
-    own_experiment.choose_java(asked.java)
-    experiment = own_experiment.experiment_of(asked)
+    try_experiment.choose_java(call.options.java)
+    experiment = try_experiment.experiment_of(call)
     service = resolve_service(experiment)
     if service.agent and not options.cluster:
         agent.find()
     variables = {n for variant in experiment.variants for n in variant_environment(service, experiment, variant)}
-    for remark in [*own_experiment.remarks(experiment), *from_jar.environment_remarks(sorted(variables))]:
+    for remark in [*try_experiment.writing_remarks(experiment), *from_jar.environment_remarks(sorted(variables))]:
         console.print(f"note: {remark}", highlight=False, style="yellow", soft_wrap=True)
     folder = options.root / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{experiment.name}"
     with _nothing_kept(folder):
         curve = None
-        if asked.is_searched:
+        if call.is_searched:
             there = session.measured_in(experiment, options)
             facts.of(experiment, there, not options.no_cpu_limit)
             curve = _searched(experiment, there, folder, options, began, console)
@@ -119,8 +119,8 @@ def refuse_without_levels(curve: Curve, experiment: Experiment, logs: str) -> No
     expected, and where every variant answered with errors: they are the service's, whatever its threads."""
     if curve.ended == "failed" and not curve.points:
         raise PrerequisiteMissing(
-            f"{curve.why}, after a warm-up with at most {search.WARM_UP_USERS} users",
-            f"give it more memory, or measure with fewer: --users {search.WARM_UP_USERS // 4}; {logs}",
+            f"{curve.why}, after a warm-up with at most {try_experiment.WARM_UP_USERS} users",
+            f"give it more memory, or measure with fewer: --users {try_experiment.WARM_UP_USERS // 4}; {logs}",
         )
     if not any(point.throughput for point in curve.points):
         raise BadInput(

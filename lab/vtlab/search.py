@@ -16,6 +16,7 @@ from vtlab.model.curve import Curve, Ended, Point
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, K6Document, Trial
 from vtlab.planning.load import COMING_UP, Pace
+from vtlab.planning.try_experiment import WARM_UP_USERS
 from vtlab.report import figures
 from vtlab.targets.target import StartedBlock
 from vtlab.warm_up import RAISED_CALLS, are_compiled, more_cpu
@@ -34,10 +35,8 @@ SURE = 5
 _BETWEEN = 1.0
 #: Seconds in which the users of a level begin, for each of them (``k6/lib/plan.ts``).
 _GENTLY = 0.005
-#: Users that warm the pair up at first, and rounds of warm-up cycles under the limit: two where one is judged by the
-#: other, one after a part with more CPU. More users might break a variant before any level is measured: higher levels
-#: have a cycle before them.
-WARM_UP_USERS, WARM_UP_CYCLES, AFTER_RAISED = 64, 2, 1
+#: Rounds of warm-up cycles under the limit: two where one is judged by the other, one after a part with more CPU.
+WARM_UP_CYCLES, AFTER_RAISED = 2, 1
 #: Seconds of the warm-up after which no further cycles begin for the JIT compilers, and of its part with more CPU.
 WARM_UP_WITHIN, RAISED_WITHIN = 45.0, 30.0
 #: Seconds in which the users of a warm-up cycle begin, at most (``k6/lib/plan.ts``).

@@ -17,9 +17,11 @@ from tests.support.experiments import WITHOUT_LIGHT_LOAD, stub, stub_with
 from tests.support.lab_call import Running, leftovers, only, verdict, vtlab
 from tests.support.privileges import needs_root
 from tests.support.runs import RunFolder
-from vtlab import own_experiment, own_service, results, search, session
+from vtlab import own_service, results, search, session
 from vtlab.errors import BadInput, InvalidRun, PrerequisiteMissing
 from vtlab.model import experiment
+from vtlab.model.service_file import RequestLines, TryOptions, of_call
+from vtlab.planning import try_experiment
 from vtlab.services import process
 
 pytestmark = [pytest.mark.timeout(600), needs_root]
@@ -37,19 +39,19 @@ def tried(folder: Path, *more: str, request: str = REQUEST, **environment: str) 
 
 def short_call(folder: Path, monkeypatch: pytest.MonkeyPatch, **environment: str) -> str:
     """A whole call in this process, with short windows and a search of one level; what it prints."""
-    described = own_experiment.experiment_of
+    described = try_experiment.experiment_of
     windows = stub(windows=WITHOUT_LIGHT_LOAD).windows
     monkeypatch.setattr(
-        own_experiment, "experiment_of", lambda asked: described(asked).model_copy(update={"windows": windows})
+        try_experiment, "experiment_of", lambda call: described(call).model_copy(update={"windows": windows})
     )
     monkeypatch.setattr(search, "WITHIN", 1.0)
     output = io.StringIO()
-    asked = own_experiment.of_call(Path(stub_with(folder, **environment)), [REQUEST], None, None, memory="64Mi")
+    call = of_call(Path(stub_with(folder, **environment)), RequestLines([REQUEST]), TryOptions(memory="64Mi"))
     options = session.Options(blocks=1, seed=1, root=folder / "results", no_cpu_limit=False, max_rejected=0)
     try:
         # A block that the machine disturbed is reported as well.
         with contextlib.suppress(InvalidRun):
-            own_service.measure(asked, options, Console(file=output, width=200))
+            own_service.measure(call, options, Console(file=output, width=200))
     finally:
         assert leftovers(folder / "results") == []
     return output.getvalue()

@@ -15,11 +15,13 @@ from rich.console import Console
 from tests.unit.test_kubernetes_pod_copy import DEPLOYMENT, EXPERIMENT, SHOP, changed, environment, web
 from tests.unit.test_kubernetes_selection import named, policies
 from tests.unit.test_kubernetes_target import FakeCluster, owned
-from vtlab import own_experiment, own_service, session, shipped
+from vtlab import own_service, session, shipped
 from vtlab.doctor import cluster as doctor
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.model.service import Service
+from vtlab.model.service_file import RequestLines, TryOptions, of_call
 from vtlab.planning.plan import PlannedRun
+from vtlab.planning.try_experiment import experiment_of
 from vtlab.services import builds
 from vtlab.targets.kubernetes import copies, generator, job, pod_copy, release, target, watch
 from vtlab.targets.kubernetes.cluster import (
@@ -446,8 +448,7 @@ def test_the_roles_in_the_docs_are_what_copies_need() -> None:
 def test_a_service_of_a_cluster_is_tried_by_its_file_with_a_load(tmp_path: Path) -> None:
     file = tmp_path / "service.json"
     file.write_text('{"name": "shop", "deployment": "shop", "jvm_flags": ["-Xss512k"]}', encoding="utf-8")
-    asked = own_experiment.of_call(file, ["GET /orders/17"], None, None, users=20)
-    experiment = own_experiment.experiment_of(asked)
+    experiment = experiment_of(of_call(file, RequestLines(["GET /orders/17"]), TryOptions(users=20)))
     assert isinstance(experiment.service, Service)
     assert experiment.service.deployment == "shop"
     assert experiment.limits.heap is None
@@ -459,7 +460,7 @@ def test_a_load_is_searched_with_copies_that_go_with_the_search(
 ) -> None:
     file = tmp_path / "service.json"
     file.write_text('{"name": "shop", "deployment": "shop"}', encoding="utf-8")
-    searched = own_experiment.of_call(file, ["GET /orders/17"], None, None)
+    searched = of_call(file, RequestLines(["GET /orders/17"]), TryOptions())
     options = session.Options(1, None, tmp_path / "results", False, cluster=SHOPS, copying=COPYING)
     with pytest.raises(PrerequisiteMissing, match="the search broke off: no further") as refused:
         own_service.measure(searched, options, Console())

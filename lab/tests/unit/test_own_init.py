@@ -18,7 +18,7 @@ from tests.unit.test_endpoints import MAPPINGS, OPENAPI
 from vtlab.errors import BlockFault
 from vtlab.host import agent, ports
 from vtlab.host import server as server_of
-from vtlab.model import own_file
+from vtlab.model import service_file
 from vtlab.services import process
 from vtlab.services.companions.companion_services import CompanionServices
 
@@ -84,7 +84,7 @@ def initialised(
 
 
 def requests(folder: Path) -> list[str]:
-    return [request.line for request in own_file.read(folder / "shop.yaml").requests]
+    return [request.line for request in service_file.read(folder / "shop.yaml").requests]
 
 
 def test_the_openapi_document_of_the_service_tells_its_requests(
@@ -155,7 +155,7 @@ def test_a_service_that_tells_nothing_gets_a_file_to_fill_in(
     done, _ = initialised(jars.service(tmp_path / "shop.jar"), port, monkeypatch)
     assert done.code == 0, done
     assert Documents.asked == ["/v3/api-docs", "/actuator/mappings"]
-    assert own_file.read(tmp_path / "shop.yaml").service == "shop.jar"
+    assert service_file.read(tmp_path / "shop.yaml").service == "shop.jar"
 
 
 def test_a_service_with_a_database_is_asked_with_one_and_its_file_has_it(
@@ -169,7 +169,7 @@ def test_a_service_with_a_database_is_asked_with_one_and_its_file_has_it(
     done, launch = initialised(jars.service(tmp_path / "shop.jar", driver), port, monkeypatch, options=options)
     assert done.code == 0, done
     assert launch.environment("platform", 5, 6).items() >= {**address, "SHOP_MODE": "x"}.items()
-    written = own_file.read(tmp_path / "shop.yaml")
+    written = service_file.read(tmp_path / "shop.yaml")
     assert (written.database, written.env) == ("mariadb", ["SHOP_MODE"])
 
 

@@ -15,7 +15,8 @@ from vtlab.model.experiment import Experiment
 from vtlab.model.records import Diagnosis, Failure, Instance, K6Document, Trial
 from vtlab.model.run import BlockSeries
 from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
-from vtlab.search import AFTER_RAISED, WARM_UP_CYCLES, WARM_UP_USERS, WITHIN, Search
+from vtlab.planning.try_experiment import WARM_UP_USERS
+from vtlab.search import AFTER_RAISED, WARM_UP_CYCLES, WITHIN, Search
 
 PLANNED = builders.experiment(load={"model": "closed", "users": 64}, expected=None)
 #: 5 threads that wait 50 ms each, and no limit but 640/s.

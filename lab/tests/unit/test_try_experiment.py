@@ -13,13 +13,14 @@ import pytest
 from tests.support import jars
 from tests.support.experiments import STUB_SERVICE
 from tests.unit.conftest import JDK
-from vtlab import cli, facts, own_experiment, results, session
+from vtlab import cli, facts, results, session
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host import variables
 from vtlab.host.processes import Ledger
 from vtlab.model.experiment import ClosedLoad, Experiment, OpenLoad, load, parse
 from vtlab.model.service import Service
-from vtlab.planning import plan
+from vtlab.model.service_file import RequestLines, TryOptions, of_call
+from vtlab.planning import plan, try_experiment
 from vtlab.services import from_jar, process
 from vtlab.services.environment import private_environment
 
@@ -113,16 +114,16 @@ def test_no_record_and_no_command_line_has_a_value(
     (tmp_path / "prod.env").write_text(f"PASSWORD={SECRET}\n", encoding="utf-8")
     monkeypatch.setattr(sys, "argv", ["vtlab", "try", "shop.jar", "GET /", "--env", f"TOKEN={SECRET}", "--rate", "9"])
     monkeypatch.setattr(variables, "_by_option", {})
-    asked = own_experiment.of_call(
+    call = of_call(
         jars.service(tmp_path / "shop.jar"),
-        ["GET /"],
-        None,
-        None,
-        rate=9,
-        environment_from=cli._variables([f"TOKEN={SECRET}"]),
-        environment_file=tmp_path / "prod.env",
+        RequestLines(["GET /"]),
+        TryOptions(
+            rate=9,
+            environment_from=cli._variables([f"TOKEN={SECRET}"]),
+            environment_file=tmp_path / "prod.env",
+        ),
     )
-    experiment = own_experiment.experiment_of(asked)
+    experiment = try_experiment.experiment_of(call)
     options = session.Options(blocks=1, seed=1, root=tmp_path / "results", no_cpu_limit=True)
     folder = session.create_runs([plan.PlannedRun("shop", experiment)], options, "shop")
     assert (variables.known()["TOKEN"], os.environ.get("TOKEN")) == (SECRET, None)
@@ -156,8 +157,8 @@ def test_the_call_in_a_manifest_has_no_value_of_a_variable(
     assert facts.command() == f"vtlab try a.jar {kept}"
 
 
-def experiment_of(jar: Path, *requests: str, **given: Any) -> Experiment:
-    return own_experiment.experiment_of(own_experiment.of_call(jar, requests, None, None, **given))
+def experiment_of(jar: Path, *requests: str, **options: Any) -> Experiment:
+    return try_experiment.experiment_of(of_call(jar, RequestLines(requests), TryOptions(**options)))
 
 
 def test_a_call_makes_an_experiment(tmp_path: Path, invented_tools: Path) -> None:
@@ -169,14 +170,14 @@ def test_a_call_makes_an_experiment(tmp_path: Path, invented_tools: Path) -> Non
     stored = parse(json.dumps(closed.document()), "there")
     assert stored.limits.heap is None, "the blocks have the heap that the JVM chooses, too"
     assert [request.line for request in closed.workload.requests] == ["GET /a", "POST /b"]
-    assert own_experiment.remarks(closed)[0].startswith("POST /b may change what the service stores")
+    assert try_experiment.writing_remarks(closed)[0].startswith("POST /b may change what the service stores")
     reset = experiment_of(jar, "POST /b", between="POST /reset")
-    assert (reset.between, own_experiment.remarks(reset)) == ("POST /reset", [])
+    assert (reset.between, try_experiment.writing_remarks(reset)) == ("POST /reset", [])
     rated = experiment_of(jar, "GET /a", rate=300)
     assert isinstance(rated.load, OpenLoad)
     assert rated.load.users >= rated.load.least_users(rated.max_response)
-    assert own_experiment.remarks(rated) == []
-    more = experiment_of(jar, "GET /a", java="25", more=["platform-1000"])
+    assert try_experiment.writing_remarks(rated) == []
+    more = experiment_of(jar, "GET /a", java="25", variants=["platform-1000"])
     assert more.variants == ["platform", "virtual", "platform-1000"]
     assert [more.properties_of(name).java for name in more.variants] == [25, 25, 25]
 
@@ -230,14 +231,14 @@ def shop(folder: Path, text: str = FILE, **libraries: str) -> Path:
     return folder / "shop.yaml"
 
 
-def of_file(path: Path, **given: Any) -> Experiment:
-    return own_experiment.experiment_of(own_experiment.of_call(path, [], None, None, **given))
+def of_file(path: Path, **options: Any) -> Experiment:
+    return try_experiment.experiment_of(of_call(path, RequestLines(), TryOptions(**options)))
 
 
 def test_a_small_file_makes_the_experiment_of_the_same_call(tmp_path: Path, invented_tools: Path) -> None:
     file = shop(tmp_path)
     experiment = of_file(file)
-    assert own_experiment.of_call(file, [], None, None).is_searched
+    assert of_call(file, RequestLines(), TryOptions()).is_searched
     service = experiment.service
     assert isinstance(service, Service)
     assert (service.jar_path, service.environment_file) == (tmp_path / "target" / "shop-1.4.jar", str(file))
@@ -258,14 +259,14 @@ def test_options_of_the_call_go_before_those_of_the_file(tmp_path: Path, invente
     experiment = of_file(file, rate=200.0, cpu=1.0)
     assert (experiment.load.model, experiment.limits.cpu, experiment.limits.memory) == ("open", 1, "2Gi")
     with pytest.raises(BadInput, match="says what is asked of the service"):
-        own_experiment.of_call(file, ["GET /"], None, None)
+        of_call(file, RequestLines(["GET /"]), TryOptions())
 
 
 def test_flags_variables_and_variants_of_the_call_join_those_of_the_file(
     tmp_path: Path, invented_tools: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DB_PASSWORD", SECRET)
-    joined = of_file(shop(tmp_path), environment_from=["DB_PASSWORD"], jvm_flags=["-Xss1m"], more=["pool=50"])
+    joined = of_file(shop(tmp_path), environment_from=["DB_PASSWORD"], jvm_flags=["-Xss1m"], variants=["pool=50"])
     service = joined.service
     assert isinstance(service, Service)
     assert private_environment(service).keys() == {"SPRING_PROFILES_ACTIVE", "API_KEY", "DB_PASSWORD"}

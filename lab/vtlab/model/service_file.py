@@ -1,4 +1,4 @@
-"""The small file of ``vtlab try``: the reader's own service, what users ask of it, and under which load.
+"""A user's service, its workload and its load, as the small file and the options of ``vtlab try`` describe them.
 
 Everything but the service and one request has a default. What vtlab chooses besides is written into the results as a
 complete experiment.
@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails
 
 from vtlab.errors import BadInput
 from vtlab.model import documents, units
+from vtlab.model import service as service_model
 from vtlab.model.experiment import MAX_ERRORS, ThinkTime
 from vtlab.model.service import ServiceDependency
 from vtlab.model.workload import Workload
@@ -48,14 +51,14 @@ class Rate(_Strict):
         return value
 
 
-class OwnLimits(_Strict):
+class ServiceLimits(_Strict):
     """What each variant may use."""
 
     cpu: Annotated[float, Field(ge=units.LEAST_CORES, description="cores")] = 1
     memory: Annotated[str, Field(pattern=r"^\d+(Ki|Mi|Gi)$", description="of the whole process")] = "1Gi"
 
 
-class OwnFile(Workload):
+class ServiceFile(Workload):
     """One file. Unknown keys are errors; relative paths start at its folder."""
 
     schema_: Annotated[str | None, Field(alias="$schema", description="this schema, for editors")] = None
@@ -71,7 +74,7 @@ class OwnFile(Workload):
         ),
     ]
     env_file: Annotated[str | None, Field(description="lines NAME=VALUE for the service")] = None
-    limits: OwnLimits = OwnLimits()
+    limits: ServiceLimits = ServiceLimits()
     max_errors: Annotated[float, Field(ge=0, lt=1, description="share of the answers that may be errors")] = MAX_ERRORS
     jvm: Annotated[list[str], Field(description="flags of production, as -Xmx512m", default_factory=list)]
     java: Annotated[
@@ -92,26 +95,143 @@ class OwnFile(Workload):
     ] = None
 
     @property
-    def workload(self) -> dict[str, Any]:
-        """What users do, as the document of a workload."""
-        return {name: getattr(self, name) for name in Workload.model_fields}
+    def workload(self) -> Workload:
+        """What users do, without the rest of the file."""
+        return Workload.model_validate({name: getattr(self, name) for name in Workload.model_fields})
+
+    def options(self, path: Path) -> TryOptions:
+        """Returns the settings that an option of the call may override. ``path``: where the file is."""
+        load, folder = self.load, path.absolute().parent
+        has_values = isinstance(self.env, dict) and bool(self.env)
+        lines = folder / self.env_file if self.env_file else None
+        return TryOptions(
+            users=None if isinstance(load, Rate) or load.users == "auto" else load.users,
+            rate=load.per_second if isinstance(load, Rate) else None,
+            think_time=None if isinstance(load, Rate) else load.think,
+            cpu=self.limits.cpu,
+            memory=self.limits.memory,
+            jvm_flags=self.jvm,
+            java=None if self.java is None else str(self.java),
+            environment_from=[] if isinstance(self.env, dict) else self.env,
+            environment_file=path.absolute() if has_values else lines,
+            variants=self.with_,
+            between=self.between,
+            database=self.database is not None,
+        )
 
 
-def read(path: Path) -> OwnFile:
-    """The file at that path. BadInput names every wrong key, never a value, which may be secret."""
+@dataclass(frozen=True)
+class TryOptions:
+    """Settings that the file and the command line share. Where one of them is silent a field is None, a list empty."""
+
+    #: Closed load with so many users, or open load with so many arrivals a second; neither: vtlab searches.
+    users: int | None = None
+    rate: float | None = None
+    think_time: str | None = None
+    cpu: float | None = None
+    memory: str | None = None
+    jvm_flags: Sequence[str] = ()
+    java: str | None = None
+    environment_from: Sequence[str] = ()
+    environment_file: Path | None = None
+    #: Further variants, as ``--with`` has them.
+    variants: Sequence[str] = ()
+    between: str | None = None
+    database: bool | None = None
+
+    def overridden_by(self, call: TryOptions) -> TryOptions:
+        """Returns these settings with those of the call in their place; lists have the entries of both."""
+        lists = {name: [*getattr(self, name), *getattr(call, name)] for name in _LISTS}
+        named = {each.name: value for each in fields(call) if (value := getattr(call, each.name)) is not None}
+        return replace(self, **{**named, **lists})
+
+
+#: Fields to which the call adds.
+_LISTS = ("jvm_flags", "environment_from", "variants")
+
+
+@dataclass(frozen=True)
+class RequestLines:
+    """A workload by the arguments of a call: request lines, or a k6 script; ``data`` fills their names."""
+
+    requests: Sequence[str] = ()
+    script: Path | None = None
+    data: Path | None = None
+
+    @property
+    def asks_nothing(self) -> bool:
+        """Whether there is neither a request nor a script."""
+        return not self.requests and self.script is None
+
+    def document(self) -> dict[str, list[str] | str | None]:
+        """Returns the document of the workload."""
+        return {
+            "requests": list(self.requests),
+            "data": str(self.data) if self.data else None,
+            "k6": str(self.script) if self.script else None,
+        }
+
+
+@dataclass(frozen=True)
+class TryInput:
+    """The input of ``vtlab try``, from a file, the command line or both."""
+
+    #: A jar, or a file that describes a service (``vtlab.model.service``).
+    service: Path
+    workload: Workload | RequestLines = field(repr=False)
+    options: TryOptions = TryOptions()
+    #: Paths in the workload are relative to this file.
+    source: Path = Path("vtlab-try")
+    max_errors: float = MAX_ERRORS
+    started_before: ServiceDependency | None = None
+
+    @property
+    def is_searched(self) -> bool:
+        """Whether vtlab must find the load."""
+        return self.options.users is None and self.options.rate is None
+
+
+def of_call(service: Path, lines: RequestLines, options: TryOptions) -> TryInput:
+    """Returns the input of a call. ``service``: a jar, a service's file, or the small file, whose settings the options
+    override."""
+    if service.suffix not in documents.SUFFIXES or _describes_a_service(service):
+        return TryInput(service, lines, options)
+    if lines.requests or lines.script or lines.data:
+        raise BadInput(
+            f"{service} says what is asked of the service", "write requests, data and k6 into that file only"
+        )
+    file = read(service)
+    return TryInput(
+        service=service.absolute().parent / file.service,
+        workload=file.workload,
+        options=file.options(service).overridden_by(options),
+        source=service,
+        max_errors=file.max_errors,
+        started_before=file.service_needs,
+    )
+
+
+def _describes_a_service(path: Path) -> bool:
+    """Tells a file of a service from the small file of ``vtlab try``."""
+    document = documents.read(path)
+    return isinstance(document, dict) and not document.keys().isdisjoint(service_model.STARTS)
+
+
+def read(path: Path) -> ServiceFile:
+    """Reads the small file. BadInput names every wrong key, never a value, which may be secret."""
     document = documents.read(path)
     try:
-        own = OwnFile.model_validate(document)
-        if isinstance(own.load, Rate):
-            _ = own.load.per_second
+        file = ServiceFile.model_validate(document)
+        if isinstance(file.load, Rate):
+            _ = file.load.per_second
     except ValidationError as error:
         wrong = "; ".join(dict.fromkeys(f"{_key(e['loc'])}: {_words(e)}" for e in error.errors()))
         raise BadInput(f"{path}: {wrong}", f"{SCHEMA} has the keys; vtlab init app.jar writes such a file") from None
     except ValueError as error:
         raise BadInput(f"{path}: {error}", "write load: {rate: 300}") from None
-    if isinstance(own.env, dict) and own.env_file:
+    if isinstance(file.env, dict) and file.env_file:
         raise BadInput(f"{path}: values in env and env_file", "write the values into one of them, and names into env")
-    return own
+    return file
 
 
 def _key(loc: Sequence[int | str]) -> str:
@@ -119,12 +239,12 @@ def _key(loc: Sequence[int | str]) -> str:
     return ".".join(part for part in parts if not part.startswith(("function-", "list[", "dict["))) or "the file"
 
 
-def _words(error: Any) -> str:
+def _words(error: ErrorDetails) -> str:
     if error["type"] == "extra_forbidden":
         return "unknown key"
     return "missing" if error["type"] == "missing" else str(error["msg"]).removeprefix("Value error, ")
 
 
 def schema() -> str:
-    """The JSON Schema of such a file, as committed in ``lab/try.schema.json``."""
-    return json.dumps(OwnFile.model_json_schema(by_alias=True), indent=2) + "\n"
+    """Returns the JSON Schema of such a file, as committed in ``lab/try.schema.json``."""
+    return json.dumps(ServiceFile.model_json_schema(by_alias=True), indent=2) + "\n"
