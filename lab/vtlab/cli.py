@@ -20,7 +20,7 @@ from rich.table import Table
 from vtlab import cli_options, doctor, jmh, look, own_experiment, own_init, own_service, reproductions, session, shipped
 from vtlab import compare as comparing
 from vtlab import history as all_runs
-from vtlab.analysis import simulated_looks, simulation
+from vtlab.analysis.statistics import simulated_runs, simulation
 from vtlab.cli_options import (
     BLOCKS,
     AgentImage,
@@ -40,7 +40,7 @@ from vtlab.errors import BadInput, Interrupted, LabError
 from vtlab.host import tool_images, tools
 from vtlab.model import experiment, normalised, variables
 from vtlab.model.experiment import ClosedLoad, Experiment
-from vtlab.planning import further, plan
+from vtlab.planning import extra_variants, trial_order
 from vtlab.services import own, sample
 from vtlab.targets.kubernetes import doctor as kubernetes
 from vtlab.targets.kubernetes import verdict_map
@@ -114,8 +114,8 @@ def run(
     if max_rejected is not None and max_rejected < 0:
         raise BadInput(f"--max-rejected {max_rejected}: fewer than none", "0 gives up at the first")
     mode = cli_options.diagnosis(diagnosis, cluster)
-    resolved = [further.with_more(experiment, more or []) for experiment in session.resolve(experiments)]
-    planned = plan.runs(resolved, cli_options.cpus(cpu))
+    resolved = [extra_variants.with_more(experiment, more or []) for experiment in session.resolve(experiments)]
+    planned = trial_order.runs(resolved, cli_options.cpus(cpu))
     label = "+".join(dict.fromkeys(r.experiment.name for r in planned))
     options = replace(
         cli_options.of_session(blocks, seed, root, no_cpu_limit),
@@ -181,7 +181,7 @@ def try_(
         bool, typer.Option("--database", help="vtlab starts a MariaDB, with a database for each variant.")
     ] = False,
     more: Annotated[
-        list[str] | None, typer.Option("--with", metavar="VARIANT", help=f"One more variant: {further.KINDS}.")
+        list[str] | None, typer.Option("--with", metavar="VARIANT", help=f"One more variant: {extra_variants.KINDS}.")
     ] = None,
     precision: Annotated[str, typer.Option("--precision", help="Wanted half-width of the ratio's interval.")] = "10%",
     within: Annotated[
@@ -269,13 +269,13 @@ def _variables(given: Sequence[str]) -> list[str]:
 def aa(
     name: Annotated[str, typer.Argument(metavar="EXPERIMENT")],
     kind: Annotated[str, typer.Option("--variant", help="The variant to compare with itself.")] = "virtual",
-    blocks: Blocks = plan.FULL_RUN,
+    blocks: Blocks = trial_order.FULL_RUN,
     seed: Seed = None,
     root: Results = ROOT,
     no_cpu_limit: NoLimit = False,
 ) -> None:
     """Compare a variant with itself: how large a difference is when there is none."""
-    planned = plan.runs([plan.identical(e, kind) for e in session.resolve([name])], [])
+    planned = trial_order.runs([trial_order.identical(e, kind) for e in session.resolve([name])], [])
     folder = session.create_runs(
         planned, cli_options.of_session(blocks, seed, root, no_cpu_limit), f"{planned[0].name}-aa"
     )
@@ -296,7 +296,7 @@ def simulate(
         raise BadInput(f"--runs {runs}: at least one run is needed", "20000 take about half a minute")
     if not 0 < sd <= 1:
         raise BadInput(f"--sd {sd:g}: not above 0 and at most 1", "0.02 is 2 %")
-    for line in itertools.chain(simulation.tables(runs, sd), simulated_looks.tables(runs, sd)):
+    for line in itertools.chain(simulation.tables(runs, sd), simulated_runs.tables(runs, sd)):
         print(line, flush=True)
 
 

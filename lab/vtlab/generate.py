@@ -15,7 +15,7 @@ from pathlib import Path
 from vtlab import claims, measured, results
 from vtlab.analysis.validity import checks
 from vtlab.catalogue import findings, metrics, rules
-from vtlab.catalogue.dashboards import documents
+from vtlab.dashboards import documents
 from vtlab.model import experiment, normalised, own_file, service
 from vtlab.reference import catalogue, commands, schemas, values
 from vtlab.reference import findings as finding_page
@@ -65,7 +65,7 @@ def _copies(folder: str, *patterns: str) -> Callable[[], dict[str, str]]:
 
 TABLE: Sequence[File | Folder] = (
     File("helm/files/rules.json", rules.text),
-    File("lab/vtlab/catalogue/names.py", metrics.names),
+    File("lab/vtlab/model/metric_names.py", metrics.names),
     File("k6/experiments/experiment.schema.json", experiment.schema),
     File("k6/lib/experiment.ts", normalised.typescript),
     Folder(normalised.FOLDER, "*.json", _plans),

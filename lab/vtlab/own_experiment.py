@@ -18,7 +18,7 @@ from vtlab.model.experiment import MAX_ERRORS, ClosedLoad, Experiment, Limits, O
 from vtlab.model.own_file import Rate
 from vtlab.model.service import Beside, Service
 from vtlab.model.workload import Workload
-from vtlab.planning import further
+from vtlab.planning import extra_variants
 from vtlab.search import WARM_UP_USERS
 from vtlab.services import own
 
@@ -140,7 +140,7 @@ def experiment_of(asked: Asked) -> Experiment:
         ),
         asked,
     )
-    return further.with_more(experiment, asked.more)
+    return extra_variants.with_more(experiment, asked.more)
 
 
 def remarks(experiment: Experiment) -> list[str]:

@@ -12,10 +12,10 @@ import pytest
 from tests.support.dashboards import DOCUMENTS, panels
 from vtlab import session
 from vtlab.catalogue import palette
-from vtlab.catalogue.dashboards import frame, style
 from vtlab.catalogue.resources import RESOURCES
+from vtlab.dashboards import frame, style
 from vtlab.model import experiment
-from vtlab.planning import further
+from vtlab.planning import extra_variants
 
 VARIABLES = ["datasource", "namespace", "experiment", "run", "variants"]
 VARIANTS = ["platform", "virtual", "virtual-jdk21", "reactive", "pool-250", "virtual-pool50", "platform-1000"]
@@ -289,7 +289,7 @@ def test_dashboards_know_the_colours_of_every_experiment(name: str) -> None:
 
 def test_what_with_adds_has_a_colour_of_its_own() -> None:
     planned = experiment.load("blocking", session.EXPERIMENTS)
-    variants = further.with_more(planned, ["platform-1000", "java=21", "java=25", "pool=50"]).variants
+    variants = extra_variants.with_more(planned, ["platform-1000", "java=21", "java=25", "pool=50"]).variants
     assert len({palette.known(variant) for variant in variants} - {None}) == 6
 
 

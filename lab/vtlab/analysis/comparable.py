@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from vtlab.analysis.statistics import MARGIN
+from vtlab.analysis.statistics.paired import MARGIN
 from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.model.verdict import Bottleneck, Comparison, VariantResult
 

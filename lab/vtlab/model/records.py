@@ -10,10 +10,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, field_serializer
 
-from vtlab.catalogue.names import MetricName
 from vtlab.model.curve import Curve
 from vtlab.model.experiment import Experiment
 from vtlab.model.inspection import Inspection
+from vtlab.model.metric_names import MetricName
 from vtlab.model.publication import Publication
 
 #: Of the manifest, the lines of ``trials.jsonl`` and the verdict; ``vtlab.migration`` reads version 1.
@@ -313,7 +313,7 @@ class Facts(Record):
 
 
 class SequentialRule(Record):
-    """After which blocks a run is looked at, and what ends it (``vtlab.analysis.sequential``)."""
+    """After which blocks a run is looked at, and what ends it (``vtlab.analysis.statistics.sequential``)."""
 
     #: Numbers of blocks, growing; the last is the most.
     looks: list[int]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from vtlab.analysis import sequential
 from vtlab.analysis.comparable import keeps_up
+from vtlab.analysis.statistics import sequential
 from vtlab.catalogue import resources
 from vtlab.model.experiment import MAX_ERRORS, ClosedLoad, Experiment
 from vtlab.model.records import is_cold

@@ -12,7 +12,7 @@ from vtlab.analysis.validity.warmth import CYCLES, MEASURED
 from vtlab.analysis.validity.windows import LENGTH
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Trial
-from vtlab.planning.plan import mirrored
+from vtlab.planning.trial_order import mirrored
 
 
 def _faults(block: Block, _: Experiment) -> Iterator[Value]:

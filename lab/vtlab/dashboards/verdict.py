@@ -6,11 +6,11 @@ from typing import Any
 
 from grafana_foundation_sdk.builders import table, timeseries
 
-from vtlab.catalogue.dashboards import frame, queries, style
-from vtlab.catalogue.dashboards.panels import NAME_ONLY, Line, bottleneck, figures, over_time, verdict
-from vtlab.catalogue.dashboards.parts import NO_VERDICT, fixed
-from vtlab.catalogue.dashboards.tables import NOT_SETTLED, TOO_FEW, Column, rows
 from vtlab.catalogue.published import Name
+from vtlab.dashboards import frame, queries, style
+from vtlab.dashboards.panels import NAME_ONLY, Line, bottleneck, figures, over_time, verdict
+from vtlab.dashboards.parts import NO_VERDICT, fixed
+from vtlab.dashboards.tables import NOT_SETTLED, TOO_FEW, Column, rows
 
 _WARNINGS = (
     'label_replace(count by (alertname) (last_over_time(ALERTS{alertname=~"Vtlab.*",alertstate="firing",'

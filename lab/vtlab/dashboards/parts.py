@@ -6,8 +6,8 @@ from grafana_foundation_sdk.builders import dashboard, prometheus
 from grafana_foundation_sdk.models import dashboard as models
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
-from vtlab.catalogue.dashboards import style
 from vtlab.catalogue.resources import EXCEEDED
+from vtlab.dashboards import style
 
 DATASOURCE = models.DataSourceRef(type_val="prometheus", uid="${datasource}")
 #: Where the time axis has more points than this, each point stands for more than a second.

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from grafana_foundation_sdk.builders import timeseries
 
-from vtlab.catalogue.dashboards import queries, style
-from vtlab.catalogue.dashboards.frame import Part
-from vtlab.catalogue.dashboards.panels import Line, over_time
 from vtlab.catalogue.resources import RESOURCES
+from vtlab.dashboards import queries, style
+from vtlab.dashboards.frame import Part
+from vtlab.dashboards.panels import Line, over_time
 
 _NO_CADVISOR = (
     "no data because no cAdvisor was scraped: outside Kubernetes vtlab itself judges the load generator, by the"

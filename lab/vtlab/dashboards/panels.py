@@ -11,8 +11,9 @@ from grafana_foundation_sdk.models import common as kinds
 from grafana_foundation_sdk.models import dashboard as models
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
-from vtlab.catalogue.dashboards import queries, style
-from vtlab.catalogue.dashboards.parts import (
+from vtlab.catalogue.resources import EXCEEDED
+from vtlab.dashboards import queries, style
+from vtlab.dashboards.parts import (
     DATASOURCE,
     NO_FIGURE,
     NO_SERIES,
@@ -27,7 +28,6 @@ from vtlab.catalogue.dashboards.parts import (
     ref_id,
     thresholds,
 )
-from vtlab.catalogue.resources import EXCEEDED
 
 NAME_ONLY = kinds.BigValueTextMode.NAME
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 
-from vtlab.analysis import curve as curves
+from vtlab.analysis import load_curve as curves
 from vtlab.model import units
 from vtlab.model.curve import Curve
 from vtlab.model.experiment import ClosedLoad, Experiment

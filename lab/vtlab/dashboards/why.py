@@ -9,10 +9,10 @@ from typing import Any
 
 from grafana_foundation_sdk.builders import table
 
-from vtlab.catalogue.dashboards import frame, queries, style, why_rows
-from vtlab.catalogue.dashboards.panels import Line, bottleneck, over_time
-from vtlab.catalogue.dashboards.tables import NOT_SETTLED, Column, rows
 from vtlab.catalogue.resources import REACHED
+from vtlab.dashboards import frame, queries, style, why_rows
+from vtlab.dashboards.panels import Line, bottleneck, over_time
+from vtlab.dashboards.tables import NOT_SETTLED, Column, rows
 
 
 def dashboard() -> dict[str, Any]:

@@ -11,17 +11,8 @@ from grafana_foundation_sdk.models import dashboard as models
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
 from vtlab.catalogue import resources
-from vtlab.catalogue.dashboards import queries, style
-from vtlab.catalogue.dashboards.parts import (
-    DATASOURCE,
-    NO_FIGURE,
-    NO_TRIAL,
-    instant,
-    neutral,
-    of_bounds,
-    override,
-    ref_id,
-)
+from vtlab.dashboards import queries, style
+from vtlab.dashboards.parts import DATASOURCE, NO_FIGURE, NO_TRIAL, instant, neutral, of_bounds, override, ref_id
 
 _SERVED = {"type": "value", "options": {str(queries.SERVED): {"text": "served"}}}
 
