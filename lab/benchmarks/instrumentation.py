@@ -31,6 +31,7 @@ from vtlab.host import agent, machine, ports, tools
 from vtlab.host.processes import Ledger
 from vtlab.host.server import await_ready
 from vtlab.model import experiment, normalised
+from vtlab.model.blocks import FULL_RUN
 from vtlab.model.records import K6Document, Trial
 from vtlab.planning import trial_order
 from vtlab.services import process, sample
@@ -223,7 +224,7 @@ def main() -> None:
     measured = sys.argv[1] if len(sys.argv) > 1 else ""
     if measured not in SETTINGS:
         raise SystemExit(f"usage: instrumentation.py {'|'.join(SETTINGS)} [BLOCKS]")
-    blocks = int(sys.argv[2]) if len(sys.argv) > 2 else trial_order.FULL_RUN
+    blocks = int(sys.argv[2]) if len(sys.argv) > 2 else FULL_RUN
     logs = []
     costs: list[dict[str, float]] = []
     # Of a call that is interrupted the blocks before count.

@@ -39,8 +39,9 @@ from vtlab.cli_options import (
 from vtlab.errors import BadInput, Interrupted, LabError
 from vtlab.host import tool_images, tools
 from vtlab.model import experiment, normalised, variables
+from vtlab.model.blocks import FULL_RUN
 from vtlab.model.experiment import ClosedLoad, Experiment
-from vtlab.planning import extra_variants, trial_order
+from vtlab.planning import extra_variants, planned_runs
 from vtlab.services import own, sample
 from vtlab.targets.kubernetes import doctor as kubernetes
 from vtlab.targets.kubernetes import verdict_map
@@ -115,7 +116,7 @@ def run(
         raise BadInput(f"--max-rejected {max_rejected}: fewer than none", "0 gives up at the first")
     mode = cli_options.diagnosis(diagnosis, cluster)
     resolved = [extra_variants.with_more(experiment, more or []) for experiment in session.resolve(experiments)]
-    planned = trial_order.runs(resolved, cli_options.cpus(cpu))
+    planned = planned_runs.runs(resolved, cli_options.cpus(cpu))
     label = "+".join(dict.fromkeys(r.experiment.name for r in planned))
     options = replace(
         cli_options.of_session(blocks, seed, root, no_cpu_limit),
@@ -269,13 +270,13 @@ def _variables(given: Sequence[str]) -> list[str]:
 def aa(
     name: Annotated[str, typer.Argument(metavar="EXPERIMENT")],
     kind: Annotated[str, typer.Option("--variant", help="The variant to compare with itself.")] = "virtual",
-    blocks: Blocks = trial_order.FULL_RUN,
+    blocks: Blocks = FULL_RUN,
     seed: Seed = None,
     root: Results = ROOT,
     no_cpu_limit: NoLimit = False,
 ) -> None:
     """Compare a variant with itself: how large a difference is when there is none."""
-    planned = trial_order.runs([trial_order.identical(e, kind) for e in session.resolve([name])], [])
+    planned = planned_runs.runs([planned_runs.identical(e, kind) for e in session.resolve([name])], [])
     folder = session.create_runs(
         planned, cli_options.of_session(blocks, seed, root, no_cpu_limit), f"{planned[0].name}-aa"
     )

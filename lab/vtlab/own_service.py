@@ -21,7 +21,7 @@ from vtlab.model.curve import Curve
 from vtlab.model.experiment import Experiment
 from vtlab.own_experiment import Asked
 from vtlab.planning import curve_to_load
-from vtlab.planning.trial_order import PlannedRun
+from vtlab.planning.planned_runs import PlannedRun
 from vtlab.report import curve as curve_words
 from vtlab.report import figures
 from vtlab.services import own

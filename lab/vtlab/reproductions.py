@@ -28,7 +28,7 @@ from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.model.experiment import names as experiment_names
 from vtlab.model.publication import Publication
 from vtlab.model.run import Analysis
-from vtlab.planning import trial_order
+from vtlab.planning import planned_runs
 from vtlab.report import bottlenecks, figures, jmh_table, labels
 from vtlab.targets.local import benchmark
 
@@ -115,7 +115,7 @@ def run(
     """Measures the publications of these numbers, all if none. Returns the folder of the results, and what went wrong
     in one of them: the others were measured all the same."""
     experiments = session.resolve(experiment_names(session.EXPERIMENTS))
-    planned = trial_order.runs(chosen(experiments, numbers, as_published), [])
+    planned = planned_runs.runs(chosen(experiments, numbers, as_published), [])
     if not quick:
         planned = [_with_two_blocks_by_law(run) for run in planned]
     folder = session.create_runs(planned, options, "-".join(["reproduce", *dict.fromkeys(numbers)]))
@@ -137,7 +137,7 @@ def run(
     return folder, failed
 
 
-def _with_two_blocks_by_law(run: trial_order.PlannedRun) -> trial_order.PlannedRun:
+def _with_two_blocks_by_law(run: planned_runs.PlannedRun) -> planned_runs.PlannedRun:
     """The run, with a fixed number of blocks where a law is what its figures are held against."""
     return replace(run, blocks=AGAINST_LAW) if publication.load()[run.name].against_law else run
 

@@ -18,7 +18,7 @@ from vtlab.model import units
 from vtlab.model.experiment import OpenLoad
 from vtlab.model.records import Facts, Manifest
 from vtlab.model.run import Run
-from vtlab.planning import load, trial_order
+from vtlab.planning import load, planned_runs, trial_order
 from vtlab.progress import Progress
 from vtlab.report import words
 from vtlab.targets.target import Target
@@ -115,6 +115,6 @@ def seconds_longer(run: Run) -> float | None:
     return max(0.0, sum(t.window - units.seconds(run.experiment.window_of(t.variant)) for t in measured[-1]))
 
 
-def manifest_of(planned: trial_order.PlannedRun, facts: Facts, **fields: Any) -> Manifest:
+def manifest_of(planned: planned_runs.PlannedRun, facts: Facts, **fields: Any) -> Manifest:
     """The manifest of a planned run."""
     return Manifest(name=planned.name, experiment=planned.experiment, **facts.model_dump(), **fields)

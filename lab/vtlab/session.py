@@ -25,7 +25,7 @@ from vtlab.model.curve import Curve
 from vtlab.model.experiment import Experiment, load
 from vtlab.model.records import DiagnosisMode, Manifest, SequentialRule
 from vtlab.model.run import Analysis, Run
-from vtlab.planning import trial_order
+from vtlab.planning import planned_runs
 from vtlab.progress import Progress
 from vtlab.report import hints, terminal, words
 from vtlab.report import write as write_report
@@ -71,7 +71,7 @@ class Options:
 
 
 def create_runs(
-    planned: Sequence[trial_order.PlannedRun],
+    planned: Sequence[planned_runs.PlannedRun],
     options: Options,
     label: str,
     folder: Path | None = None,
@@ -110,7 +110,7 @@ def create_runs(
             blocks=blocks,
             rule=None if fixed else rule,
             diagnosis=options.diagnosis,
-            max_rejected=trial_order.max_rejected(blocks) if options.max_rejected is None else options.max_rejected,
+            max_rejected=planned_runs.max_rejected(blocks) if options.max_rejected is None else options.max_rejected,
             seed=seed,
             command=facts.command(),
             asserts=list(options.asserts),
@@ -139,7 +139,7 @@ def measured_in(experiment: Experiment, options: Options) -> ReleaseRef | None:
     return copies.measured_in(options.cluster.with_context(), copying, service)
 
 
-def _rule(planned: Sequence[trial_order.PlannedRun], options: Options) -> SequentialRule:
+def _rule(planned: Sequence[planned_runs.PlannedRun], options: Options) -> SequentialRule:
     """The rule of the runs whose number of blocks is not fixed: all their comparisons share its level."""
     comparisons = sum(len(run.experiment.variants) - 1 for run in planned if not (run.blocks or options.blocks))
     return sequential.rule(max(1, comparisons), options.precision, options.within)
@@ -413,4 +413,4 @@ def block_seconds(plan_file: Path, experiment: Experiment) -> float | None:
     except PrerequisiteMissing:
         return None
     seconds = k6.block_seconds(tool.path, shipped.ROOT / "k6" / "block.ts", plan_file, experiment.variants)
-    return None if seconds is None else trial_order.START + seconds
+    return None if seconds is None else planned_runs.START + seconds

@@ -18,7 +18,7 @@ from vtlab.host.processes import Ledger
 from vtlab.host.tools import Java
 from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.model.service import Service, load
-from vtlab.planning import extra_variants, trial_order
+from vtlab.planning import extra_variants, planned_runs
 from vtlab.services import process
 from vtlab.targets.kubernetes.cluster import ReleaseRef
 
@@ -117,7 +117,7 @@ def test_the_manifest_names_the_build_and_a_resumed_run_needs_the_same(
     old: Path, tmp_path: Path, invented_tools: Path
 ) -> None:
     options = session.Options(blocks=3, seed=7, root=tmp_path, no_cpu_limit=False)
-    folder = session.create_runs(trial_order.runs([added(old)], []), options, "x")
+    folder = session.create_runs(planned_runs.runs([added(old)], []), options, "x")
     before = results.read(folder).manifest.versions["app of platform-old"]
     assert before.startswith("old.jar (")
     old.write_bytes(b"changed")
@@ -130,7 +130,7 @@ def test_a_run_that_began_with_another_jdk_says_how_to_name_that(
     tmp_path: Path, invented_tools: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options = session.Options(blocks=3, seed=7, root=tmp_path, no_cpu_limit=False)
-    folder = session.create_runs(trial_order.runs([builders.experiment()], []), options, "x")
+    folder = session.create_runs(planned_runs.runs([builders.experiment()], []), options, "x")
     monkeypatch.setattr(tools, "find_java", lambda *_, **__: tools.Java(Path("/jdk/bin/java"), "21.0.8", "a vendor"))
     done = call("resume", folder)
     assert (done.code, "java was 25.0.1" in done.err) == (2, True), done
@@ -148,7 +148,7 @@ def test_a_service_without_a_jar_and_a_cluster_refuse_it(old: Path, tmp_path: Pa
         services.other_builds(gone, SERVICE)
     options = session.Options(3, 7, tmp_path, False, cluster=ReleaseRef("a", "b", "c"))
     with pytest.raises(BadInput, match="in a cluster no jar is started"):
-        session.create_runs(trial_order.runs([stub.model_copy(update={"service": None})], []), options, "x")
+        session.create_runs(planned_runs.runs([stub.model_copy(update={"service": None})], []), options, "x")
 
 
 def test_the_command_line_takes_it(old: Path, tmp_path: Path, invented_tools: Path) -> None:

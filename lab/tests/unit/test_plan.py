@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from vtlab import session
 from vtlab.errors import BadInput
-from vtlab.model import units
+from vtlab.model import blocks, units
 from vtlab.model.experiment import ClosedLoad, load, names, parse
-from vtlab.planning import trial_order
+from vtlab.planning import planned_runs, trial_order
 
 
 def test_the_order_is_mirrored_and_the_seed_decides() -> None:
@@ -30,7 +30,7 @@ def test_more_than_two_variants_are_mirrored_too_and_each_comes_first() -> None:
 
 
 def test_four_trials_cancel_a_drift_that_bends() -> None:
-    one, two, four = (trial_order.mirrored(["a", "b"], trials) for trials in (1, 2, 4))
+    one, two, four = (blocks.mirrored(["a", "b"], trials) for trials in (1, 2, 4))
     assert ["".join(order) for order in (one, two, four)] == ["ab", "abba", "abbabaab"]
     for power in (1, 2):
         drift = {name: sum(i**power for i, turn in enumerate(four) if turn == name) for name in "ab"}
@@ -42,15 +42,15 @@ def test_four_trials_cancel_a_drift_that_bends() -> None:
 
 def test_each_cpu_limit_makes_a_run_of_its_own() -> None:
     blocking = load("blocking", session.EXPERIMENTS)
-    planned = trial_order.runs([blocking], [0.5, 1])
+    planned = planned_runs.runs([blocking], [0.5, 1])
     assert [(r.name, r.experiment.limits.cpu) for r in planned] == [("blocking@0.5cpu", 0.5), ("blocking@1cpu", 1)]
     with pytest.raises(BadInput, match="twice"):
-        trial_order.runs([blocking], [1, 1.0])
+        planned_runs.runs([blocking], [1, 1.0])
 
 
 def test_an_aa_run_has_the_same_variant_twice() -> None:
     planned = load("blocking", session.EXPERIMENTS)
-    same = trial_order.identical(planned, "platform")
+    same = planned_runs.identical(planned, "platform")
     assert same.variants == ["platform-a", "platform-b"]
     assert same.expected == {"platform-a": 200, "platform-b": 200}
     assert isinstance(same.load, ClosedLoad)
@@ -58,19 +58,19 @@ def test_an_aa_run_has_the_same_variant_twice() -> None:
     assert same.load.service_time == {"platform-a": "1s", "platform-b": "1s"}
     assert {same.window_of(name) for name in same.variants} == {planned.window_of("platform")}
     with pytest.raises(BadInput, match="unknown variant 'green'"):
-        trial_order.identical(same, "green")
+        planned_runs.identical(same, "green")
 
 
 @pytest.mark.parametrize("name", names(session.EXPERIMENTS))
 def test_an_aa_run_is_stored_as_a_valid_experiment(name: str) -> None:
-    same = trial_order.identical(load(name, session.EXPERIMENTS), "platform")
+    same = planned_runs.identical(load(name, session.EXPERIMENTS), "platform")
     assert parse(json.dumps(same.document()), name).variants == ["platform-a", "platform-b"]
 
 
 def test_an_aa_run_keeps_the_window_of_its_variant() -> None:
     blocking = load("blocking", session.EXPERIMENTS)
     windows = blocking.windows.model_copy(update={"measure_by_variant": {"platform": "20s"}})
-    same = trial_order.identical(blocking.model_copy(update={"windows": windows}), "platform")
+    same = planned_runs.identical(blocking.model_copy(update={"windows": windows}), "platform")
     assert {same.window_of(name) for name in same.variants} == {"20s"}
 
 

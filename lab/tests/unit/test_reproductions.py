@@ -22,7 +22,7 @@ from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.model.publication import Publication
 from vtlab.model.records import Facts
 from vtlab.model.verdict import Bottleneck
-from vtlab.planning import trial_order
+from vtlab.planning import planned_runs
 from vtlab.report import html
 from vtlab.report import write as write_report
 from vtlab.reproductions import Row
@@ -63,7 +63,7 @@ def test_a_publication_belongs_to_the_variants_of_its_experiment() -> None:
     known = publications.load()
     of_two = experiment.load("blocking-5s", session.EXPERIMENTS)
     assert publications.of(of_two, known) == known["blocking-5s"]
-    assert publications.of(trial_order.identical(of_two, "virtual"), known) is None
+    assert publications.of(planned_runs.identical(of_two, "virtual"), known) is None
     assert publications.of(builders.experiment(), known) is None
 
 

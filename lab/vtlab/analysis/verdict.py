@@ -18,10 +18,10 @@ from vtlab.analysis.run_status import blocks_left_of, selected, standing_of
 from vtlab.analysis.statistics import paired
 from vtlab.analysis.validity import checks
 from vtlab.analysis.variant_results import variant_result
+from vtlab.model.blocks import FULL_RUN
 from vtlab.model.records import Block
 from vtlab.model.run import Analysis, Run
 from vtlab.model.verdict import Comparison, Decision, Rejection, VariantResult, Verdict
-from vtlab.planning.trial_order import FULL_RUN
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from vtlab.analysis.findings import commands, measured
+from vtlab.analysis.findings import commands, measured, static
 from vtlab.model.finding import Finding
 from vtlab.model.records import Block, Manifest
 from vtlab.model.run import Run

@@ -2,11 +2,11 @@
 
 Threads, connections and pools are held, and count by what a request holds of them alone
 (``vtlab.analysis.laws.single_user``), pools by their own timers. CPU seconds are consumed, never waited for: their
-demand is that under load (with what load adds: garbage collection, switching) where the CPU was used to half at least, less what
-the JVM uses when it is idle. With less load the fixed costs would count as the requests': then it is the slope over an
-idle phase, light load and the trials. Few requests a second take more CPU each, so that light load alone has too steep
-a slope: the trials weigh most in it, as they have the most requests. Under load the CPU time of the JIT compiler
-counts, as throughput was reached beside it.
+demand is that under load (with what load adds: garbage collection, switching) where the CPU was used to half at least,
+less what the JVM uses when it is idle. With less load the fixed costs would count as the requests': then it is the
+slope over an idle phase, light load and the trials. Few requests a second take more CPU each, so that light load alone
+has too steep a slope: the trials weigh most in it, as they have the most requests. Under load the CPU time of the JIT
+compiler counts, as throughput was reached beside it.
 
 Carriers are held for the CPU's time and while a thread is pinned. Both are time integrals. Without pinning they have no
 bound of their own (``vtlab.analysis.laws.unexplained.short_of_carriers``).
