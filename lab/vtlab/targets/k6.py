@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from vtlab.errors import BlockFault
-from vtlab.model import variables, workload_files
+from vtlab.model import validation, variables, workload_files
 from vtlab.model.records import Findings, K6Document, Preflight
 from vtlab.model.workload import Workload
 from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
@@ -201,11 +201,8 @@ def read_document(path: Path, log: str) -> K6Document:
     except FileNotFoundError:
         raise BlockFault(f"k6 left no document: {log or 'it said nothing'}") from None
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the whole"
-        raise BlockFault(
-            f"k6's document cannot be read ({where}: {first['msg']}): {log or 'it said nothing'}"
-        ) from error
+        wrong = validation.first_wrong_key(error, "the whole")
+        raise BlockFault(f"k6's document cannot be read ({wrong}): {log or 'it said nothing'}") from error
 
 
 def joined(documents: Sequence[K6Document]) -> K6Document:

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from vtlab.errors import BlockFault
 from vtlab.host import processes
 from vtlab.host.machine import Delays, Sample, Usage
+from vtlab.model import validation
 from vtlab.model.records import Findings, K6Document, Preflight
 from vtlab.targets.kubernetes.cluster import ReleaseRef
 
@@ -166,9 +167,7 @@ def _parsed(kind: type[_Document], log: str) -> _Document:
     try:
         return kind.model_validate_json("".join(parts[i] for i in range(1, count + 1)))
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the whole"
-        raise BlockFault(f"k6's document cannot be read ({where}: {first['msg']})") from error
+        raise BlockFault(f"k6's document cannot be read ({validation.first_wrong_key(error, 'the whole')})") from error
 
 
 def samples(log: str) -> list[Sample]:
