@@ -30,9 +30,10 @@ from vtlab.analysis.statistics import paired
 from vtlab.host import agent, machine, ports, tools
 from vtlab.host.processes import Ledger
 from vtlab.host.server import await_ready
-from vtlab.model import experiment, normalised
+from vtlab.model import experiment, experiment_files, normalised
 from vtlab.model.blocks import FULL_RUN
-from vtlab.model.records import K6Document, Trial
+from vtlab.model.k6_documents import K6Document
+from vtlab.model.records import Trial
 from vtlab.planning import trial_order
 from vtlab.services import process, sample
 from vtlab.services.process import Launch, VariantProcess
@@ -123,7 +124,7 @@ class Running:
 
 def block(measured: str, number: int, folder: Path, ledger: Ledger) -> Measured:
     """Trials in mirrored order in fresh JVMs under a CPU limit, in their steady state."""
-    small = experiment.load(str(Path(__file__).with_suffix(".json")), session.EXPERIMENTS)
+    small = experiment_files.load(str(Path(__file__).with_suffix(".json")), session.EXPERIMENTS)
     started: dict[str, VariantProcess] = {}
     for name, settings in SETTINGS[measured].items():
         platform_only = small.model_copy(update={"variants": ["platform"], "settings": settings})

@@ -15,7 +15,8 @@ from vtlab.analysis.validity import checks, steady_state, warmth
 from vtlab.errors import BlockFault
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, DiagnosisMode, Trial
+from vtlab.model.manifest import DiagnosisMode
+from vtlab.model.records import Block, Trial
 from vtlab.model.run import BlockSeries
 from vtlab.planning import dump_schedule, load
 from vtlab.progress import Progress

@@ -38,9 +38,10 @@ from vtlab.cli_options import (
 )
 from vtlab.errors import BadInput, Interrupted, LabError
 from vtlab.host import tool_images, tools
-from vtlab.model import experiment, normalised, variables
+from vtlab.model import experiment_files, normalised, variables
 from vtlab.model.blocks import FULL_RUN
-from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.model.experiment import Experiment
+from vtlab.model.load import ClosedLoad
 from vtlab.planning import extra_variants, planned_runs
 from vtlab.services import own, sample
 from vtlab.targets.kubernetes import doctor as kubernetes
@@ -412,8 +413,8 @@ def list_() -> None:
     table = Table(box=None, pad_edge=False)
     for title in ("experiment", "load", "limit", "a block", "what it shows"):
         table.add_column(title, no_wrap=title in ("experiment", "limit"))
-    for name in experiment.names(session.EXPERIMENTS):
-        planned = experiment.load(name, session.EXPERIMENTS)
+    for name in experiment_files.names(session.EXPERIMENTS):
+        planned = experiment_files.load(name, session.EXPERIMENTS)
         load = planned.load
         users = f"{load.users} user{'' if load.users == 1 else 's'}"
         amount = users if isinstance(load, ClosedLoad) else f"{load.rate:g}/s"
@@ -426,7 +427,7 @@ def list_() -> None:
 @app.command()
 def normalise(name: Annotated[str, typer.Argument(metavar="FILE", help="An experiment's name or JSON file.")]) -> None:
     """Print an experiment as k6 reads it: every default filled in, durations in milliseconds."""
-    print(normalised.text(experiment.load(name, session.EXPERIMENTS)), end="")
+    print(normalised.text(experiment_files.load(name, session.EXPERIMENTS)), end="")
 
 
 @app.command("tools")
@@ -478,7 +479,7 @@ def doctor_(
 
 
 def _shipped() -> list[Experiment]:
-    return [experiment.load(name, session.EXPERIMENTS) for name in experiment.names(session.EXPERIMENTS)]
+    return [experiment_files.load(name, session.EXPERIMENTS) for name in experiment_files.names(session.EXPERIMENTS)]
 
 
 def _interrupted(number: int, _: types.FrameType | None) -> None:

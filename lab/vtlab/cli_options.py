@@ -12,7 +12,7 @@ from vtlab.analysis.statistics import sequential
 from vtlab.errors import BadInput
 from vtlab.model import units
 from vtlab.model.blocks import FULL_RUN
-from vtlab.model.records import DiagnosisMode
+from vtlab.model.manifest import DiagnosisMode
 from vtlab.targets.kubernetes import copies
 from vtlab.targets.kubernetes.cluster import Copying, ReleaseRef
 

@@ -14,7 +14,8 @@ from vtlab.errors import BadInput
 from vtlab.host import tools
 from vtlab.model import documents, own_file, validation, workload_files
 from vtlab.model import service as services
-from vtlab.model.experiment import MAX_ERRORS, ClosedLoad, Experiment, Limits, OpenLoad, Properties, Windows
+from vtlab.model.experiment import MAX_ERRORS, Experiment, Limits, Properties, Windows
+from vtlab.model.load import ClosedLoad, OpenLoad
 from vtlab.model.own_file import Rate
 from vtlab.model.service import Beside, Service
 from vtlab.model.workload import Workload

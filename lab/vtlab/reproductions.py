@@ -24,8 +24,9 @@ from vtlab.catalogue.resources import RESOURCES
 from vtlab.errors import BadInput, Interrupted, InvalidRun, LabError
 from vtlab.jmh import Score
 from vtlab.model import publication
-from vtlab.model.experiment import ClosedLoad, Experiment
-from vtlab.model.experiment import names as experiment_names
+from vtlab.model.experiment import Experiment
+from vtlab.model.experiment_files import names as experiment_names
+from vtlab.model.load import ClosedLoad
 from vtlab.model.publication import Publication
 from vtlab.model.run import Analysis
 from vtlab.planning import planned_runs

@@ -27,7 +27,8 @@ from vtlab import migration
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.model import normalised, validation
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import VERSION, Block, Manifest
+from vtlab.model.manifest import Manifest
+from vtlab.model.records import VERSION, Block
 from vtlab.model.run import BlockSeries, Run
 from vtlab.model.verdict import Verdict
 

@@ -15,8 +15,8 @@ from vtlab.attempt import Attempt
 from vtlab.errors import InvalidRun
 from vtlab.host import processes
 from vtlab.model import units
-from vtlab.model.experiment import OpenLoad
-from vtlab.model.records import Facts, Manifest
+from vtlab.model.load import OpenLoad
+from vtlab.model.manifest import Facts, Manifest
 from vtlab.model.run import Run
 from vtlab.planning import load, planned_runs, trial_order
 from vtlab.progress import Progress

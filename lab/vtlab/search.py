@@ -14,7 +14,8 @@ from vtlab.errors import GeneratorFailed, VariantFailed
 from vtlab.model import units
 from vtlab.model.curve import Curve, Ended, Point
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, K6Document, Trial
+from vtlab.model.k6_documents import K6Document
+from vtlab.model.records import Block, Trial
 from vtlab.planning.load import COMING_UP, Pace
 from vtlab.report import figures
 from vtlab.targets.target import StartedBlock

@@ -22,8 +22,9 @@ from vtlab.errors import BadInput, BlockFault, Interrupted, InvalidRun, LabError
 from vtlab.host import processes, tools
 from vtlab.model import publication
 from vtlab.model.curve import Curve
-from vtlab.model.experiment import Experiment, load
-from vtlab.model.records import DiagnosisMode, Manifest, SequentialRule
+from vtlab.model.experiment import Experiment
+from vtlab.model.experiment_files import load
+from vtlab.model.manifest import DiagnosisMode, Manifest, SequentialRule
 from vtlab.model.run import Analysis, Run
 from vtlab.planning import planned_runs
 from vtlab.progress import Progress

@@ -15,7 +15,8 @@ from vtlab import results, runner
 from vtlab.analysis.validity import checks
 from vtlab.errors import BlockFault
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, Diagnosis, Failure, Instance, K6Document, Trial
+from vtlab.model.k6_documents import K6Document
+from vtlab.model.records import Block, Diagnosis, Failure, Instance, Trial
 from vtlab.model.run import BlockSeries, Run
 from vtlab.planning import trial_order
 from vtlab.planning.load import AS_PLANNED, LightLoad, Pace

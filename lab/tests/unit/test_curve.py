@@ -17,7 +17,8 @@ from tests.support import builders, golden_files
 from vtlab.analysis import load_curve as curves
 from vtlab.model import units
 from vtlab.model.curve import Curve, Ended, Point
-from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.model.experiment import Experiment
+from vtlab.model.load import ClosedLoad
 from vtlab.planning import curve_to_load
 from vtlab.report import curve as words
 

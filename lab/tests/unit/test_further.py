@@ -16,7 +16,8 @@ from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host import archives, tools
 from vtlab.host.processes import Ledger
 from vtlab.host.tools import Java
-from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.model.experiment import Experiment
+from vtlab.model.load import ClosedLoad
 from vtlab.model.service import Service, load
 from vtlab.planning import extra_variants, planned_runs
 from vtlab.services import process

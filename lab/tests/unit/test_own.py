@@ -17,7 +17,9 @@ from vtlab import cli, facts, own_experiment, results, session
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host.processes import Ledger
 from vtlab.model import variables
-from vtlab.model.experiment import ClosedLoad, Experiment, OpenLoad, load, parse
+from vtlab.model.experiment import Experiment
+from vtlab.model.experiment_files import load, parse
+from vtlab.model.load import ClosedLoad, OpenLoad
 from vtlab.model.service import Service
 from vtlab.planning import planned_runs
 from vtlab.services import own, process

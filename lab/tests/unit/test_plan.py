@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from vtlab import session
 from vtlab.errors import BadInput
 from vtlab.model import blocks, units
-from vtlab.model.experiment import ClosedLoad, load, names, parse
+from vtlab.model.experiment_files import load, names, parse
+from vtlab.model.load import ClosedLoad
 from vtlab.planning import planned_runs, trial_order
 
 

@@ -18,7 +18,7 @@ from vtlab.analysis.statistics import sequential
 from vtlab.errors import InvalidRun, VariantFailed
 from vtlab.host import processes
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import K6Document
+from vtlab.model.k6_documents import K6Document
 from vtlab.planning import trial_order
 from vtlab.progress import Progress
 

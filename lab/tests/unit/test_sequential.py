@@ -20,7 +20,7 @@ from vtlab import migration
 from vtlab.analysis import run_status, verdict
 from vtlab.analysis.statistics import paired, sequential, simulated_runs
 from vtlab.analysis.statistics.simulation import EDGE, Noise
-from vtlab.model.records import Manifest, SequentialRule
+from vtlab.model.manifest import Manifest, SequentialRule
 from vtlab.model.run import Analysis, Run
 from vtlab.model.verdict import Decision
 from vtlab.report import decision, hints, markdown, ratios, words

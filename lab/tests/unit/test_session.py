@@ -17,7 +17,7 @@ from vtlab.analysis.statistics import sequential
 from vtlab.errors import AssertionFailed, BadInput, InvalidRun, LabError, PrerequisiteMissing
 from vtlab.host import ports, tools
 from vtlab.model import units
-from vtlab.model.experiment import load
+from vtlab.model.experiment_files import load
 from vtlab.model.inspection import Inspection
 from vtlab.planning import load as pace
 from vtlab.planning import planned_runs

@@ -15,7 +15,8 @@ from vtlab.analysis.statistics import sequential
 from vtlab.analysis.validity import failing
 from vtlab.errors import VariantFailed
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Failure, K6Document
+from vtlab.model.k6_documents import K6Document
+from vtlab.model.records import Failure
 from vtlab.planning import trial_order
 from vtlab.planning.load import AS_PLANNED, Pace
 from vtlab.progress import Progress

@@ -14,7 +14,8 @@ from tests.support import builders
 from tests.support.played import ALONE, COUNTED, RUN, Breaking, WithMore, as_recorded, console, measured, one_block
 from vtlab import results, runner, warm_up
 from vtlab.errors import BlockFault, InvalidRun, VariantFailed
-from vtlab.model.records import Block, Failure, K6Document
+from vtlab.model.k6_documents import K6Document
+from vtlab.model.records import Block, Failure
 from vtlab.planning import load, trial_order
 from vtlab.planning.load import Pace
 from vtlab.progress import Progress

@@ -15,7 +15,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 from vtlab.analysis.statistics.paired import MARGIN
-from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.model.experiment import Experiment
+from vtlab.model.load import ClosedLoad
 from vtlab.model.verdict import Bottleneck, Comparison, VariantResult
 
 #: Metrics that compare at equal throughput only.

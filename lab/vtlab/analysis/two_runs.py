@@ -19,7 +19,8 @@ from vtlab.analysis.statistics import paired
 from vtlab.analysis.statistics.paired import Variance
 from vtlab.analysis.validity import failing
 from vtlab.errors import BadInput
-from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.model.experiment import Experiment
+from vtlab.model.load import ClosedLoad
 from vtlab.model.run import Analysis
 from vtlab.model.variant import kind
 from vtlab.model.verdict import Comparison

@@ -14,7 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from vtlab.errors import BadInput
 from vtlab.model import documents, units, validation
-from vtlab.model.experiment import MAX_ERRORS, ThinkTime
+from vtlab.model.experiment import MAX_ERRORS
+from vtlab.model.load import ThinkTime
 from vtlab.model.service import Beside
 from vtlab.model.workload import Workload
 

@@ -12,7 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from vtlab import shipped
 from vtlab.errors import BadInput
 from vtlab.model import validation, variant
-from vtlab.model.experiment import ClosedLoad, Duration, Experiment, Load, Windows
+from vtlab.model.experiment import Experiment, Windows
+from vtlab.model.load import ClosedLoad, Duration, Load
 from vtlab.model.workload import Request
 
 FOLDER = shipped.ROOT / "lab" / "publications"

@@ -8,7 +8,8 @@ from typing import TypeVar
 
 from vtlab.errors import BadInput
 from vtlab.model import variant
-from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.model.experiment import Experiment
+from vtlab.model.load import ClosedLoad
 
 _Value = TypeVar("_Value")
 

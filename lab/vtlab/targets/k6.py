@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from vtlab.errors import BlockFault
 from vtlab.model import validation, variables, workload_files
-from vtlab.model.records import Findings, K6Document, Preflight
+from vtlab.model.k6_documents import K6Document, Preflight, VariantPreflight
 from vtlab.model.workload import Workload
 from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
 
@@ -147,7 +147,7 @@ def _written(folder: Path, content: Mapping[str, Any]) -> Path:
     return path
 
 
-def read_preflight(path: Path, log: str) -> dict[str, Findings]:
+def read_preflight(path: Path, log: str) -> dict[str, VariantPreflight]:
     """What a pre-flight left, by variant; BlockFault, with the last lines of k6's ``log``, where it left nothing."""
     try:
         return Preflight.model_validate_json(path.read_bytes()).preflight

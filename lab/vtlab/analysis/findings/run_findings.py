@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from vtlab.analysis.findings import commands, measured, static
 from vtlab.model.finding import Finding
-from vtlab.model.records import Block, Manifest
+from vtlab.model.manifest import Manifest
+from vtlab.model.records import Block
 from vtlab.model.run import Run
 from vtlab.model.verdict import VariantResult
 

@@ -31,7 +31,7 @@ from vtlab.analysis.laws.phases import (
 )
 from vtlab.analysis.laws.single_user import demand_of_round, estimate_alone, service_alone
 from vtlab.catalogue.resources import RESOURCES, Resource
-from vtlab.model.experiment import ClosedLoad
+from vtlab.model.load import ClosedLoad
 from vtlab.model.records import Instance, Trial
 
 #: Share of its limit from which on the CPU's demand is measured under load.

@@ -13,7 +13,7 @@ from vtlab.analysis.laws.phases import Measured, mean_level
 from vtlab.analysis.laws.single_user import uncertainty
 from vtlab.analysis.laws.unexplained import UNKNOWN, at_place, full_pools, inside_full_pool, short_of_carriers
 from vtlab.catalogue.resources import REACHED, RESOURCES
-from vtlab.model.experiment import ClosedLoad
+from vtlab.model.load import ClosedLoad
 from vtlab.model.verdict import Bottleneck, Bound
 
 #: Share of the time in collections from which on memory is short, not the CPU: all other threads stand still in them.

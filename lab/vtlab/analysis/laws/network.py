@@ -15,7 +15,7 @@ from vtlab.analysis.laws.mva import Network, Station
 from vtlab.analysis.laws.phases import Measured
 from vtlab.analysis.laws.single_user import estimate_alone, round_alone, service_alone
 from vtlab.catalogue.resources import REACHED, RESOURCES
-from vtlab.model.experiment import ClosedLoad
+from vtlab.model.load import ClosedLoad
 from vtlab.model.verdict import Bound
 
 #: Capacities grow by this share in the model, a pool of fewer than ten by one. Gains that differ by less are alike.

@@ -26,7 +26,7 @@ from scipy import special
 
 from vtlab.analysis.statistics import paired
 from vtlab.analysis.statistics.paired import Array
-from vtlab.model.records import SequentialRule
+from vtlab.model.manifest import SequentialRule
 from vtlab.model.verdict import Comparison, Decision, Ended
 
 #: Blocks at which a run is looked at.

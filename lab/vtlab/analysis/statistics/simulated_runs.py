@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from vtlab.analysis.statistics import paired, sequential, simulation
 from vtlab.analysis.statistics.paired import ABOVE, ACROSS, BELOW, INSIDE, Array
 from vtlab.analysis.statistics.simulation import EDGE, KINDS, RATIOS, SEED, Noise
-from vtlab.model.records import SequentialRule
+from vtlab.model.manifest import SequentialRule
 
 #: Standard deviations of a block that a table compares.
 SDS = (0.003, 0.007, 0.02, 0.04, 0.08)

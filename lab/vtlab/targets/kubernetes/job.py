@@ -15,7 +15,7 @@ from vtlab.errors import BlockFault
 from vtlab.host import processes
 from vtlab.host.machine import Delays, Sample, Usage
 from vtlab.model import validation
-from vtlab.model.records import Findings, K6Document, Preflight
+from vtlab.model.k6_documents import K6Document, Preflight, VariantPreflight
 from vtlab.targets.kubernetes.cluster import ReleaseRef
 
 Json = dict[str, Any]
@@ -149,7 +149,7 @@ def document(log: str) -> K6Document:
     return _parsed(K6Document, log)
 
 
-def preflight(log: str) -> dict[str, Findings]:
+def preflight(log: str) -> dict[str, VariantPreflight]:
     """The same of a pre-flight: what it found, by variant."""
     return _parsed(Preflight, log).preflight
 
