@@ -15,7 +15,7 @@ from vtlab.host import machine, tools
 from vtlab.host.tools import Java
 from vtlab.model import variables, workload_files
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import NO_COMMIT, Facts
+from vtlab.model.manifest import NO_COMMIT, Facts
 from vtlab.model.service import Service
 from vtlab.services import companions, process
 from vtlab.targets import script

@@ -18,7 +18,7 @@ from tests.unit.test_kubernetes_target import FakeCluster, owned
 from vtlab import own_experiment, own_service, services, session, shipped
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.model.service import Service
-from vtlab.planning.plan import PlannedRun
+from vtlab.planning.planned_runs import PlannedRun
 from vtlab.targets.kubernetes import copies, doctor, generator, job, pod_copy, release, target, watch
 from vtlab.targets.kubernetes.cluster import (
     COPY_RIGHTS,

@@ -7,7 +7,7 @@ import pytest
 from tests.unit.test_kubernetes_target import RELEASE, SERVICE, FakeCluster
 from vtlab import session
 from vtlab.doctor import Prerequisite
-from vtlab.model.experiment import load
+from vtlab.model.experiment_files import load
 from vtlab.targets.kubernetes import doctor
 from vtlab.targets.kubernetes.cluster import MONITORING_RIGHTS, RIGHTS, Right
 

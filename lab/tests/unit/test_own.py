@@ -17,9 +17,11 @@ from vtlab import cli, facts, own_experiment, results, session
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host.processes import Ledger
 from vtlab.model import variables
-from vtlab.model.experiment import ClosedLoad, Experiment, OpenLoad, load, parse
+from vtlab.model.experiment import Experiment
+from vtlab.model.experiment_files import load, parse
+from vtlab.model.load import ClosedLoad, OpenLoad
 from vtlab.model.service import Service
-from vtlab.planning import plan
+from vtlab.planning import planned_runs
 from vtlab.services import own, process
 
 SECRET = "hunter2-not-for-records"
@@ -123,7 +125,7 @@ def test_no_record_and_no_command_line_has_a_value(
     )
     experiment = own_experiment.experiment_of(asked)
     options = session.Options(blocks=1, seed=1, root=tmp_path / "results", no_cpu_limit=True)
-    folder = session.create_runs([plan.PlannedRun("shop", experiment)], options, "shop")
+    folder = session.create_runs([planned_runs.PlannedRun("shop", experiment)], options, "shop")
     assert (variables.known()["TOKEN"], os.environ.get("TOKEN")) == (SECRET, None)
     for file in folder.iterdir():
         assert SECRET not in file.read_text(encoding="utf-8"), file
