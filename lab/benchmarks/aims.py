@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from vtlab import session, shipped
-from vtlab.analysis import statistics
+from vtlab.analysis.statistics import paired
 from vtlab.errors import LabError
 from vtlab.host import machine
 from vtlab.model.run import Analysis
@@ -75,7 +75,7 @@ def minutes(calls: Sequence[Call]) -> str:
 def spread(calls: Sequence[Call]) -> str:
     """Per-block standard deviation of the log ratio, with its 95 % interval."""
     ratios = [ratio for call in calls for a in call.analyses for ratio in a.verdict.primary_comparison.log_ratios]
-    sd = statistics.spread(ratios)
+    sd = paired.spread(ratios)
     if sd.sd is None or sd.low is None or sd.high is None:
         return "unknown: two blocks are needed"
     return f"{sd.sd:.2%}, 95 % interval {sd.low:.2%} to {sd.high:.2%} (blocks: {sd.n})"

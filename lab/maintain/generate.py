@@ -18,8 +18,8 @@ from maintain.reference import findings as finding_page
 from vtlab import results
 from vtlab.analysis.validity import checks
 from vtlab.catalogue import findings, metrics, rules
-from vtlab.catalogue.dashboards import documents
-from vtlab.model import experiment, normalised, service, service_file
+from vtlab.dashboards import documents
+from vtlab.model import experiment_files, normalised, service, service_file
 from vtlab.services import sample
 from vtlab.targets import k6
 
@@ -46,7 +46,9 @@ class Folder:
 
 def _plans() -> dict[str, str]:
     folder = REPOSITORY / "k6" / "experiments"
-    return {f"{name}.json": normalised.text(experiment.load(name, folder)) for name in experiment.names(folder)}
+    return {
+        f"{name}.json": normalised.text(experiment_files.load(name, folder)) for name in experiment_files.names(folder)
+    }
 
 
 def _chart_flags() -> str:
@@ -66,8 +68,8 @@ def _copies(folder: str, *patterns: str) -> Callable[[], dict[str, str]]:
 
 TABLE: Sequence[File | Folder] = (
     File("helm/files/rules.json", rules.text),
-    File("lab/vtlab/catalogue/names.py", metrics.names),
-    File("k6/experiments/experiment.schema.json", experiment.schema),
+    File("lab/vtlab/model/metric_names.py", metrics.names),
+    File("k6/experiments/experiment.schema.json", experiment_files.schema),
     File("k6/lib/experiment.ts", normalised.typescript),
     Folder(normalised.FOLDER, "*.json", _plans),
     File("lab/service.schema.json", service.schema),

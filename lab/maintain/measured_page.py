@@ -21,7 +21,7 @@ from vtlab import session, shipped
 from vtlab.analysis import verdict
 from vtlab.errors import BadInput, LabError
 from vtlab.model import variant
-from vtlab.model.records import Manifest
+from vtlab.model.manifest import Manifest
 from vtlab.model.run import Analysis
 from vtlab.report import bottlenecks, figures, labels, ratios, words
 

@@ -8,16 +8,17 @@ from contextlib import contextmanager
 from functools import partial
 
 from vtlab.analysis import variant_results
-from vtlab.analysis.laws.alone import shortest_response
 from vtlab.analysis.laws.demands import cpu_share
 from vtlab.analysis.laws.phases import of_variant
+from vtlab.analysis.laws.single_user import shortest_response
 from vtlab.analysis.validity import checks, steady_state, warmth
 from vtlab.errors import BlockFault
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, DiagnosisMode, Trial
+from vtlab.model.manifest import DiagnosisMode
+from vtlab.model.records import Block, Trial
 from vtlab.model.run import BlockSeries
-from vtlab.planning import dumping, load
+from vtlab.planning import dump_schedule, load
 from vtlab.progress import Progress
 from vtlab.report import class_archives
 from vtlab.targets.target import StartedBlock, Target
@@ -256,7 +257,7 @@ class Attempt:
         self._under_way.step(f"thread dumps of {' and '.join(wanted)}")
         trials = {variant: [trial for trial in block.trials if trial.variant == variant] for variant in wanted}
         block.diagnosis = started.diagnose(
-            {variant: dumping.pace(self._under_way.pace, experiment, trials[variant]) for variant in wanted}
+            {variant: dump_schedule.pace(self._under_way.pace, experiment, trials[variant]) for variant in wanted}
         )
         missing = [variant for variant in wanted if variant not in block.diagnosis]
         if missing and mode == "always":

@@ -20,7 +20,7 @@ from rich.table import Table
 from vtlab import cli_options, jmh, look, own_init, own_service, reproductions, session, shipped
 from vtlab import compare as comparing
 from vtlab import history as all_runs
-from vtlab.analysis import simulated_looks, simulation
+from vtlab.analysis.statistics import simulated_runs, simulation
 from vtlab.cli_options import (
     BLOCKS,
     AgentImage,
@@ -41,10 +41,12 @@ from vtlab.doctor import local as local_doctor
 from vtlab.doctor.prerequisite import print_prerequisites
 from vtlab.errors import BadInput, Interrupted, LabError
 from vtlab.host import tool_images, tools, variables
-from vtlab.model import experiment, normalised, service_file
-from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.model import experiment_files, normalised, service_file
+from vtlab.model.blocks import FULL_RUN
+from vtlab.model.experiment import Experiment
+from vtlab.model.load import ClosedLoad
 from vtlab.model.service_file import RequestLines, TryOptions
-from vtlab.planning import further, plan
+from vtlab.planning import extra_variants, planned_runs
 from vtlab.services import from_jar, sample
 from vtlab.targets.kubernetes import verdict_map
 from vtlab.targets.local import benchmark
@@ -117,8 +119,8 @@ def run(
     if max_rejected is not None and max_rejected < 0:
         raise BadInput(f"--max-rejected {max_rejected}: fewer than none", "0 gives up at the first")
     mode = cli_options.diagnosis(diagnosis, cluster)
-    resolved = [further.with_more(experiment, more or []) for experiment in session.resolve(experiments)]
-    planned = plan.runs(resolved, cli_options.cpus(cpu))
+    resolved = [extra_variants.with_more(experiment, more or []) for experiment in session.resolve(experiments)]
+    planned = planned_runs.runs(resolved, cli_options.cpus(cpu))
     label = "+".join(dict.fromkeys(r.experiment.name for r in planned))
     options = replace(
         cli_options.of_session(blocks, seed, root, no_cpu_limit),
@@ -184,7 +186,7 @@ def try_(
         bool, typer.Option("--database", help="vtlab starts a MariaDB, with a database for each variant.")
     ] = False,
     more: Annotated[
-        list[str] | None, typer.Option("--with", metavar="VARIANT", help=f"One more variant: {further.KINDS}.")
+        list[str] | None, typer.Option("--with", metavar="VARIANT", help=f"One more variant: {extra_variants.KINDS}.")
     ] = None,
     precision: Annotated[str, typer.Option("--precision", help="Wanted half-width of the ratio's interval.")] = "10%",
     within: Annotated[
@@ -270,13 +272,13 @@ def _variables(given: Sequence[str]) -> list[str]:
 def aa(
     name: Annotated[str, typer.Argument(metavar="EXPERIMENT")],
     kind: Annotated[str, typer.Option("--variant", help="The variant to compare with itself.")] = "virtual",
-    blocks: Blocks = plan.FULL_RUN,
+    blocks: Blocks = FULL_RUN,
     seed: Seed = None,
     root: Results = ROOT,
     no_cpu_limit: NoLimit = False,
 ) -> None:
     """Compare a variant with itself: how large a difference is when there is none."""
-    planned = plan.runs([plan.identical(e, kind) for e in session.resolve([name])], [])
+    planned = planned_runs.runs([planned_runs.identical(e, kind) for e in session.resolve([name])], [])
     folder = session.create_runs(
         planned, cli_options.of_session(blocks, seed, root, no_cpu_limit), f"{planned[0].name}-aa"
     )
@@ -297,7 +299,7 @@ def simulate(
         raise BadInput(f"--runs {runs}: at least one run is needed", "20000 take about half a minute")
     if not 0 < sd <= 1:
         raise BadInput(f"--sd {sd:g}: not above 0 and at most 1", "0.02 is 2 %")
-    for line in itertools.chain(simulation.tables(runs, sd), simulated_looks.tables(runs, sd)):
+    for line in itertools.chain(simulation.tables(runs, sd), simulated_runs.tables(runs, sd)):
         print(line, flush=True)
 
 
@@ -412,8 +414,8 @@ def list_() -> None:
     table = Table(box=None, pad_edge=False)
     for title in ("experiment", "load", "limit", "a block", "what it shows"):
         table.add_column(title, no_wrap=title in ("experiment", "limit"))
-    for name in experiment.names(session.EXPERIMENTS):
-        planned = experiment.load(name, session.EXPERIMENTS)
+    for name in experiment_files.names(session.EXPERIMENTS):
+        planned = experiment_files.load(name, session.EXPERIMENTS)
         load = planned.load
         users = f"{load.users} user{'' if load.users == 1 else 's'}"
         amount = users if isinstance(load, ClosedLoad) else f"{load.rate:g}/s"
@@ -426,7 +428,7 @@ def list_() -> None:
 @app.command()
 def normalise(name: Annotated[str, typer.Argument(metavar="FILE", help="An experiment's name or JSON file.")]) -> None:
     """Print an experiment as k6 reads it: every default filled in, durations in milliseconds."""
-    print(normalised.text(experiment.load(name, session.EXPERIMENTS)), end="")
+    print(normalised.text(experiment_files.load(name, session.EXPERIMENTS)), end="")
 
 
 @app.command("tools")
@@ -478,7 +480,7 @@ def doctor_(
 
 
 def _shipped() -> list[Experiment]:
-    return [experiment.load(name, session.EXPERIMENTS) for name in experiment.names(session.EXPERIMENTS)]
+    return [experiment_files.load(name, session.EXPERIMENTS) for name in experiment_files.names(session.EXPERIMENTS)]
 
 
 def _interrupted(number: int, _: types.FrameType | None) -> None:

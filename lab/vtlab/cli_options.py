@@ -8,16 +8,16 @@ from typing import Annotated, cast, get_args
 import typer
 
 from vtlab import session
-from vtlab.analysis import sequential
+from vtlab.analysis.statistics import sequential
 from vtlab.errors import BadInput
 from vtlab.model import units
-from vtlab.model.records import DiagnosisMode
-from vtlab.planning import plan
+from vtlab.model.blocks import FULL_RUN
+from vtlab.model.manifest import DiagnosisMode
 from vtlab.targets.kubernetes import copies
 from vtlab.targets.kubernetes.cluster import Copying, ReleaseRef
 
 Results = Annotated[Path, typer.Option("--results", help="Where the results directories go.")]
-BLOCKS = f"A fixed number of blocks; below {plan.FULL_RUN} is a quick look."
+BLOCKS = f"A fixed number of blocks; below {FULL_RUN} is a quick look."
 Blocks = Annotated[int, typer.Option("--blocks", help=BLOCKS)]
 Seed = Annotated[int | None, typer.Option("--seed", help="Draws the order of the variants in each block.")]
 NoLimit = Annotated[bool, typer.Option("--no-cpu-limit", help="Measure without a CPU limit where none can be set.")]
@@ -134,5 +134,5 @@ def _refuse_beside_blocks(option: str, blocks: int | None) -> None:
 
 def of_session(blocks: int | None, seed: int | None, root: Path, no_cpu_limit: bool) -> session.Options:
     if blocks is not None and blocks < 1:
-        raise BadInput(f"--blocks {blocks}: at least one block is needed", f"a full run has {plan.FULL_RUN}")
+        raise BadInput(f"--blocks {blocks}: at least one block is needed", f"a full run has {FULL_RUN}")
     return session.Options(blocks, seed, root.resolve(), no_cpu_limit)

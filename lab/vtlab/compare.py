@@ -11,7 +11,7 @@ from rich.console import Console
 from vtlab import session
 from vtlab.analysis import asserts, two_runs
 from vtlab.analysis.metrics import METRICS
-from vtlab.analysis.statistics import Variance
+from vtlab.analysis.statistics.paired import Variance
 from vtlab.analysis.two_runs import TwoRuns
 from vtlab.errors import AssertionFailed, BadInput, InvalidRun
 from vtlab.report import two_runs as report

@@ -15,7 +15,7 @@ from vtlab.host import machine, tools, variables
 from vtlab.host.tools import Java
 from vtlab.model import workload_files
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import NO_COMMIT, Facts
+from vtlab.model.manifest import NO_COMMIT, Facts
 from vtlab.model.service import Service
 from vtlab.services import builds, inspection, process
 from vtlab.services.companions import companion_services

@@ -20,8 +20,8 @@ from vtlab.model import units
 from vtlab.model.curve import Curve
 from vtlab.model.experiment import Experiment
 from vtlab.model.service_file import TryInput
-from vtlab.planning import chosen, try_experiment
-from vtlab.planning.plan import PlannedRun
+from vtlab.planning import curve_to_load, try_experiment
+from vtlab.planning.planned_runs import PlannedRun
 from vtlab.report import curve as curve_words
 from vtlab.report import figures
 from vtlab.services import from_jar
@@ -60,7 +60,7 @@ def measure(call: TryInput, options: session.Options, console: Console) -> None:
             curve = _searched(experiment, there, folder, options, began, console)
             for line in curve_words.lines(curve, experiment.variants):
                 console.print(line, highlight=False, soft_wrap=True)
-            experiment = chosen.with_load(experiment, curve)
+            experiment = curve_to_load.with_load(experiment, curve)
             if options.within is not None:
                 options = replace(options, within=_left(options, began))
         planned = [PlannedRun(experiment.name, experiment)]

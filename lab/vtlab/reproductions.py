@@ -18,16 +18,18 @@ from rich.table import Table
 from rich.text import Text
 
 from vtlab import jmh, results, session
-from vtlab.analysis import metrics, statistics
+from vtlab.analysis import metrics
+from vtlab.analysis.statistics import paired
 from vtlab.catalogue.resources import RESOURCES
 from vtlab.errors import BadInput, Interrupted, InvalidRun, LabError
 from vtlab.jmh import Score
 from vtlab.model import publication
-from vtlab.model.experiment import ClosedLoad, Experiment
-from vtlab.model.experiment import names as experiment_names
+from vtlab.model.experiment import Experiment
+from vtlab.model.experiment_files import names as experiment_names
+from vtlab.model.load import ClosedLoad
 from vtlab.model.publication import Publication
 from vtlab.model.run import Analysis
-from vtlab.planning import plan
+from vtlab.planning import planned_runs
 from vtlab.report import bottlenecks, figures, jmh_table, labels
 from vtlab.targets.local import benchmark
 
@@ -114,7 +116,7 @@ def run(
     """Measures the publications of these numbers, all if none. Returns the folder of the results, and what went wrong
     in one of them: the others were measured all the same."""
     experiments = session.resolve(experiment_names(session.EXPERIMENTS))
-    planned = plan.runs(chosen(experiments, numbers, as_published), [])
+    planned = planned_runs.runs(chosen(experiments, numbers, as_published), [])
     if not quick:
         planned = [_with_two_blocks_by_law(run) for run in planned]
     folder = session.create_runs(planned, options, "-".join(["reproduce", *dict.fromkeys(numbers)]))
@@ -136,7 +138,7 @@ def run(
     return folder, failed
 
 
-def _with_two_blocks_by_law(run: plan.PlannedRun) -> plan.PlannedRun:
+def _with_two_blocks_by_law(run: planned_runs.PlannedRun) -> planned_runs.PlannedRun:
     """The run, with a fixed number of blocks where a law is what its figures are held against."""
     return replace(run, blocks=AGAINST_LAW) if publication.load()[run.name].against_law else run
 
@@ -190,9 +192,9 @@ def _row(analysis: Analysis, published: Publication, variant: str) -> Row:
     if logs and len(logs) == len(blocks):
         # A run may end at any look: the interval of a throughput holds at all of them, too.
         reached = analysis.verdict.decision
-        confidence = 1 - reached.level if reached else statistics.CONFIDENCE
+        confidence = 1 - reached.level if reached else paired.CONFIDENCE
         floor = metrics.counting_floor("throughput", counted, variant)
-        over = statistics.estimate(logs, floor, confidence=confidence)
+        over = paired.estimate(logs, floor, confidence=confidence)
     return Row(
         number=published.number,
         title=published.title,

@@ -25,9 +25,10 @@ from pydantic import BaseModel, ValidationError
 
 from vtlab import migration
 from vtlab.errors import BadInput, PrerequisiteMissing
-from vtlab.model import normalised
+from vtlab.model import normalised, validation
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import VERSION, Block, Manifest
+from vtlab.model.manifest import Manifest
+from vtlab.model.records import VERSION, Block
 from vtlab.model.run import BlockSeries, Run
 from vtlab.model.verdict import Verdict
 
@@ -224,9 +225,7 @@ def _parse(model: type[_Model], document: Mapping[str, Any], where: str) -> _Mod
     try:
         return model.model_validate(document)
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        raise BadInput(f"{where}: {key}: {first['msg']}", _RESTORE) from error
+        raise BadInput(f"{where}: {validation.first_wrong_key(error)}", _RESTORE) from error
 
 
 def _blocks(path: Path, warnings: list[str]) -> list[Block]:

@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from vtlab import results
-from vtlab.analysis import standing
+from vtlab.analysis import run_status
 from vtlab.analysis.validity import checks, failing
 from vtlab.attempt import Attempt
 from vtlab.errors import InvalidRun
 from vtlab.host import processes
 from vtlab.model import units
-from vtlab.model.experiment import OpenLoad
-from vtlab.model.records import Facts, Manifest
+from vtlab.model.load import OpenLoad
+from vtlab.model.manifest import Facts, Manifest
 from vtlab.model.run import Run
-from vtlab.planning import load, plan
+from vtlab.planning import load, planned_runs, trial_order
 from vtlab.progress import Progress
 from vtlab.report import words
 from vtlab.targets.target import Target
@@ -34,7 +34,7 @@ def measure(
     accepted = [block for block, reasons in judged if not reasons]
     rejected = [(block, reasons) for block, reasons in judged if reasons]
     planned = f"at most {manifest.blocks}" if manifest.rule else str(manifest.blocks)
-    while left := standing.blocks_left(run):
+    while left := run_status.blocks_left(run):
         if len(rejected) > manifest.max_rejected:
             raise InvalidRun(
                 f"{name}: {words.rejected(len(rejected))}, {len(accepted)} of {planned} count; the last: "
@@ -45,7 +45,7 @@ def measure(
         tries = 1 + sum(block.block == number for block, _ in rejected)
         title = f"{name}: block {number} of {planned}"
         attempt = Attempt(experiment, manifest.seed, progress, title, number, tries, wait)
-        order = plan.order(experiment.variants, manifest.seed, number, experiment.windows.trials)
+        order = trial_order.order(experiment.variants, manifest.seed, number, experiment.windows.trials)
         # Of a variant that failed before it was alone there is nothing yet.
         alone = {phase.variant for block in accepted for phase in block.single}
         lit = {phase.variant for block in accepted for phase in block.light}
@@ -84,7 +84,7 @@ def measure(
 
 def _say_where_it_stands(run: Run, progress: Progress, name: str, planned: int) -> None:
     """That a run ends here, or goes on to its next look; ``planned``: blocks that were still expected."""
-    left, reached = standing.blocks_left(run), standing.decision(run)
+    left, reached = run_status.blocks_left(run), run_status.decision(run)
     if left > planned:
         progress.go_on(left - planned)
     elif left < planned:
@@ -92,7 +92,7 @@ def _say_where_it_stands(run: Run, progress: Progress, name: str, planned: int) 
     if reached and (reached.ended or left > planned):
         progress.say(f"{name}: {words.look(reached)}")
     elif not left and planned:
-        progress.say(f"{name}: no further blocks: a variant failed in each of the first {standing.ENDING}")
+        progress.say(f"{name}: no further blocks: a variant failed in each of the first {run_status.ENDING}")
 
 
 def seconds_beside(run: Run) -> float:
@@ -115,6 +115,6 @@ def seconds_longer(run: Run) -> float | None:
     return max(0.0, sum(t.window - units.seconds(run.experiment.window_of(t.variant)) for t in measured[-1]))
 
 
-def manifest_of(planned: plan.PlannedRun, facts: Facts, **fields: Any) -> Manifest:
+def manifest_of(planned: planned_runs.PlannedRun, facts: Facts, **fields: Any) -> Manifest:
     """The manifest of a planned run."""
     return Manifest(name=planned.name, experiment=planned.experiment, **facts.model_dump(), **fields)

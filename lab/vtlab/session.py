@@ -15,16 +15,18 @@ from pathlib import Path
 from rich.console import Console
 
 from vtlab import facts, results, runner, shipped
-from vtlab.analysis import asserts, sequential, standing, statistics, verdict
-from vtlab.catalogue.dashboards import link
+from vtlab.analysis import asserts, run_status, verdict
+from vtlab.analysis.statistics import paired, sequential
+from vtlab.dashboards import link
 from vtlab.errors import BadInput, BlockFault, Interrupted, InvalidRun, LabError, PrerequisiteMissing
 from vtlab.host import processes, tools
 from vtlab.model import publication
 from vtlab.model.curve import Curve
-from vtlab.model.experiment import Experiment, load
-from vtlab.model.records import DiagnosisMode, Manifest, SequentialRule
+from vtlab.model.experiment import Experiment
+from vtlab.model.experiment_files import load
+from vtlab.model.manifest import DiagnosisMode, Manifest, SequentialRule
 from vtlab.model.run import Analysis, Run
-from vtlab.planning import plan
+from vtlab.planning import planned_runs
 from vtlab.progress import Progress
 from vtlab.report import hints, terminal, words
 from vtlab.report import write as write_report
@@ -48,7 +50,7 @@ SEEDS = 2**31
 class Options:
     """What the user asked for, beyond the experiments."""
 
-    #: Fixed before the start; None: looks at growing numbers of blocks (``vtlab.analysis.sequential``).
+    #: Fixed before the start; None: looks at growing numbers of blocks (``vtlab.analysis.statistics.sequential``).
     blocks: int | None
     seed: int | None
     root: Path
@@ -71,7 +73,7 @@ class Options:
 
 
 def create_runs(
-    planned: Sequence[plan.PlannedRun],
+    planned: Sequence[planned_runs.PlannedRun],
     options: Options,
     label: str,
     folder: Path | None = None,
@@ -110,7 +112,7 @@ def create_runs(
             blocks=blocks,
             rule=None if fixed else rule,
             diagnosis=options.diagnosis,
-            max_rejected=plan.max_rejected(blocks) if options.max_rejected is None else options.max_rejected,
+            max_rejected=planned_runs.max_rejected(blocks) if options.max_rejected is None else options.max_rejected,
             seed=seed,
             command=facts.command(),
             asserts=list(options.asserts),
@@ -139,7 +141,7 @@ def measured_in(experiment: Experiment, options: Options) -> ReleaseRef | None:
     return copies.measured_in(options.cluster.with_context(), copying, service)
 
 
-def _rule(planned: Sequence[plan.PlannedRun], options: Options) -> SequentialRule:
+def _rule(planned: Sequence[planned_runs.PlannedRun], options: Options) -> SequentialRule:
     """The rule of the runs whose number of blocks is not fixed: all their comparisons share its level."""
     comparisons = sum(len(run.experiment.variants) - 1 for run in planned if not (run.blocks or options.blocks))
     return sequential.rule(max(1, comparisons), options.precision, options.within)
@@ -214,7 +216,7 @@ def measure_and_report(folder: Path, root: Path, console: Console) -> list[Analy
     invalid: InvalidRun | None = None
     try:
         # The jar may have been built anew since the run began.
-        _train(run.experiment for run in runs if run.manifest.target == "local" and standing.blocks_left(run))
+        _train(run.experiment for run in runs if run.manifest.target == "local" and run_status.blocks_left(run))
         with Progress(console, remaining, is_least) as progress:
             for run_folder in run_folders:
                 run = results.read(run_folder)
@@ -379,7 +381,7 @@ def _refuse_other_parts(run: Run) -> None:
 
 def noise(analysis: Analysis) -> str:
     """What an A/A run tells: by how much blocks differ when the variants do not."""
-    spread = statistics.spread(analysis.verdict.comparisons[0].log_ratios)
+    spread = paired.spread(analysis.verdict.comparisons[0].log_ratios)
     if spread.sd is None or spread.low is None or spread.high is None:
         return "per-block SD: at least two blocks are needed"
     return f"per-block SD: {spread.sd:.2%}, 95 % interval {spread.low:.2%} to {spread.high:.2%}, n = {spread.n}"
@@ -393,13 +395,13 @@ def resolve(names: Sequence[str]) -> list[Experiment]:
 def _may_take_longer(run: Run) -> bool:
     """Whether a run may need more blocks than up to its next look, or longer ones: before its first warm-up nobody
     knows how long the windows of an open load will be."""
-    return (run.manifest.rule is not None and standing.blocks_left(run) > 0) or runner.seconds_longer(run) is None
+    return (run.manifest.rule is not None and run_status.blocks_left(run) > 0) or runner.seconds_longer(run) is None
 
 
 def _remaining_block_seconds(run_folder: Path) -> list[float | None]:
     """The estimated length of each block that the run lacks, in all or up to its next look."""
     run = results.read(run_folder)
-    seconds, left = block_seconds(run_folder / results.PLAN, run.experiment), standing.blocks_left(run)
+    seconds, left = block_seconds(run_folder / results.PLAN, run.experiment), run_status.blocks_left(run)
     if seconds is None or not left:
         return [seconds] * left
     seconds += runner.seconds_longer(run) or 0.0
@@ -413,4 +415,4 @@ def block_seconds(plan_file: Path, experiment: Experiment) -> float | None:
     except PrerequisiteMissing:
         return None
     seconds = k6.block_seconds(tool.path, shipped.ROOT / "k6" / "block.ts", plan_file, experiment.variants)
-    return None if seconds is None else plan.START + seconds
+    return None if seconds is None else planned_runs.START + seconds

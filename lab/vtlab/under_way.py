@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 from vtlab.errors import VariantFailed
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, Failure, K6Document
+from vtlab.model.k6_documents import K6Document
+from vtlab.model.records import Block, Failure
 from vtlab.planning import load
 from vtlab.progress import Progress
 from vtlab.targets.target import StartedBlock

@@ -10,8 +10,10 @@ from functools import partial
 from vtlab.analysis.validity import steady_state, warmth
 from vtlab.analysis.validity.steady_state import expected_cycles, least_cycles
 from vtlab.model import units
-from vtlab.model.experiment import ClosedLoad, Experiment
-from vtlab.model.records import K6Document, Trial
+from vtlab.model.experiment import Experiment
+from vtlab.model.k6_documents import K6Document
+from vtlab.model.load import ClosedLoad
+from vtlab.model.records import Trial
 from vtlab.planning import load
 from vtlab.targets.target import StartedBlock
 from vtlab.under_way import UnderWay, is_given_up

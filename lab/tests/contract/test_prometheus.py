@@ -21,9 +21,9 @@ from tests.support import builders
 from tests.support.lab_call import Running, vtlab
 from vtlab import session
 from vtlab.catalogue import metrics
-from vtlab.catalogue.dashboards import link
 from vtlab.catalogue.metrics import REPORT_SERIES, WINDOW_METRICS
 from vtlab.catalogue.published import PUBLISHED
+from vtlab.dashboards import link
 from vtlab.errors import BlockFault
 from vtlab.host import ports, tools
 from vtlab.host.processes import Identity, Ledger

@@ -21,12 +21,12 @@ from tests.support.real_block import VARIANTS, Measured
 from vtlab import results, session, shipped
 from vtlab.analysis import verdict
 from vtlab.catalogue import rules
-from vtlab.catalogue.dashboards import substitute
 from vtlab.catalogue.metrics import REPORT_SERIES, WINDOW_METRICS
+from vtlab.dashboards import substitute
 from vtlab.host import cgroup
 from vtlab.host.cgroup import Limit
 from vtlab.model import units
-from vtlab.planning import plan
+from vtlab.planning import planned_runs
 from vtlab.report import write as write_report
 from vtlab.targets.local import raised
 
@@ -217,7 +217,7 @@ def test_every_query_of_every_panel_has_data_of_both_variants(measured: Measured
 def test_the_report_opens_in_a_browser(measured: Measured, browser: Browser, tmp_path: Path) -> None:
     """The report of a real block opens in a browser and names both variants."""
     planned = measured.planned
-    (plan_run,) = plan.runs([planned], [])
+    (plan_run,) = planned_runs.runs([planned], [])
     options = session.Options(blocks=1, seed=1, root=tmp_path, no_cpu_limit=False)
     folder = session.create_runs([plan_run], options, "real")
     results.append_block(folder, measured.block)

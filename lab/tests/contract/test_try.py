@@ -19,7 +19,7 @@ from tests.support.privileges import needs_root
 from tests.support.runs import RunFolder
 from vtlab import own_service, results, search, session
 from vtlab.errors import BadInput, InvalidRun, PrerequisiteMissing
-from vtlab.model import experiment
+from vtlab.model import experiment_files
 from vtlab.model.service_file import RequestLines, TryOptions, of_call
 from vtlab.planning import try_experiment
 from vtlab.services import process
@@ -71,7 +71,7 @@ def test_a_short_search_and_the_block_that_it_chose_are_one_call(
     assert run.manifest.curve.ended in ("time", "load generator")
     assert [point.users for point in run.manifest.curve.points] == [1, 1]
     assert run.experiment.load.users == run.manifest.curve.chosen
-    assert experiment.load(str(folder / "experiment.json"), tmp_path).load == run.experiment.load
+    assert experiment_files.load(str(folder / "experiment.json"), tmp_path).load == run.experiment.load
     assert (folder / "search.jsonl").read_text(encoding="utf-8").count("\n") == 2
     assert [block.block for block in run.blocks] == [1]
     assert verdict(folder)["experiment"] == run.experiment.name

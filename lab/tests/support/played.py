@@ -15,9 +15,10 @@ from vtlab import results, runner
 from vtlab.analysis.validity import checks
 from vtlab.errors import BlockFault
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, Diagnosis, Failure, Instance, K6Document, Trial
+from vtlab.model.k6_documents import K6Document
+from vtlab.model.records import Block, Diagnosis, Failure, Instance, Trial
 from vtlab.model.run import BlockSeries, Run
-from vtlab.planning import plan
+from vtlab.planning import trial_order
 from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
 from vtlab.progress import Progress
 
@@ -38,7 +39,7 @@ GIVING_UP = {
 @pytest.fixture(autouse=True)
 def as_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     """The order of each block is the one that it had."""
-    monkeypatch.setattr(plan, "order", lambda variants, seed, block, trials: RUN.blocks[block - 1].order)
+    monkeypatch.setattr(trial_order, "order", lambda variants, seed, block, trials: RUN.blocks[block - 1].order)
 
 
 class Played:

@@ -16,9 +16,9 @@ from tests.support.planted import slow_downstream
 from tests.support.runs import RunFolder
 from tests.support.stalls import Stalls, undisturbed
 from vtlab.analysis import variant_results
-from vtlab.analysis.laws.alone import shortest_response
 from vtlab.analysis.laws.demands import cpu_share
 from vtlab.analysis.laws.phases import of_variant
+from vtlab.analysis.laws.single_user import shortest_response
 from vtlab.analysis.validity import checks
 from vtlab.analysis.validity.completeness import SERVER_MEASURED
 from vtlab.errors import BlockFault

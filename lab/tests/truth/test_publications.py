@@ -14,7 +14,7 @@ from tests.support.lab_call import only, vtlab
 from tests.support.privileges import needs_root
 from vtlab import reproductions, results, session
 from vtlab.analysis import verdict
-from vtlab.model import experiment
+from vtlab.model import experiment_files
 from vtlab.model.verdict import Bottleneck
 
 pytestmark = [pytest.mark.timeout(1200), needs_root]
@@ -76,7 +76,7 @@ SHAPES: dict[str, dict[str, Shape]] = {
     "run-cpu": {"bounded": Shape("cpu", beside="load"), "unbounded": Shape("cpu", "alike", beside="load")},
     "run-io": {"bounded": Shape("cpu", beside="load"), "unbounded": Shape("cpu", "alike", beside="load")},
 }
-EVERY = session.resolve(experiment.names(session.EXPERIMENTS))
+EVERY = session.resolve(experiment_files.names(session.EXPERIMENTS))
 PUBLISHED = [planned.name for of in reproductions.publications(EVERY).values() for planned in of]
 
 

@@ -18,7 +18,7 @@ from vtlab import session
 from vtlab.analysis.validity import checks
 from vtlab.attempt import Attempt
 from vtlab.host.cgroup import Cgroup
-from vtlab.planning import plan
+from vtlab.planning import planned_runs, trial_order
 from vtlab.progress import Progress
 from vtlab.targets.local.target import local_target
 
@@ -72,13 +72,13 @@ def test_a_squeezed_k6_is_called_saturated(tmp_path: Path) -> None:
     """A load generator with too little CPU rejects the block as saturated."""
     fast = tiny(request={"path": "/thread", "query": {"duration": "5ms"}}, load={"model": "closed", "users": 40})
     root = tmp_path / "results"
-    (planned,) = plan.runs([fast], [])
+    (planned,) = planned_runs.runs([fast], [])
     folder = session.create_runs([planned], session.Options(1, 1, root, no_cpu_limit=False), "tiny")
     squeeze = Cgroup.create(f"test-{os.getpid()}-squeeze", 0.2, 2 * 1024**3)
     try:
         with local_target(folder, root, k6_prefix=squeeze.prefix) as target:
             run = stored.read(folder)
-            order = plan.order(run.experiment.variants, 1, 1)
+            order = trial_order.order(run.experiment.variants, 1, 1)
             attempt = Attempt(run.experiment, 1, Progress(Console(quiet=True), [60]), "tiny", 1, 1)
             block, _ = attempt.measure(target, order, with_single=True)
     finally:

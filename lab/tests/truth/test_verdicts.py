@@ -19,7 +19,7 @@ from vtlab.analysis.validity import checks, failing, steady_state
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block
 from vtlab.model.run import Analysis, Run
-from vtlab.planning import plan
+from vtlab.planning import trial_order
 from vtlab.report import words
 
 __all__ = ["planted_service"]
@@ -58,7 +58,7 @@ def analysed(lab: Lab, jvms: Jvms, planned: Experiment, blocks: int) -> Analysis
         return checks.reasons(measured, planned) + unsteady
 
     def block(number: int) -> Block:
-        order = plan.order(planned.variants, 1, number, 1)
+        order = trial_order.order(planned.variants, 1, number, 1)
         # The first one begins with cold JVMs.
         single, cycles = (SHORT, steady_state.LEAST_CYCLES + 2) if number == 1 else (None, steady_state.LEAST_CYCLES)
 

@@ -16,7 +16,7 @@ from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.host import ports
 from vtlab.host.processes import Ledger
 from vtlab.host.tools import DATABASE_URL
-from vtlab.model.records import K6Document
+from vtlab.model.k6_documents import K6Document
 from vtlab.model.service import Service
 from vtlab.services import before_trial
 from vtlab.services.companions import companion_services

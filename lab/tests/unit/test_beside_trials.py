@@ -16,7 +16,7 @@ from vtlab.analysis.validity import checks, failing
 from vtlab.errors import BlockFault, VariantFailed
 from vtlab.model.records import Diagnosis, Failure, Instance
 from vtlab.model.run import Run
-from vtlab.planning import plan
+from vtlab.planning import trial_order
 from vtlab.planning.load import Pace
 
 __all__ = ["as_recorded"]
@@ -123,7 +123,7 @@ def test_the_last_trial_is_not_waited_for_where_nothing_comes_after_it(tmp_path:
 
 def test_an_open_load_is_waited_for_always(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = builders.run(builders.arrivals(), blocks=2)
-    monkeypatch.setattr(plan, "order", lambda variants, seed, block, trials: run.blocks[block - 1].order)
+    monkeypatch.setattr(trial_order, "order", lambda variants, seed, block, trials: run.blocks[block - 1].order)
     _, _ = measured(target := WithMore(run.blocks, None), tmp_path, run)
     assert target.waits == [True] * 4, "trials, a single user and light load, then trials alone"
 
@@ -204,7 +204,7 @@ def test_what_breaks_under_thread_dumps_costs_neither_block_nor_variant(
 
 
 def test_without_a_drain_nothing_is_measured_beside_the_trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan, "order", lambda *_: ["virtual", "platform"])
+    monkeypatch.setattr(trial_order, "order", lambda *_: ["virtual", "platform"])
     windows = GIVING_UP
     run = builders.run(builders.experiment(windows=windows), blocks=1)
     (block,), text = measured(target := InTurn(run.blocks), tmp_path, always(run))

@@ -8,7 +8,7 @@ from tests.unit.test_kubernetes_target import RELEASE, SERVICE, FakeCluster
 from vtlab import session
 from vtlab.doctor import cluster as doctor
 from vtlab.doctor.prerequisite import Prerequisite
-from vtlab.model.experiment import load
+from vtlab.model.experiment_files import load
 from vtlab.targets.kubernetes.cluster import MONITORING_RIGHTS, RIGHTS, Right
 
 #: The last wants another CPU limit than the release has.

@@ -20,7 +20,7 @@ from vtlab.doctor import cluster as doctor
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.model.service import Service
 from vtlab.model.service_file import RequestLines, TryOptions, of_call
-from vtlab.planning.plan import PlannedRun
+from vtlab.planning.planned_runs import PlannedRun
 from vtlab.planning.try_experiment import experiment_of
 from vtlab.services import builds
 from vtlab.targets.kubernetes import copies, generator, job, pod_copy, release, target, watch

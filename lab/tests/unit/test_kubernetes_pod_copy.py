@@ -10,7 +10,8 @@ import pytest
 
 from vtlab import session
 from vtlab.errors import BadInput
-from vtlab.model.experiment import Experiment, Limits, Properties, load
+from vtlab.model.experiment import Experiment, Limits, Properties
+from vtlab.model.experiment_files import load
 from vtlab.model.service import Service
 from vtlab.services import processors
 from vtlab.targets.kubernetes import pod_copy, pods

@@ -14,7 +14,8 @@ from tests.unit.test_kubernetes_job import CRON_JOB
 from vtlab import session
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.host import processes
-from vtlab.model.experiment import Properties, load
+from vtlab.model.experiment import Properties
+from vtlab.model.experiment_files import load
 from vtlab.services import sample
 from vtlab.targets.kubernetes import job, release, target, watch
 from vtlab.targets.kubernetes.cluster import NotFound, ReleaseRef

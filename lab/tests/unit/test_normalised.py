@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from vtlab import session
-from vtlab.model import experiment, normalised
+from vtlab.model import experiment_files, normalised
 from vtlab.model.experiment import Experiment
 
 LEAST: dict[str, Any] = {
@@ -84,12 +84,12 @@ def test_a_drawn_think_time_is_its_mean_and_that_it_is_drawn() -> None:
 
 
 def test_what_is_expected_of_a_variant_does_not_change_what_k6_does() -> None:
-    blocking = experiment.load("blocking", session.EXPERIMENTS)
+    blocking = experiment_files.load("blocking", session.EXPERIMENTS)
     assert blocking.expected
     assert normalised.text(blocking.model_copy(update={"expected": {}})) == normalised.text(blocking)
 
 
-@pytest.mark.parametrize("name", experiment.names(session.EXPERIMENTS))
+@pytest.mark.parametrize("name", experiment_files.names(session.EXPERIMENTS))
 def test_no_experiment_repeats_a_default(name: str) -> None:
     written = json.loads((session.EXPERIMENTS / f"{name}.json").read_text(encoding="utf-8"))
     loaded = Experiment.model_validate(written)

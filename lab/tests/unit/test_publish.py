@@ -18,8 +18,8 @@ from rich.console import Console
 from tests.support import builders
 from vtlab import results, session
 from vtlab.analysis import verdict
-from vtlab.catalogue.dashboards import link
 from vtlab.catalogue.published import PUBLISHED
+from vtlab.dashboards import link
 from vtlab.errors import BlockFault, Interrupted, PrerequisiteMissing
 from vtlab.model.run import Analysis
 from vtlab.model.verdict import Bottleneck, Comparison, Inside

@@ -11,8 +11,9 @@ import pytest
 
 from tests.support import builders, golden_files
 from tests.unit.test_verdict import calls
-from vtlab.analysis import sequential, verdict
-from vtlab.model.records import NO_COMMIT
+from vtlab.analysis import verdict
+from vtlab.analysis.statistics import sequential
+from vtlab.model.manifest import NO_COMMIT
 from vtlab.model.run import Analysis, Run
 from vtlab.report import html, markdown, write
 

@@ -16,18 +16,19 @@ from tests.support.cli_call import call
 from tests.unit.test_results import stored
 from vtlab import cli, facts, reproductions, results, session
 from vtlab.errors import BadInput, LabError
-from vtlab.model import experiment, units
+from vtlab.model import experiment_files, units
 from vtlab.model import publication as publications
-from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.model.experiment import Experiment
+from vtlab.model.load import ClosedLoad
+from vtlab.model.manifest import Facts
 from vtlab.model.publication import Publication
-from vtlab.model.records import Facts
 from vtlab.model.verdict import Bottleneck
-from vtlab.planning import plan
+from vtlab.planning import planned_runs
 from vtlab.report import html
 from vtlab.report import write as write_report
 from vtlab.reproductions import Row
 
-EVERY = session.resolve(experiment.names(session.EXPERIMENTS))
+EVERY = session.resolve(experiment_files.names(session.EXPERIMENTS))
 PUBLICATION = {
     "number": "009",
     "title": "A wait",
@@ -54,16 +55,16 @@ def test_the_five_publications_are_there() -> None:
 
 def test_every_publication_fits_its_experiment() -> None:
     for name, publication in publications.load().items():
-        planned = experiment.load(name, session.EXPERIMENTS)
+        planned = experiment_files.load(name, session.EXPERIMENTS)
         assert publication.figures.keys() <= set(planned.variants)
         assert publication.in_published_size(planned).name == name, "valid in the published size, too"
 
 
 def test_a_publication_belongs_to_the_variants_of_its_experiment() -> None:
     known = publications.load()
-    of_two = experiment.load("blocking-5s", session.EXPERIMENTS)
+    of_two = experiment_files.load("blocking-5s", session.EXPERIMENTS)
     assert publications.of(of_two, known) == known["blocking-5s"]
-    assert publications.of(plan.identical(of_two, "virtual"), known) is None
+    assert publications.of(planned_runs.identical(of_two, "virtual"), known) is None
     assert publications.of(builders.experiment(), known) is None
 
 

@@ -15,7 +15,7 @@ import pytest
 from tests.support import builders
 from vtlab import results
 from vtlab.errors import BadInput, PrerequisiteMissing
-from vtlab.model import experiment, normalised
+from vtlab.model import experiment_files, normalised
 from vtlab.model.run import Run
 
 LAB = Path(__file__).resolve().parents[2]
@@ -38,7 +38,7 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
     assert run.warnings == []
     assert run.name == "blocking", "as planned"
     written = (tmp_path / "a" / "b" / "experiment.json").read_text(encoding="utf-8")
-    assert experiment.parse(written, "experiment.json") == RUN.experiment
+    assert experiment_files.parse(written, "experiment.json") == RUN.experiment
     assert (tmp_path / "a" / "b" / "plan.json").read_text(encoding="utf-8") == normalised.text(RUN.experiment)
     assert builders.analysed(run).verdict == builders.analysed(RUN).verdict
 
@@ -203,12 +203,12 @@ def test_the_verdict_file_has_the_same_bytes_each_time(tmp_path: Path) -> None:
     assert (document["version"], document["experiment"], document["n"]) == (2, "blocking", 2)
 
 
-@pytest.mark.parametrize("name", experiment.names(EXPERIMENTS))
+@pytest.mark.parametrize("name", experiment_files.names(EXPERIMENTS))
 def test_every_experiment_validates_against_model_and_schema(name: str) -> None:
     schema = json.loads((EXPERIMENTS / "experiment.schema.json").read_text(encoding="utf-8"))
     document = json.loads((EXPERIMENTS / f"{name}.json").read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator(schema).validate(document)
-    assert experiment.load(name, EXPERIMENTS).name == name
+    assert experiment_files.load(name, EXPERIMENTS).name == name
     document["load"]["userz"] = 1
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.Draft202012Validator(schema).validate(document)

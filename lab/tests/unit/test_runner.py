@@ -14,12 +14,12 @@ import pytest
 from tests.support import builders
 from tests.support.played import ALONE, GIVING_UP, RUN, Breaking, InTurn, Played, as_recorded, console, one_block
 from vtlab import results, runner
-from vtlab.analysis import sequential
+from vtlab.analysis.statistics import sequential
 from vtlab.errors import InvalidRun, VariantFailed
 from vtlab.host import processes
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import K6Document
-from vtlab.planning import plan
+from vtlab.model.k6_documents import K6Document
+from vtlab.planning import trial_order
 from vtlab.progress import Progress
 
 __all__ = ["as_recorded"]
@@ -48,7 +48,7 @@ def test_a_signal_while_a_block_is_stored_costs_no_block(tmp_path: Path, monkeyp
 
 def test_without_a_drain_each_trial_is_a_call_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = "virtual", "platform"
-    monkeypatch.setattr(plan, "order", lambda *_: [first, second])
+    monkeypatch.setattr(trial_order, "order", lambda *_: [first, second])
     windows = GIVING_UP
     run = builders.run(builders.experiment(windows=windows), blocks=1)
     results.create(tmp_path, run.manifest)

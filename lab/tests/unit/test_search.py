@@ -12,7 +12,8 @@ from tests.support import builders
 from vtlab.errors import BlockFault, GeneratorFailed, VariantFailed
 from vtlab.model.curve import Curve
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Diagnosis, Failure, Instance, K6Document, Trial
+from vtlab.model.k6_documents import K6Document
+from vtlab.model.records import Diagnosis, Failure, Instance, Trial
 from vtlab.model.run import BlockSeries
 from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
 from vtlab.planning.try_experiment import WARM_UP_USERS

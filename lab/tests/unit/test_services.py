@@ -15,7 +15,7 @@ from vtlab import shipped
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host import tools
 from vtlab.host.processes import Ledger
-from vtlab.model import experiment, service
+from vtlab.model import experiment_files, service
 from vtlab.services import builds, process, sample
 from vtlab.services.resolve import resolve_service
 
@@ -59,7 +59,7 @@ def test_the_file_of_a_service_is_relative_to_that_of_its_experiment(tmp_path: P
     named = tmp_path / "e.json"
     document = builders.experiment().document() | {"name": "e", "service": "mine.json"}
     named.write_text(json.dumps(document), encoding="utf-8")
-    loaded = resolve_service(experiment.load(str(named), tmp_path))
+    loaded = resolve_service(experiment_files.load(str(named), tmp_path))
     assert (loaded.name, loaded.directory) == ("mine", str(tmp_path / "bin"))
 
 

@@ -12,14 +12,15 @@ from rich.console import Console
 
 from tests.support import builders, jars
 from vtlab import results, session
-from vtlab.analysis import sequential, verdict
+from vtlab.analysis import verdict
+from vtlab.analysis.statistics import sequential
 from vtlab.errors import AssertionFailed, BadInput, InvalidRun, LabError, PrerequisiteMissing
 from vtlab.host import ports, tools
 from vtlab.model import units
-from vtlab.model.experiment import load
+from vtlab.model.experiment_files import load
 from vtlab.model.inspection import Inspection
 from vtlab.planning import load as pace
-from vtlab.planning import plan
+from vtlab.planning import planned_runs
 from vtlab.progress import minutes
 from vtlab.report import hints
 from vtlab.services.companions import database
@@ -39,9 +40,9 @@ def test_the_root_is_where_the_ledger_is(tmp_path: Path) -> None:
 def test_one_run_lies_in_the_folder_itself_and_several_in_folders_of_their_own(tmp_path: Path) -> None:
     blocking, cpu = (load(name, session.EXPERIMENTS) for name in ("blocking", "cpu"))
     options = session.Options(blocks=3, seed=7, root=tmp_path, no_cpu_limit=False)
-    single = session.create_runs(plan.runs([blocking], []), options, "single")
+    single = session.create_runs(planned_runs.runs([blocking], []), options, "single")
     assert [p.name for p in results.runs_in(single)] == [single.name]
-    several = session.create_runs(plan.runs([blocking, cpu], [0.5]), options, "several")
+    several = session.create_runs(planned_runs.runs([blocking, cpu], [0.5]), options, "several")
     runs = [results.read(folder) for folder in results.runs_in(several)]
     assert [r.name for r in runs] == ["blocking@0.5cpu", "cpu@0.5cpu"]
     assert [r.experiment.limits.cpu for r in runs] == [0.5, 0.5]
@@ -51,7 +52,7 @@ def test_one_run_lies_in_the_folder_itself_and_several_in_folders_of_their_own(t
 
 def test_runs_without_a_number_of_blocks_share_a_rule_and_others_keep_their_number(tmp_path: Path) -> None:
     options = session.Options(blocks=None, seed=7, root=tmp_path, no_cpu_limit=False, precision=0.1, within=480.0)
-    planned = plan.runs([load(name, session.EXPERIMENTS) for name in ("blocking", "cpu", "fan-out")], [])
+    planned = planned_runs.runs([load(name, session.EXPERIMENTS) for name in ("blocking", "cpu", "fan-out")], [])
     planned[1] = replace(planned[1], blocks=2)
     folder = session.create_runs(planned, options, "x")
     runs = {run.name: run.manifest for run in map(results.read, results.runs_in(folder))}
@@ -63,7 +64,7 @@ def test_runs_without_a_number_of_blocks_share_a_rule_and_others_keep_their_numb
 
 
 def test_the_seed_of_a_run_is_random_and_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    planned = plan.runs([load(name, session.EXPERIMENTS) for name in ("blocking", "cpu")], [])
+    planned = planned_runs.runs([load(name, session.EXPERIMENTS) for name in ("blocking", "cpu")], [])
     options = session.Options(blocks=3, seed=None, root=tmp_path, no_cpu_limit=False)
     monkeypatch.setattr("secrets.randbelow", lambda limit: limit - 1)
     folder = session.create_runs(planned, options, "x")
@@ -72,7 +73,7 @@ def test_the_seed_of_a_run_is_random_and_recorded(tmp_path: Path, monkeypatch: p
 
 def test_the_manifest_has_the_publication_that_the_experiment_reproduces(tmp_path: Path) -> None:
     options = session.Options(blocks=3, seed=7, root=tmp_path, no_cpu_limit=False)
-    planned = plan.runs([load(name, session.EXPERIMENTS) for name in ("blocking-5s", "cpu")], [])
+    planned = planned_runs.runs([load(name, session.EXPERIMENTS) for name in ("blocking-5s", "cpu")], [])
     runs = [results.read(folder) for folder in results.runs_in(session.create_runs(planned, options, "x"))]
     assert [r.manifest.publication.number if r.manifest.publication else None for r in runs] == ["000", None]
 
@@ -81,7 +82,7 @@ def test_the_manifest_has_the_look_into_the_services_jar(tmp_path: Path, invente
     options = session.Options(blocks=1, seed=1, root=tmp_path / "results", no_cpu_limit=True)
 
     def look(label: str) -> Inspection | None:
-        folder = session.create_runs(plan.runs([load("blocking", session.EXPERIMENTS)], []), options, label)
+        folder = session.create_runs(planned_runs.runs([load("blocking", session.EXPERIMENTS)], []), options, label)
         return results.read(folder).manifest.inspection
 
     assert look("no-jar") is None, "what vtlab cannot tell something of is measured all the same"
@@ -94,7 +95,7 @@ def test_the_manifest_has_the_look_into_the_services_jar(tmp_path: Path, invente
 def test_a_limit_above_the_machine_is_refused_before_anything_is_made(tmp_path: Path) -> None:
     options = session.Options(blocks=1, seed=1, root=tmp_path / "results", no_cpu_limit=False)
     with pytest.raises(BadInput, match="above this machine's"):
-        session.create_runs(plan.runs([load("cpu", session.EXPERIMENTS)], [4096]), options, "x")
+        session.create_runs(planned_runs.runs([load("cpu", session.EXPERIMENTS)], [4096]), options, "x")
     assert not (tmp_path / "results").exists()
 
 
@@ -103,7 +104,7 @@ def test_what_an_experiment_needs_is_looked_for_before_anything_is_made(
 ) -> None:
     options = session.Options(blocks=1, seed=1, root=tmp_path / "results", no_cpu_limit=False)
     needy, calling, on_21 = (
-        plan.runs([builders.experiment().model_copy(update={"needs": [need]})], [])
+        planned_runs.runs([builders.experiment().model_copy(update={"needs": [need]})], [])
         for need in ("database", "downstream", "jdk21")
     )
     monkeypatch.setenv("VTLAB_DATABASE_URL", "jdbc:postgresql://h/lab")
@@ -131,12 +132,12 @@ def test_the_manifest_has_the_versions_of_what_is_needed_and_no_password(
     monkeypatch.setattr(tools, "find_mariadb", lambda: tools.Tool(tmp_path, "11.4.5-MariaDB"))
     options = session.Options(blocks=1, seed=1, root=tmp_path / "results", no_cpu_limit=False)
     experiment = builders.experiment().model_copy(update={"needs": ["database", "downstream", "jdk21"]})
-    versions = results.read(session.create_runs(plan.runs([experiment], []), options, "own")).manifest.versions
+    versions = results.read(session.create_runs(planned_runs.runs([experiment], []), options, "own")).manifest.versions
     assert versions["database"] == "11.4.5-MariaDB"
     assert versions["jdk21"] == "21.0.8 (a vendor)"
     assert "downstream" not in versions, "it is the app"
     without = results.read(
-        session.create_runs(plan.runs([builders.experiment()], []), options, "none")
+        session.create_runs(planned_runs.runs([builders.experiment()], []), options, "none")
     ).manifest.versions
     assert not {"database", "jdk21"} & without.keys()
 
@@ -144,7 +145,7 @@ def test_the_manifest_has_the_versions_of_what_is_needed_and_no_password(
     monkeypatch.setenv("VTLAB_DATABASE_USER", "me")
     monkeypatch.setenv("VTLAB_DATABASE_PASSWORD", "secret-word")
     monkeypatch.setattr(database, "version", lambda host, port: f"8.4.3 of {host}:{port}")
-    folder = session.create_runs(plan.runs([experiment], []), options, "theirs")
+    folder = session.create_runs(planned_runs.runs([experiment], []), options, "theirs")
     assert results.read(folder).manifest.versions["database"] == "8.4.3 of db.example:3306"
     assert [path for path in folder.rglob("*") if path.is_file() and b"secret-word" in path.read_bytes()] == []
 
@@ -162,14 +163,14 @@ def test_an_assertion_that_nothing_answers_is_refused_before_anything_is_made(tm
         blocks=1, seed=1, root=tmp_path / "results", no_cpu_limit=False, asserts=["speed(a/b) > 1"]
     )
     with pytest.raises(BadInput, match="no metric 'speed'"):
-        session.create_runs(plan.runs([load("cpu", session.EXPERIMENTS)], []), options, "x")
+        session.create_runs(planned_runs.runs([load("cpu", session.EXPERIMENTS)], []), options, "x")
     assert not (tmp_path / "results").exists()
 
 
 def test_a_resumed_run_still_owes_its_assertions(tmp_path: Path) -> None:
     demand = "throughput(virtual/platform) >= 99"
     options = session.Options(blocks=1, seed=1, root=tmp_path, no_cpu_limit=False, asserts=[demand])
-    folder = session.create_runs(plan.runs([builders.experiment()], []), options, "x")
+    folder = session.create_runs(planned_runs.runs([builders.experiment()], []), options, "x")
     assert results.read(folder).manifest.asserts == [demand]
     # Nothing is left to measure: a resumed run is reported, then checked.
     for block in builders.run(blocks=1).blocks:
@@ -184,7 +185,7 @@ def test_the_time_of_a_run_has_what_its_first_block_has_beside(
 ) -> None:
     planned = load(experiment, session.EXPERIMENTS)
     options = session.Options(blocks=3, seed=1, root=tmp_path, no_cpu_limit=False)
-    folder = session.create_runs(plan.runs([planned], []), options, "x")
+    folder = session.create_runs(planned_runs.runs([planned], []), options, "x")
     text = io.StringIO()
 
     def stop(*_: object, **__: object) -> None:
@@ -203,7 +204,7 @@ def test_a_run_with_looks_takes_at_least_as_long_as_to_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options = session.Options(blocks=None, seed=1, root=tmp_path, no_cpu_limit=False)
-    folder = session.create_runs(plan.runs([builders.experiment()], []), options, "x")
+    folder = session.create_runs(planned_runs.runs([builders.experiment()], []), options, "x")
     text = io.StringIO()
 
     def stop(*_: object, **__: object) -> None:
@@ -217,7 +218,7 @@ def test_a_run_with_looks_takes_at_least_as_long_as_to_the_next(
 
 def test_a_run_that_failing_has_ended_is_a_verdict_and_needs_no_further_block(tmp_path: Path) -> None:
     options = session.Options(blocks=6, seed=1, root=tmp_path, no_cpu_limit=False)
-    folder = session.create_runs(plan.runs([builders.experiment()], []), options, "x")
+    folder = session.create_runs(planned_runs.runs([builders.experiment()], []), options, "x")
     for block in builders.run(blocks=3, failing=dict.fromkeys((1, 2, 3), "oom")).blocks:
         results.append_block(folder, block)
     (analysis,) = session.measure_and_report(folder, tmp_path, Console(quiet=True))

@@ -17,10 +17,12 @@ from vtlab import cli, facts, results, session
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host import variables
 from vtlab.host.processes import Ledger
-from vtlab.model.experiment import ClosedLoad, Experiment, OpenLoad, load, parse
+from vtlab.model.experiment import Experiment
+from vtlab.model.experiment_files import load, parse
+from vtlab.model.load import ClosedLoad, OpenLoad
 from vtlab.model.service import Service
 from vtlab.model.service_file import RequestLines, TryOptions, of_call
-from vtlab.planning import plan, try_experiment
+from vtlab.planning import planned_runs, try_experiment
 from vtlab.services import from_jar, process
 from vtlab.services.environment import private_environment
 
@@ -125,7 +127,7 @@ def test_no_record_and_no_command_line_has_a_value(
     )
     experiment = try_experiment.experiment_of(call)
     options = session.Options(blocks=1, seed=1, root=tmp_path / "results", no_cpu_limit=True)
-    folder = session.create_runs([plan.PlannedRun("shop", experiment)], options, "shop")
+    folder = session.create_runs([planned_runs.PlannedRun("shop", experiment)], options, "shop")
     assert (variables.known()["TOKEN"], os.environ.get("TOKEN")) == (SECRET, None)
     for file in folder.iterdir():
         assert SECRET not in file.read_text(encoding="utf-8"), file

@@ -10,12 +10,14 @@ import pytest
 from tests.support import builders
 from tests.support.played import ALONE, GIVING_UP, RUN, Breaking, Played, as_recorded, console, one_block
 from vtlab import results, runner
-from vtlab.analysis import sequential, standing
+from vtlab.analysis import run_status
+from vtlab.analysis.statistics import sequential
 from vtlab.analysis.validity import failing
 from vtlab.errors import VariantFailed
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Failure, K6Document
-from vtlab.planning import plan
+from vtlab.model.k6_documents import K6Document
+from vtlab.model.records import Failure
+from vtlab.planning import trial_order
 from vtlab.planning.load import AS_PLANNED, Pace
 from vtlab.progress import Progress
 
@@ -70,7 +72,7 @@ def test_a_variant_that_breaks_in_a_trial_leaves_and_the_other_has_its_trials(
 def test_without_a_drain_a_variant_that_breaks_meanwhile_does_not_cost_the_other_its_trial(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plan, "order", lambda *_: ["virtual", "platform"])
+    monkeypatch.setattr(trial_order, "order", lambda *_: ["virtual", "platform"])
 
     class OneByOne(Breaking):
         def trial_without_drain(self, variant: str, position: int, pace: Pace = AS_PLANNED) -> K6Document:
@@ -117,7 +119,7 @@ def test_a_variant_that_fails_in_the_first_three_blocks_ends_the_run(
 ) -> None:
     run = builders.run(blocks=6)
     results.create(tmp_path, run.manifest)
-    monkeypatch.setattr(plan, "order", lambda *_: RUN.blocks[0].order)
+    monkeypatch.setattr(trial_order, "order", lambda *_: RUN.blocks[0].order)
     said, text = console()
 
     class Always(Breaking):
@@ -131,8 +133,8 @@ def test_a_variant_that_fails_in_the_first_three_blocks_ends_the_run(
     measured = results.read(tmp_path)
     assert [block.block for block in measured.blocks] == [1, 2, 3]
     assert "no further blocks: a variant failed in each of the first 3" in text.getvalue()
-    assert standing.blocks_left(measured) == 0
-    assert standing.blocks_left(replace(measured, blocks=measured.blocks[:2])) == 4
+    assert run_status.blocks_left(measured) == 0
+    assert run_status.blocks_left(replace(measured, blocks=measured.blocks[:2])) == 4
 
 
 @pytest.mark.parametrize(("noise", "looks"), [(0.001, [2]), (0.036, [2, 3])])
@@ -140,7 +142,7 @@ def test_a_run_with_looks_ends_when_it_is_settled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, noise: float, looks: list[int]
 ) -> None:
     run = builders.run(blocks=12, noise=noise, rule=sequential.rule(1))
-    monkeypatch.setattr(plan, "order", lambda variants, seed, block, trials: run.blocks[block - 1].order)
+    monkeypatch.setattr(trial_order, "order", lambda variants, seed, block, trials: run.blocks[block - 1].order)
     results.create(tmp_path, run.manifest)
     said, text = console()
     with Progress(said, [100, 100, 50], is_least=True) as progress:
@@ -149,7 +151,7 @@ def test_a_run_with_looks_ends_when_it_is_settled(
     measured = results.read(tmp_path)
     assert len(measured.blocks) == looks[-1]
     assert all(block.seconds is not None for block in measured.blocks)
-    assert standing.blocks_left(measured) == 0
+    assert run_status.blocks_left(measured) == 0
     assert "blocking: block 2 of at most 12: starting" in text.getvalue()
     assert f"blocking: settled after {looks[-1]} blocks" in text.getvalue()
     between = "blocking: not settled after 2 blocks, the next look is after 3"
@@ -159,7 +161,7 @@ def test_a_run_with_looks_ends_when_it_is_settled(
 def test_a_run_with_looks_ends_with_three_failures_of_three(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = builders.run(blocks=12, rule=sequential.rule(1))
     results.create(tmp_path, run.manifest)
-    monkeypatch.setattr(plan, "order", lambda *_: RUN.blocks[0].order)
+    monkeypatch.setattr(trial_order, "order", lambda *_: RUN.blocks[0].order)
     said, text = console()
 
     class Always(Breaking):

@@ -14,8 +14,9 @@ from tests.support import builders
 from tests.support.played import ALONE, COUNTED, RUN, Breaking, WithMore, as_recorded, console, measured, one_block
 from vtlab import results, runner, warm_up
 from vtlab.errors import BlockFault, InvalidRun, VariantFailed
-from vtlab.model.records import Block, Failure, K6Document
-from vtlab.planning import load, plan
+from vtlab.model.k6_documents import K6Document
+from vtlab.model.records import Block, Failure
+from vtlab.planning import load, trial_order
 from vtlab.planning.load import Pace
 from vtlab.progress import Progress
 
@@ -261,7 +262,7 @@ def test_what_the_trials_gave_up_ends_with_its_variant_or_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order = "virtual platform platform virtual"
-    monkeypatch.setattr(plan, "order", lambda *_: order.split())
+    monkeypatch.setattr(trial_order, "order", lambda *_: order.split())
     monkeypatch.setattr(load, "WORTH_WAITING", 0.5)
     run = builders.run(PACED, blocks=3)
     results.create(tmp_path, run.manifest)

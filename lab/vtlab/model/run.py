@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass, field
 
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, Manifest, ServerFigure
+from vtlab.model.manifest import Manifest
+from vtlab.model.records import Block, ServerFigure
 from vtlab.model.verdict import Rejection, Verdict
 
 #: One block's samples: variant -> metric (``metrics.REPORT_SERIES``) -> [[epoch ms, value], …].

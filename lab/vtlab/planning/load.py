@@ -10,7 +10,8 @@ from statistics import NormalDist
 from vtlab.analysis.laws import demands
 from vtlab.analysis.validity.overload import fell_behind, most_added
 from vtlab.model import units
-from vtlab.model.experiment import ClosedLoad, Experiment, OpenLoad
+from vtlab.model.experiment import Experiment
+from vtlab.model.load import ClosedLoad, OpenLoad
 from vtlab.model.records import Trial
 
 #: Seconds of light load of all variants together, at most, one after the other and at once; and of these for k6 to come

@@ -7,17 +7,17 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from pydantic import ValidationError
-from pydantic_core import ErrorDetails
 
 from vtlab.errors import BadInput
 from vtlab.host import tools
-from vtlab.model import documents, workload_files
+from vtlab.model import documents, validation, workload_files
 from vtlab.model import service as services
-from vtlab.model.experiment import ClosedLoad, Experiment, Limits, OpenLoad, Properties, Windows
+from vtlab.model.experiment import Experiment, Limits, Properties, Windows
+from vtlab.model.load import ClosedLoad, OpenLoad
 from vtlab.model.service import Service
 from vtlab.model.service_file import ServiceLimits, TryInput, TryOptions, Users
 from vtlab.model.workload import Workload
-from vtlab.planning import further
+from vtlab.planning import extra_variants
 from vtlab.services import from_jar
 
 _Value = TypeVar("_Value")
@@ -55,7 +55,7 @@ def experiment_of(call: TryInput) -> Experiment:
             between=options.between,
         )
     )
-    return further.with_more(experiment, options.variants)
+    return extra_variants.with_more(experiment, options.variants)
 
 
 def _workload(call: TryInput) -> Workload:
@@ -146,12 +146,9 @@ def _valid(make: Callable[[], _Value]) -> _Value:
     try:
         return make()
     except ValidationError as error:
-        wrong = "; ".join(dict.fromkeys(_words(e) for e in error.errors()))
+        wrong = validation.wrong_keys(error, "", validation.bare_message, _is_key)
         raise BadInput(wrong, "vtlab try --help shows what each option takes") from None
 
 
-def _words(error: ErrorDetails) -> str:
-    """Describes an error without the value, which may be secret."""
-    keys = [part for part in error["loc"] if isinstance(part, str) and part.islower() and not part.startswith("func")]
-    message = error["msg"].removeprefix("Value error, ")
-    return f"{'.'.join(keys)}: {message}" if keys else message
+def _is_key(part: int | str) -> bool:
+    return isinstance(part, str) and part.islower() and not part.startswith("func")

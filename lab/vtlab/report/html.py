@@ -10,7 +10,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from vtlab.catalogue import palette
-from vtlab.model.records import NO_COMMIT
+from vtlab.model.manifest import NO_COMMIT
 from vtlab.model.run import Analysis
 from vtlab.model.units import in_blocks, percent
 from vtlab.model.verdict import VariantResult

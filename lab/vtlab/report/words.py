@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 
-from vtlab.analysis import sequential
 from vtlab.analysis.comparable import keeps_up
+from vtlab.analysis.statistics import sequential
 from vtlab.catalogue import resources
-from vtlab.model.experiment import MAX_ERRORS, ClosedLoad, Experiment
+from vtlab.model.experiment import MAX_ERRORS, Experiment
+from vtlab.model.load import ClosedLoad
 from vtlab.model.records import is_cold
 from vtlab.model.run import Analysis
 from vtlab.model.units import in_blocks, percent

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from vtlab.model.records import K6Document, Trial
+from vtlab.model.k6_documents import K6Document
+from vtlab.model.records import Trial
 from vtlab.targets.prometheus import Prometheus
 
 #: Milliseconds that a server may take to end a request once the client has its answer: two periods of a CPU quota.

@@ -14,8 +14,8 @@ from pydantic import ValidationError
 
 from vtlab.errors import BlockFault
 from vtlab.host import variables
-from vtlab.model import workload_files
-from vtlab.model.records import Findings, K6Document, Preflight
+from vtlab.model import validation, workload_files
+from vtlab.model.k6_documents import K6Document, Preflight, VariantPreflight
 from vtlab.model.workload import Workload
 from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
 
@@ -148,7 +148,7 @@ def _written(folder: Path, content: Mapping[str, Any]) -> Path:
     return path
 
 
-def read_preflight(path: Path, log: str) -> dict[str, Findings]:
+def read_preflight(path: Path, log: str) -> dict[str, VariantPreflight]:
     """What a pre-flight left, by variant; BlockFault, with the last lines of k6's ``log``, where it left nothing."""
     try:
         return Preflight.model_validate_json(path.read_bytes()).preflight
@@ -202,11 +202,8 @@ def read_document(path: Path, log: str) -> K6Document:
     except FileNotFoundError:
         raise BlockFault(f"k6 left no document: {log or 'it said nothing'}") from None
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the whole"
-        raise BlockFault(
-            f"k6's document cannot be read ({where}: {first['msg']}): {log or 'it said nothing'}"
-        ) from error
+        wrong = validation.first_wrong_key(error, "the whole")
+        raise BlockFault(f"k6's document cannot be read ({wrong}): {log or 'it said nothing'}") from error
 
 
 def joined(documents: Sequence[K6Document]) -> K6Document:

@@ -15,7 +15,7 @@ from vtlab import __version__
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.model import workload_files
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Facts
+from vtlab.model.manifest import Facts
 from vtlab.model.service import Service
 from vtlab.targets.kubernetes import forward, generator, job, network, objects, pod_copy, sharing, workload
 from vtlab.targets.kubernetes.cluster import POLICY_RIGHTS, Cluster, Copying, Json, NotFound, ReleaseRef

@@ -14,7 +14,8 @@ from pydantic import ValidationError
 from vtlab.errors import BlockFault
 from vtlab.host import processes
 from vtlab.host.machine import Delays, Sample, Usage
-from vtlab.model.records import Findings, K6Document, Preflight
+from vtlab.model import validation
+from vtlab.model.k6_documents import K6Document, Preflight, VariantPreflight
 from vtlab.targets.kubernetes.cluster import ReleaseRef
 
 Json = dict[str, Any]
@@ -148,7 +149,7 @@ def document(log: str) -> K6Document:
     return _parsed(K6Document, log)
 
 
-def preflight(log: str) -> dict[str, Findings]:
+def preflight(log: str) -> dict[str, VariantPreflight]:
     """The same of a pre-flight: what it found, by variant."""
     return _parsed(Preflight, log).preflight
 
@@ -166,9 +167,7 @@ def _parsed(kind: type[_Document], log: str) -> _Document:
     try:
         return kind.model_validate_json("".join(parts[i] for i in range(1, count + 1)))
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the whole"
-        raise BlockFault(f"k6's document cannot be read ({where}: {first['msg']})") from error
+        raise BlockFault(f"k6's document cannot be read ({validation.first_wrong_key(error, 'the whole')})") from error
 
 
 def samples(log: str) -> list[Sample]:

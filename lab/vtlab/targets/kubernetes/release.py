@@ -9,7 +9,7 @@ from vtlab import __version__
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Facts
+from vtlab.model.manifest import Facts
 from vtlab.model.service import Service
 from vtlab.targets import verification
 from vtlab.targets.kubernetes import job, pods

@@ -21,7 +21,8 @@ from vtlab.host import processes
 from vtlab.host.machine import difference, reaching
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Diagnosis, Failure, Findings, Instance, K6Document, Trial
+from vtlab.model.k6_documents import K6Document, VariantPreflight
+from vtlab.model.records import Diagnosis, Failure, Instance, Trial
 from vtlab.model.run import BlockSeries
 from vtlab.model.service import Meters, Service
 from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
@@ -323,7 +324,7 @@ class KubernetesBlock:
     def preflight(self) -> str | None:
         """As of ``targets.preflight``, of copies."""
 
-        def ask(origin: str | None) -> Mapping[str, Findings]:
+        def ask(origin: str | None) -> Mapping[str, VariantPreflight]:
             pod, log = self._run(preflight_variables(list(self._loaded)), origin, is_preflight=True)
             code = pods.exit_code(pod, job.CONTAINER)
             if code in WRONG_SCRIPT:

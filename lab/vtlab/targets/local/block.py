@@ -18,7 +18,8 @@ from vtlab.host import machine, tools
 from vtlab.host.processes import Process
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Diagnosis, Failure, Instance, K6Document, ServerFigure, Trial
+from vtlab.model.k6_documents import K6Document
+from vtlab.model.records import Diagnosis, Failure, Instance, ServerFigure, Trial
 from vtlab.model.run import BlockSeries
 from vtlab.planning.load import AS_PLANNED, COMING_UP, LightLoad, Pace
 from vtlab.services import before_trial

@@ -12,7 +12,7 @@ from vtlab.errors import BlockFault
 from vtlab.host import variables
 from vtlab.host.processes import Process
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Findings
+from vtlab.model.k6_documents import VariantPreflight
 from vtlab.targets import k6, script
 from vtlab.targets.k6 import Call
 
@@ -47,7 +47,7 @@ def check(
     BadInput where the workload does not fit the service. ``run`` starts k6 and waits so many seconds for its end.
     """
 
-    def ask(origin: str | None) -> Mapping[str, Findings]:
+    def ask(origin: str | None) -> Mapping[str, VariantPreflight]:
         of = replace(call, origin=origin)
         of.document.unlink(missing_ok=True)
         process = run(of, k6.preflight_variables(list(of.targets)), preflight.patience(experiment, len(of.targets)))

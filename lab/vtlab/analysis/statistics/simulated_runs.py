@@ -1,6 +1,6 @@
-"""Simulated runs that are looked at (``vtlab simulate``): what the rule of ``vtlab.analysis.sequential`` gives.
+"""Simulated runs with looks (``vtlab simulate``): what the rule of ``statistics.sequential`` gives.
 
-The noise is that of ``vtlab.analysis.simulation``, and the formulae and rules are those that judge real runs.
+The noise is that of ``statistics.simulation``, and the formulae and rules are those that judge real runs.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vtlab.analysis import sequential, simulation, statistics
-from vtlab.analysis.simulation import EDGE, KINDS, RATIOS, SEED, Noise
-from vtlab.analysis.statistics import ABOVE, ACROSS, BELOW, INSIDE, Array
-from vtlab.model.records import SequentialRule
+from vtlab.analysis.statistics import paired, sequential, simulation
+from vtlab.analysis.statistics.paired import ABOVE, ACROSS, BELOW, INSIDE, Array
+from vtlab.analysis.statistics.simulation import EDGE, KINDS, RATIOS, SEED, Noise
+from vtlab.model.manifest import SequentialRule
 
 #: Standard deviations of a block that a table compares.
 SDS = (0.003, 0.007, 0.02, 0.04, 0.08)
@@ -57,7 +57,7 @@ class Result:
 
 def ends(of: Array, over: Array, ratio: float, rule: SequentialRule) -> Ends:
     """How runs with these counts end; ``of``, ``over``: runs x blocks up to the last look x trials."""
-    logs, resolutions = statistics.log_ratio(of, over), statistics.resolution(of, over)
+    logs, resolutions = paired.log_ratio(of, over), paired.resolution(of, over)
     runs = len(logs)
     left = np.arange(runs)
     result = Ends(
@@ -69,10 +69,10 @@ def ends(of: Array, over: Array, ratio: float, rule: SequentialRule) -> Ends:
     )
     for look in rule.looks:
         confidence = 1 - sequential.level(rule, look)
-        t = statistics.paired_t(logs[left, :look], statistics.floor(resolutions[left, :look]), confidence=confidence)
+        t = paired.paired_t(logs[left, :look], paired.floor(resolutions[left, :look]), confidence=confidence)
         half = (t.high - t.low) / 2
         low, high = np.exp(t.low), np.exp(t.high)
-        position = statistics.position(low, high)
+        position = paired.position(low, high)
         settled = (position != ACROSS) & sequential.is_precise(low, high, rule.precision)
         futile = np.zeros(len(left), dtype=np.bool_)
         if sequential.FUTILE_FROM <= look < rule.looks[-1]:

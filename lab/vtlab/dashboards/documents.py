@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from vtlab.catalogue.dashboards import verdict, why
+from vtlab.dashboards import verdict, why
 
 DASHBOARDS: dict[str, Callable[[], dict[str, Any]]] = {"verdict": verdict.dashboard, "why": why.dashboard}
 

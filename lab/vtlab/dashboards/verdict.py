@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from grafana_foundation_sdk.builders import table, timeseries
+from grafana_foundation_sdk.builders import stat, table, timeseries
 
-from vtlab.catalogue.dashboards import frame, queries, style
-from vtlab.catalogue.dashboards.panels import NAME_ONLY, Line, bottleneck, figures, over_time, verdict
-from vtlab.catalogue.dashboards.parts import NO_VERDICT, fixed
-from vtlab.catalogue.dashboards.tables import NOT_SETTLED, TOO_FEW, Column, rows
 from vtlab.catalogue.published import Name
+from vtlab.dashboards import frame, queries, style
+from vtlab.dashboards.figures import NAME_ONLY, Figures, bottleneck, verdict
+from vtlab.dashboards.over_time import OverTime
+from vtlab.dashboards.parts import NO_VERDICT, Line, fixed
+from vtlab.dashboards.tables import NOT_SETTLED, TOO_FEW, Column, Table
 
 _WARNINGS = (
     'label_replace(count by (alertname) (last_over_time(ALERTS{alertname=~"Vtlab.*",alertstate="firing",'
@@ -26,6 +27,7 @@ HOW_SURE = "How sure that is (differences up to 5 % do not count)"
 
 
 def dashboard() -> dict[str, Any]:
+    """Builds the document."""
     return frame.build(
         "verdict",
         "Verdict",
@@ -36,52 +38,70 @@ def dashboard() -> dict[str, Any]:
             verdict(width=12),
             bottleneck(width=12),
             _interval(),
-            figures(
-                "Limits",
-                "What a variant may use: the most, where they differ. A comparison holds for these limits only.",
-                "suffix: CPU",
-                [
-                    Line(f"max({queries.metric('cpu_limit', 'run')})", "CPU"),
-                    Line(f"max({queries.metric('memory_limit', 'run')})", "memory"),
-                ],
-                width=5,
-                height=5,
-                size=28,
-                units={"memory": "bytes"},
-                no_value="no data because no variant with a limit was scraped in this time range",
-            ),
-            figures(
-                "Warnings",
-                "Alerts of the lab that fired in this time range, for any run: then look at the load generator in the"
-                " dashboard Why, and at vtlab's validity checks, before trusting the figures.",
-                "none",
-                [Line(_WARNINGS, "{{warning}}")],
-                width=5,
-                height=5,
-                text=NAME_ONLY,
-                size=20,
-                vertical=True,
-                no_value="no data because Prometheus has not loaded the lab's rules",
-            ).override_by_regexp("/^(?!none$)/", [fixed(style.REACHED)]),
+            _limits(),
+            _warnings(),
             _figures_of_each(),
-            over_time(
-                "Throughput in the measured windows",
-                "OK requests per second. In a window it should be level: if it still rises, the warm-up was too short.",
-                "reqps",
-                [Line(queries.in_windows("throughput"))],
-                height=8,
-            ),
-            over_time(
-                "Client latency, 99th percentile, in the measured windows",
-                "With the wait for a connection. What rises within a window is a queue that grows.",
-                "s",
-                [Line(queries.in_windows("latency_p99"))],
-                height=8,
-            ),
+            *_in_windows(),
             ("Ratios of all metrics", [_ratios()]),
             ("With the warm-up", _with_warm_up()),
         ],
     )
+
+
+def _limits() -> stat.Panel:
+    return Figures(
+        "Limits",
+        "What a variant may use: the most, where they differ. A comparison holds for these limits only.",
+        "suffix: CPU",
+        [
+            Line(f"max({queries.metric('cpu_limit', 'run')})", "CPU"),
+            Line(f"max({queries.metric('memory_limit', 'run')})", "memory"),
+        ],
+        width=5,
+        height=5,
+        size=28,
+        units={"memory": "bytes"},
+        no_value="no data because no variant with a limit was scraped in this time range",
+    ).panel()
+
+
+def _warnings() -> stat.Panel:
+    return (
+        Figures(
+            "Warnings",
+            "Alerts of the lab that fired in this time range, for any run: then look at the load generator in the"
+            " dashboard Why, and at vtlab's validity checks, before trusting the figures.",
+            "none",
+            [Line(_WARNINGS, "{{warning}}")],
+            width=5,
+            height=5,
+            text=NAME_ONLY,
+            size=20,
+            vertical=True,
+            no_value="no data because Prometheus has not loaded the lab's rules",
+        )
+        .panel()
+        .override_by_regexp("/^(?!none$)/", [fixed(style.REACHED)])
+    )
+
+
+def _in_windows() -> list[timeseries.Panel]:
+    return [
+        OverTime(
+            "Throughput in the measured windows",
+            "OK requests per second. In a window it should be level: if it still rises, the warm-up was too short.",
+            "reqps",
+            [Line(queries.in_windows("throughput"))],
+            height=8,
+        ).panel(),
+        OverTime(
+            "Client latency, 99th percentile, in the measured windows",
+            "With the wait for a connection. What rises within a window is a queue that grows.",
+            "s",
+            [Line(queries.in_windows("latency_p99"))],
+            height=8,
+        ).panel(),
+    ]
 
 
 def _interval() -> table.Panel:
@@ -94,7 +114,7 @@ def _interval() -> table.Panel:
     blocks = queries.published("vtlab_verdict_blocks", queries.NAMESPACE)
     # A verdict without a ratio has blocks, too.
     of_each = f"max by ({by}) (0 * ({ratio} == bool 0) + on (namespace, testid) group_left () {blocks})"
-    return rows(
+    return Table(
         HOW_SURE,
         "The confidence interval of each ratio, as in the report, and the blocks of fresh JVMs that count. With fewer"
         " than 6 blocks it is a quick look. The verdict is clear where the interval is beyond the margin.",
@@ -110,14 +130,14 @@ def _interval() -> table.Panel:
         height=5,
         no_value=NO_VERDICT,
         pixels={"variant": 120, "verdict": 95, "over": 110, " ": 60, "blocks": 60},
-    )
+    ).panel()
 
 
 def _figures_of_each() -> table.Panel:
     def column(name: str, unit: str, published: Name, plain: str, decimals: int | None = None) -> Column:
         return Column(name, unit, queries.of_variants_or_plain(published, plain), decimals)
 
-    return rows(
+    return Table(
         "Figures of each variant",
         "Over all measured windows that count. Latency that is not settled does not fit the number of users, or still"
         " grew. Memory compares at equal throughput only. Throttled: share of CPU periods in which the quota ran out.",
@@ -132,7 +152,7 @@ def _figures_of_each() -> table.Panel:
         ],
         sort="variant",
         height=5,
-    )
+    ).panel()
 
 
 _OF_COMPARISONS: dict[str, Name] = {
@@ -144,7 +164,7 @@ _OF_COMPARISONS: dict[str, Name] = {
 
 def _ratios() -> table.Panel:
     # Where a variant fails there is a verdict, and no ratio.
-    return rows(
+    return Table(
         "Ratios to the first variant",
         "By vtlab's verdict, with confidence intervals. A metric that does not compare in this run has no ratio.",
         {"metric": "metric", "variant": "variant", "over": "over", "sign": " "},
@@ -155,31 +175,31 @@ def _ratios() -> table.Panel:
         sort="metric",
         height=8,
         no_value=NO_VERDICT,
-    )
+    ).panel()
 
 
 def _with_warm_up() -> list[timeseries.Panel]:
     return [
-        over_time(
+        OverTime(
             "Throughput over time",
             "OK requests per second of warm-ups, single users and trials.",
             "reqps",
             [Line(queries.metric("throughput"))],
             width=8,
-        ),
-        over_time(
+        ).panel(),
+        OverTime(
             "CPU per request over time",
             "It falls while the JIT compiler works; where it is level the variant is warm.",
             "s",
             [Line(queries.metric("cpu_per_request"))],
             width=8,
-        ),
-        over_time(
+        ).panel(),
+        OverTime(
             "JIT compilation over time",
             "Seconds per second that compiler threads work, on the same CPU limit. In the windows it should be low:"
             " else the warm-up was too short.",
             "s",
             [Line(queries.metric("jit_seconds"))],
             width=8,
-        ),
+        ).panel(),
     ]

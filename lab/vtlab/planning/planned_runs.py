@@ -1,20 +1,18 @@
-"""What a call of vtlab will do: which runs, in which folders, in which order the variants take turns."""
+"""The runs of one call of vtlab: their names, which are also their folders', and their experiments."""
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from vtlab.errors import BadInput
 from vtlab.model import variant
-from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.model.experiment import Experiment
+from vtlab.model.load import ClosedLoad
 
 _Value = TypeVar("_Value")
 
-#: Blocks of a full run (docs/explanation/method-details.md); fewer is a quick look.
-FULL_RUN = 6
 #: Seconds for the JVMs to start under a CPU limit and for k6 to come up: an estimate, for the progress only.
 START = 12.0
 
@@ -30,7 +28,7 @@ class PlannedRun:
 
 
 def runs(experiments: Sequence[Experiment], cpus: Sequence[float]) -> list[PlannedRun]:
-    """Every experiment at every CPU limit; at its own where none is given."""
+    """Plans a run of every experiment at every CPU limit; at its own limit where ``cpus`` is empty."""
     planned = []
     for experiment in experiments:
         if not cpus:
@@ -44,19 +42,19 @@ def runs(experiments: Sequence[Experiment], cpus: Sequence[float]) -> list[Plann
 
 
 def max_rejected(blocks: int) -> int:
-    """Rejected blocks after which a run of so many blocks is given up: noise of this size is no accident."""
+    """Returns how many rejected blocks end a run of so many blocks: noise of this size is no accident."""
     return max(2, blocks // 2)
 
 
 def identical(experiment: Experiment, kind: str) -> Experiment:
-    """The A/A form of an experiment: the same kind of variant twice, so that any difference is noise."""
+    """Returns the A/A form of an experiment: the same kind of variant twice, so that any difference is noise."""
     if kind not in variant.ENVIRONMENT:
         raise BadInput(f"unknown variant '{kind}'", f"known are: {', '.join(variant.ENVIRONMENT)}")
     names = [f"{kind}-a", f"{kind}-b"]
     windows = experiment.windows.model_copy(update={"measure": experiment.window_of(kind), "measure_by_variant": {}})
     load = experiment.load
     if isinstance(load, ClosedLoad):
-        times = {key: _of_both(getattr(load, key), kind, names) for key in ("round", "service_time")}
+        times = {key: _for_both(getattr(load, key), kind, names) for key in ("round", "service_time")}
         load = load.model_copy(update=times)
     return experiment.model_copy(
         update={
@@ -64,32 +62,10 @@ def identical(experiment: Experiment, kind: str) -> Experiment:
             "properties": {},
             "load": load,
             "windows": windows,
-            "expected": _of_both(experiment.expected, kind, names),
+            "expected": _for_both(experiment.expected, kind, names),
         }
     )
 
 
-def _of_both(values: Mapping[str, _Value], kind: str, names: Sequence[str]) -> dict[str, _Value]:
+def _for_both(values: Mapping[str, _Value], kind: str, names: Sequence[str]) -> dict[str, _Value]:
     return dict.fromkeys(names, values[kind]) if kind in values else {}
-
-
-def order(variants: Sequence[str], seed: int, block: int, trials: int = 2) -> list[str]:
-    """The mirrored order of one block: ABBA or BAAB, drawn from the run's seed for every pair of blocks; ABCCBA and the
-    like of more than two.
-
-    The second block of a pair has the reverse order, so that no variant is first much more often. With one trial of
-    each that pair alone is mirrored.
-    """
-    drawn = random.Random(f"{seed}/{(block + 1) // 2}")
-    forth = drawn.random() < 0.5
-    turns = drawn.sample(variants, len(variants)) if len(variants) > 2 else list(variants)
-    if forth != (block % 2 == 1):
-        turns.reverse()
-    return mirrored(turns, trials)
-
-
-def mirrored(turns: Sequence[str], trials: int) -> list[str]:
-    """The order of a block whose variants take their first turns like this, with 1, 2 or 4 trials of each: AB, ABBA or
-    ABBABAAB. A linear drift cancels in ABBA, in ABBABAAB one that is a parabola, too (Thue-Morse sequence)."""
-    back = list(reversed(turns))
-    return [*turns, *(back if trials >= 2 else ()), *([*back, *turns] if trials == 4 else ())]

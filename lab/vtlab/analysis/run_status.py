@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vtlab.analysis import sequential
 from vtlab.analysis.comparisons import primary_comparisons
+from vtlab.analysis.statistics import sequential
 from vtlab.analysis.validity import checks, failing
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from vtlab.analysis import places
-from vtlab.analysis.laws.alone import estimate_alone, service_alone
+from vtlab.analysis.dumps import places
 from vtlab.analysis.laws.demands import capacity, demand
 from vtlab.analysis.laws.phases import Measured, mean_level, ratio, weighted
+from vtlab.analysis.laws.single_user import estimate_alone, service_alone
 from vtlab.catalogue.resources import EXCEEDED, HOLDS, REACHED, RESOURCES
 from vtlab.model.records import Activity, Diagnosis
 from vtlab.model.verdict import Bottleneck, Bound, Inside

@@ -2,7 +2,7 @@
 
 Every function is pure and deterministic. Log ratios are natural logarithms; ratios and margins are plain
 numbers (a margin of 0.05 is 5 %). The array functions work on the last axis, so that the simulation
-(``vtlab.analysis.simulation``) calls the very formulae that a real analysis uses.
+(``vtlab.analysis.statistics.simulation``) calls the very formulae that a real analysis uses.
 
 Sources
     [1] A. Georges, D. Buytaert, L. Eeckhout: Statistically Rigorous Java Performance Evaluation. OOPSLA 2007.

@@ -24,15 +24,15 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from vtlab.analysis import statistics
-from vtlab.analysis.statistics import Array
-from vtlab.model.records import SequentialRule
+from vtlab.analysis.statistics import paired
+from vtlab.analysis.statistics.paired import Array
+from vtlab.model.manifest import SequentialRule
 from vtlab.model.verdict import Comparison, Decision, Ended
 
 #: Blocks at which a run is looked at.
 LOOKS = (2, 3, 4, 6, 9, 12)
 #: What the intervals of all looks of all comparisons of one call may miss together.
-ALPHA = 1 - statistics.CONFIDENCE
+ALPHA = 1 - paired.CONFIDENCE
 #: Two-sided levels of the looks that add up to ``ALPHA``. A clear difference with little noise is to be settled at the
 #: first look, whose interval is the widest: so its level is the largest.
 NOMINAL = (0.02, 0.008, 0.007, 0.006, 0.005, 0.004)
@@ -105,7 +105,7 @@ def chance(of: SequentialRule, blocks: int, mean: Array | float, sd: Array | flo
     last_sd = np.sqrt(((n - 1) * sd**2 + true_sd**2 * _chi_squares(m - n, _SCATTERS)) / (m - 1))
     half = float(special.stdtrit(m - 1, 1 - of.levels[-1] / 2)) * last_sd / math.sqrt(m)
     error = true_sd * math.sqrt(1 / n - 1 / m)
-    edge = math.log1p(statistics.MARGIN)
+    edge = math.log1p(paired.MARGIN)
     beyond = special.ndtr((mean - edge - half) / error) + special.ndtr((-mean - edge - half) / error)
     inside = special.ndtr((edge - half - mean) / error) - special.ndtr((half - edge - mean) / error)
     settled = np.where(half <= math.log1p(of.precision), beyond + np.maximum(inside, 0.0), 0.0)

@@ -12,7 +12,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from vtlab.analysis import preflight, static_findings
+from vtlab.analysis import preflight
+from vtlab.analysis.findings import static
 from vtlab.catalogue import findings
 from vtlab.catalogue.findings import Row
 from vtlab.catalogue.resources import REACHED
@@ -225,7 +226,7 @@ def cpu_without_throughput(pair: Pair) -> Shown | None:
     virtual, platform = pair.virtual, pair.platform
     if platform is None or pair.inspection is None:
         return None
-    library = static_findings.affected(findings.row("cpu-without-throughput"), pair.inspection)
+    library = static.affected(findings.row("cpu-without-throughput"), pair.inspection)
     cpu, before, pending = virtual.mean("cpu_cores"), platform.mean("cpu_cores"), virtual.mean("db_pool_pending")
     if library is None or cpu is None or not before or not pending or pending < 1:
         return None

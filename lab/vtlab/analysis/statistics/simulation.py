@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from vtlab.analysis import statistics
-from vtlab.analysis.statistics import ABOVE, ACROSS, BELOW, INSIDE, Array
+from vtlab.analysis.statistics import paired
+from vtlab.analysis.statistics.paired import ABOVE, ACROSS, BELOW, INSIDE, Array
 
 SEED = 20_261_123
 #: Runs, or reports, that are simulated at a time: more do not fit in the processor's caches.
@@ -31,7 +31,7 @@ ANSWERS = 1000.5
 #: Share of the JVMs that are slow, of a variant with such a mode, and what they do of the others' throughput.
 SLOW_SHARE, SLOW = 0.3, 0.85
 
-EDGE = 1 + statistics.MARGIN
+EDGE = 1 + paired.MARGIN
 RATIOS = (1.0, EDGE, 1.1, 1.2, 1.5, 5.0)
 BLOCKS = (2, 3, 4, 6, 9, 12)
 
@@ -134,7 +134,7 @@ def _jvms(random: np.random.Generator, shape: tuple[int, ...], noise: Noise) -> 
 class Judged:
     """Runs as a report judges them: arrays over the runs."""
 
-    t: statistics.PairedT
+    t: paired.PairedT
     #: ``statistics.position`` of the interval.
     position: NDArray[np.int8]
     #: Whether all blocks have one log ratio.
@@ -144,10 +144,10 @@ class Judged:
 
 
 def _judge(of: Array, over: Array, ratio: Array | float) -> Judged:
-    logs = statistics.log_ratio(of, over)
-    t = statistics.paired_t(logs, statistics.floor(statistics.resolution(of, over)))
+    logs = paired.log_ratio(of, over)
+    t = paired.paired_t(logs, paired.floor(paired.resolution(of, over)))
     squares = np.sum(np.square(logs - np.log(ratio)), axis=-1)
-    return Judged(t, statistics.position(np.exp(t.low), np.exp(t.high)), np.ptp(logs, axis=-1) == 0, squares)
+    return Judged(t, paired.position(np.exp(t.low), np.exp(t.high)), np.ptp(logs, axis=-1) == 0, squares)
 
 
 def simulate(n: int, ratio: float, noise: Noise, runs: int, *, answers: float = ANSWERS, seed: int = SEED) -> Result:
@@ -206,7 +206,7 @@ def simulate_reports(n: int, ratios: Sequence[float], noise: Noise, runs: int, *
     for size in chunks(runs):
         per_trial = true[:, np.newaxis, np.newaxis]
         judged = _judge(*counts(random, (size, len(true), n), per_trial, noise), true[:, np.newaxis])
-        settled = statistics.holm_adjusted(judged.t.p) <= statistics.LEVEL
+        settled = paired.holm_adjusted(judged.t.p) <= paired.LEVEL
         is_faster = judged.position == ABOVE
         faster += int(np.count_nonzero((is_faster & settled & on_edge).any(axis=-1)))
         equivalent += int(np.count_nonzero(((judged.position == INSIDE) & settled & on_edge).any(axis=-1)))
@@ -225,8 +225,8 @@ def chunks(runs: int) -> Iterator[int]:
 
 def tables(runs: int, sd: float = SD) -> Iterator[str]:
     """The lines that ``vtlab simulate`` prints: the same on every machine."""
-    yield f"{runs:,} simulated runs a row; interval {statistics.CONFIDENCE:.0%}, margin {statistics.MARGIN:.0%},"
-    yield f"one-sided level {statistics.LEVEL:.1%}, fixed number of blocks n. Shares of runs, in %."
+    yield f"{runs:,} simulated runs a row; interval {paired.CONFIDENCE:.0%}, margin {paired.MARGIN:.0%},"
+    yield f"one-sided level {paired.LEVEL:.1%}, fixed number of blocks n. Shares of runs, in %."
     yield "false: a verdict that does not hold; on the edge of the margin (1.05) none does."
     yield from _of_noise(runs, sd)
     yield from _of_counting(runs)

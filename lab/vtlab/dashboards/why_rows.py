@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from grafana_foundation_sdk.builders import timeseries
 
-from vtlab.catalogue.dashboards import queries, style
-from vtlab.catalogue.dashboards.frame import Part
-from vtlab.catalogue.dashboards.panels import Line, over_time
 from vtlab.catalogue.resources import RESOURCES
+from vtlab.dashboards import queries, style
+from vtlab.dashboards.frame import Part
+from vtlab.dashboards.over_time import OverTime
+from vtlab.dashboards.parts import Line
 
 _NO_CADVISOR = (
     "no data because no cAdvisor was scraped: outside Kubernetes vtlab itself judges the load generator, by the"
@@ -33,7 +34,7 @@ def closed() -> list[Part]:
 
 
 def _pool(pool: str, unit: str) -> timeseries.Panel:
-    return over_time(
+    return OverTime(
         f"Pool: {unit}s in use, and waiting",
         f"Each {unit} that a thread holds; threads that wait for one (dashed). A queue that stays means that the pool,"
         " or what is behind it, is the bottleneck.",
@@ -44,11 +45,11 @@ def _pool(pool: str, unit: str) -> timeseries.Panel:
         ],
         width=24,
         no_value=f"no data because no pool with a {unit} was scraped in this time range",
-    )
+    ).panel()
 
 
 def _executor() -> timeseries.Panel:
-    return over_time(
+    return OverTime(
         "Executor threads at work, and tasks that wait",
         "Threads of executors at work; tasks that wait in their queues (dashed).",
         "none",
@@ -57,20 +58,20 @@ def _executor() -> timeseries.Panel:
             Line(queries.metric("executor_queued"), "{{variant}} waiting", dashed=True),
         ],
         width=24,
-    )
+    ).panel()
 
 
 def _connections() -> list[timeseries.Panel]:
     return [
-        over_time(
+        OverTime(
             "Clients beyond the server's connections",
             "Requests whose connection the server has not accepted: above 0 connections are the bottleneck, and the"
             " server's own figures do not show the wait.",
             "none",
             [Line(queries.metric("beyond_connections", "now"))],
             maximum=1,
-        ),
-        over_time(
+        ).panel(),
+        OverTime(
             "Wait for a connection",
             "Means over all requests: for a connection in all, and TCP handshakes alone (dashed). Milliseconds mean"
             " that connections are opened anew or not accepted.",
@@ -79,13 +80,13 @@ def _connections() -> list[timeseries.Panel]:
                 Line(queries.metric("blocked", "now"), "{{variant}} in all"),
                 Line(queries.metric("connecting", "now"), "{{variant}} handshakes", dashed=True),
             ],
-        ),
+        ).panel(),
     ]
 
 
 def _carriers() -> list[timeseries.Panel]:
     return [
-        over_time(
+        OverTime(
             "Virtual threads mounted and queued",
             "Mounted ones run on a carrier, queued ones (dashed) are ready and wait for one: a queue that stays means"
             " that carriers, or the CPU below them, are short. Those that wait for I/O are neither.",
@@ -94,8 +95,8 @@ def _carriers() -> list[timeseries.Panel]:
                 Line(queries.metric("virtual_mounted"), "{{variant}} mounted"),
                 Line(queries.metric("virtual_queued"), "{{variant}} queued", dashed=True),
             ],
-        ),
-        over_time(
+        ).panel(),
+        OverTime(
             "Carriers",
             "Carriers alive, and how many the scheduler aims at (dashed). More alive than aimed at means that it makes"
             " up for pinned or blocked ones.",
@@ -105,12 +106,12 @@ def _carriers() -> list[timeseries.Panel]:
                 Line(queries.metric("carriers"), "{{variant}} aimed at", dashed=True),
             ],
             decimals=0,
-        ),
+        ).panel(),
     ]
 
 
 def _arrivals() -> timeseries.Panel:
-    return over_time(
+    return OverTime(
         "Requests sent and arrivals asked for",
         "Under open load the sent ones (solid) must follow what was asked for (dashed); under closed load there is no"
         " such rate, and they follow the answers.",
@@ -120,12 +121,12 @@ def _arrivals() -> timeseries.Panel:
             Line(queries.metric("arrivals", "now"), "{{variant}} asked for", dashed=True),
         ],
         width=24,
-    )
+    ).panel()
 
 
 def _utilisation() -> timeseries.Panel:
     return (
-        over_time(
+        OverTime(
             "Utilisation over time: $variants",
             "Plain utilisations while trials are measured, 100 % where a resource is at its limit. Which of those is"
             " the bottleneck is for the verdict: one that is short makes others look busy.",
@@ -135,6 +136,7 @@ def _utilisation() -> timeseries.Panel:
             colours=style.RESOURCES,
             line_at=1,
         )
+        .panel()
         .repeat("variants")
         .repeat_direction("h")
         .max_per_row(2)
@@ -143,26 +145,26 @@ def _utilisation() -> timeseries.Panel:
 
 def _collections() -> list[timeseries.Panel]:
     return [
-        over_time(
+        OverTime(
             "Time in garbage collection",
             "Share of the time in which the JVM paused and served no request. Under 5 % it explains no difference.",
             "percentunit",
             [Line(queries.metric("gc_share"))],
             maximum=0.05,
-        ),
-        over_time(
+        ).panel(),
+        OverTime(
             "Heap allocated per request",
             "As the collections of a minute find it: more allocation, more collections. The stacks of virtual threads"
             " are on the heap.",
             "bytes",
             [Line(queries.metric("allocated_per_request"), step="15s")],
-        ),
+        ).panel(),
     ]
 
 
 def _states() -> timeseries.Panel:
     return (
-        over_time(
+        OverTime(
             "Platform threads by state: $variants",
             "Timed waiting and waiting threads wait for work, a timer or I/O; many runnable ones on few CPUs wait for"
             " the CPU; blocked ones wait for a lock, which should not last.",
@@ -173,6 +175,7 @@ def _states() -> timeseries.Panel:
             stacked=True,
             points=False,
         )
+        .panel()
         .repeat("variants")
         .repeat_direction("h")
         .max_per_row(2)
@@ -181,7 +184,7 @@ def _states() -> timeseries.Panel:
 
 def _kubernetes() -> list[timeseries.Panel]:
     return [
-        over_time(
+        OverTime(
             "CPU periods throttled, by cAdvisor",
             "Share of the CFS periods in which the variant's quota ran out, as the kubelet's cAdvisor says.",
             "percentunit",
@@ -189,8 +192,8 @@ def _kubernetes() -> list[timeseries.Panel]:
             width=8,
             maximum=1,
             no_value=_NO_CADVISOR,
-        ),
-        over_time(
+        ).panel(),
+        OverTime(
             "CPU of the load generator",
             "CPU that k6's pods use, by the kubelet's cAdvisor: about 0.14 ms per request. One CPU is gone at 7,000"
             " requests per second.",
@@ -199,8 +202,8 @@ def _kubernetes() -> list[timeseries.Panel]:
             width=8,
             colours={"k6": style.GENERATOR},
             no_value=_NO_CADVISOR,
-        ),
-        over_time(
+        ).panel(),
+        OverTime(
             "Throttling of the load generator",
             "Share of the CFS periods in which k6's quota ran out. Above 5 % (dashed) it measures itself: the block is"
             " rejected.",
@@ -211,5 +214,5 @@ def _kubernetes() -> list[timeseries.Panel]:
             line_at=0.05,
             maximum=0.1,
             no_value=_NO_CADVISOR,
-        ),
+        ).panel(),
     ]

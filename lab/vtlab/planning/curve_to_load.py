@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import statistics
 
-from vtlab.analysis import curve as curves
+from vtlab.analysis import load_curve as curves
 from vtlab.model import units
 from vtlab.model.curve import Curve
-from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.model.experiment import Experiment
+from vtlab.model.load import ClosedLoad
 
 #: Seconds of a window, and the answers and rounds of a user in it, at least.
 WINDOW, ANSWERS, ROUNDS = 5.0, 100, 2.0
