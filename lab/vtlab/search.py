@@ -16,7 +16,7 @@ from vtlab.model.curve import Curve, Ended, Point
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, K6Document, Trial
 from vtlab.planning.load import COMING_UP, Pace
-from vtlab.report import figures
+from vtlab.report.words import figures
 from vtlab.targets.target import StartedBlock
 from vtlab.warm_up import RAISED_CALLS, are_compiled, more_cpu
 

@@ -19,7 +19,7 @@ from vtlab.model import units
 from vtlab.model.curve import Curve, Ended, Point
 from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.planning import chosen
-from vtlab.report import curve as words
+from vtlab.report.words import curve_sentences as words
 
 VARIANTS = ["platform", "virtual"]
 Serves = Callable[[int], float]

@@ -14,7 +14,8 @@ from tests.unit.test_verdict import calls
 from vtlab.analysis import sequential, verdict
 from vtlab.model.records import NO_COMMIT
 from vtlab.model.run import Analysis, Run
-from vtlab.report import html, markdown, write
+from vtlab.report import write
+from vtlab.report.pages import html, markdown
 
 NASTY = "<script>alert('x')</script> & \"quotes\" | pipes"
 

@@ -23,8 +23,8 @@ from vtlab.model.publication import Publication
 from vtlab.model.records import Facts
 from vtlab.model.verdict import Bottleneck
 from vtlab.planning import plan
-from vtlab.report import html
 from vtlab.report import write as write_report
+from vtlab.report.pages import html
 from vtlab.reproductions import Row
 
 EVERY = session.resolve(experiment.names(session.EXPERIMENTS))

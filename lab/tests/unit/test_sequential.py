@@ -22,7 +22,10 @@ from vtlab.analysis.simulation import EDGE, Noise
 from vtlab.model.records import Manifest, SequentialRule
 from vtlab.model.run import Analysis, Run
 from vtlab.model.verdict import Decision
-from vtlab.report import decision, hints, markdown, ratios, words
+from vtlab.report.pages import markdown
+from vtlab.report.parts import ratios
+from vtlab.report.words import decision, hints
+from vtlab.report.words import headline as words
 
 RUNS = 10_000
 RULE = sequential.rule(1)
