@@ -22,8 +22,8 @@ from vtlab.model.experiment import Experiment
 from vtlab.own_experiment import Asked
 from vtlab.planning import curve_to_load
 from vtlab.planning.planned_runs import PlannedRun
-from vtlab.report import curve as curve_words
-from vtlab.report import figures
+from vtlab.report.words import curve_sentences as curve_words
+from vtlab.report.words import figures
 from vtlab.services import own
 from vtlab.targets.kubernetes.cluster import ReleaseRef
 from vtlab.targets.kubernetes.target import kubernetes_target

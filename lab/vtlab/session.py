@@ -28,8 +28,10 @@ from vtlab.model.manifest import DiagnosisMode, Manifest, SequentialRule
 from vtlab.model.run import Analysis, Run
 from vtlab.planning import planned_runs
 from vtlab.progress import Progress
-from vtlab.report import hints, terminal, words
 from vtlab.report import write as write_report
+from vtlab.report.pages import terminal
+from vtlab.report.words import headline as words
+from vtlab.report.words import hints
 from vtlab.services import sample
 from vtlab.targets import k6, publish
 from vtlab.targets.kubernetes import copies, forward

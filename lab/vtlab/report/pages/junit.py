@@ -21,7 +21,8 @@ from xml.etree import ElementTree as ET
 from vtlab.analysis import asserts
 from vtlab.analysis.verdict import split_by_comparison
 from vtlab.model.run import Analysis, Run
-from vtlab.report import bottlenecks, labels, words
+from vtlab.report.words import bottlenecks, labels
+from vtlab.report.words import headline as words
 
 #: What XML 1.0 does not allow: a log's last line may have it.
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -9,11 +9,12 @@ from vtlab.analysis.validity import failing
 from vtlab.model.run import Analysis
 from vtlab.model.units import percent
 from vtlab.model.verdict import Comparison, Decision, VariantResult
-from vtlab.report import charts, figures
-from vtlab.report.charts import Row
-from vtlab.report.labels import METRICS, heading, metric
-from vtlab.report.page_parts import Table
-from vtlab.report.performance import latency_figure
+from vtlab.report.charts import ratios as charts
+from vtlab.report.charts.ratios import Row
+from vtlab.report.parts.part import Table
+from vtlab.report.parts.performance import latency_figure
+from vtlab.report.words import figures
+from vtlab.report.words.labels import METRICS, heading, metric
 
 
 def interval(analysis: Analysis) -> Markup | None:

@@ -14,7 +14,7 @@ from vtlab.model.run import Analysis
 from vtlab.model.units import in_blocks, percent
 from vtlab.model.variant import kind
 from vtlab.model.verdict import Comparison, Decision, VariantResult, Verdict
-from vtlab.report import bottlenecks, figures, hints
+from vtlab.report.words import bottlenecks, figures, hints
 
 #: From this ratio on "x times" reads better than a percentage.
 TIMES = 1.5

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from vtlab.model.records import Block
 from vtlab.model.run import Analysis
-from vtlab.report import figures, labels
-from vtlab.report.page_parts import Table
+from vtlab.report.parts.part import Table
+from vtlab.report.words import figures, labels
 
 TITLE = "Thresholds of the script"
 _CAPTION = "As the script has them, over the windows of the trials of each block alone; none ends a block."

@@ -7,10 +7,11 @@ from vtlab.model.records import Block
 from vtlab.model.run import Analysis, BlockSeries
 from vtlab.model.units import percent
 from vtlab.model.verdict import Bound, VariantResult
-from vtlab.report import charts, figures
-from vtlab.report.charts import Format, Window
-from vtlab.report.labels import names
-from vtlab.report.page_parts import Panel, Table
+from vtlab.report.charts import ratios as charts
+from vtlab.report.charts.ratios import Format, Window
+from vtlab.report.parts.part import Panel, Table
+from vtlab.report.words import figures
+from vtlab.report.words.labels import names
 
 
 def sampled(analysis: Analysis) -> tuple[Block, BlockSeries] | None:

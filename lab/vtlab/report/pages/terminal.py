@@ -10,7 +10,11 @@ from rich.text import Text
 
 from vtlab.analysis import verdict
 from vtlab.model.run import Analysis
-from vtlab.report import bottlenecks, breakdowns, curve, decision, findings, hints, labels, thresholds, words
+from vtlab.report.parts import breakdowns, thresholds
+from vtlab.report.words import bottlenecks, decision, hints, labels
+from vtlab.report.words import curve_sentences as curve
+from vtlab.report.words import finding_lines as findings
+from vtlab.report.words import headline as words
 
 _STYLES = {
     "faster": "bold green",

@@ -10,8 +10,10 @@ from vtlab.analysis import load_curve as curves
 from vtlab.model import units
 from vtlab.model.curve import Curve
 from vtlab.model.run import Analysis
-from vtlab.report import bottlenecks, figures, svg, words
-from vtlab.report.page_parts import Table
+from vtlab.report.charts import svg
+from vtlab.report.parts.part import Table
+from vtlab.report.words import bottlenecks, figures
+from vtlab.report.words import headline as words
 
 #: Cells of a bar, and parts of one that a character shows.
 _BAR, _PARTS = 10, " ▏▎▍▌▋▊▉█"

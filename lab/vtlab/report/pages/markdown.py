@@ -6,24 +6,13 @@ from collections.abc import Mapping, Sequence
 
 from vtlab.analysis import asserts
 from vtlab.model.run import Analysis
-from vtlab.report import (
-    bottlenecks,
-    breakdowns,
-    curve,
-    decision,
-    figures,
-    findings,
-    hints,
-    labels,
-    performance,
-    provenance,
-    ratios,
-    resource_use,
-    thresholds,
-    words,
-)
-from vtlab.report.html import repeat
-from vtlab.report.page_parts import Table
+from vtlab.report.pages.html import repeat
+from vtlab.report.parts import breakdowns, performance, provenance, ratios, resource_use, thresholds
+from vtlab.report.parts.part import Table
+from vtlab.report.words import bottlenecks, decision, figures, hints, labels
+from vtlab.report.words import curve_sentences as curve
+from vtlab.report.words import finding_lines as findings
+from vtlab.report.words import headline as words
 
 _SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]|#~"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"})
 

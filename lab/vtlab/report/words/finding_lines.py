@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from vtlab.model.finding import Finding
 from vtlab.model.inspection import Inspection
 from vtlab.model.run import Analysis
-from vtlab.report.page_parts import Table
+from vtlab.report.parts.part import Table
 
 #: Of a static finding: it is not known to be the reader's problem.
 PUBLISHED = "a published problem in a version or setting that you have"

@@ -14,27 +14,15 @@ from vtlab.model.manifest import NO_COMMIT
 from vtlab.model.run import Analysis
 from vtlab.model.units import in_blocks, percent
 from vtlab.model.verdict import VariantResult
-from vtlab.report import (
-    bottlenecks,
-    breakdowns,
-    charts,
-    curve,
-    decision,
-    figures,
-    findings,
-    hints,
-    labels,
-    performance,
-    provenance,
-    ratios,
-    resource_use,
-    thresholds,
-    time_split,
-    words,
-)
-from vtlab.report.decision import Decision
-from vtlab.report.glossary import GLOSSARY
-from vtlab.report.page_parts import Panel, Table
+from vtlab.report.charts import ratios as charts
+from vtlab.report.parts import breakdowns, performance, provenance, ratios, resource_use, thresholds, time_split
+from vtlab.report.parts.part import Panel, Table
+from vtlab.report.words import bottlenecks, decision, figures, hints, labels
+from vtlab.report.words import curve_sentences as curve
+from vtlab.report.words import finding_lines as findings
+from vtlab.report.words import headline as words
+from vtlab.report.words.decision import Decision
+from vtlab.report.words.glossary import GLOSSARY
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,10 @@ from vtlab.model.records import Trial
 from vtlab.model.run import Analysis
 from vtlab.model.units import percent
 from vtlab.model.verdict import VariantResult
-from vtlab.report import bottlenecks, charts, figures
-from vtlab.report.labels import names
-from vtlab.report.page_parts import Panel, Table
+from vtlab.report.charts import ratios as charts
+from vtlab.report.parts.part import Panel, Table
+from vtlab.report.words import bottlenecks, figures
+from vtlab.report.words.labels import names
 
 #: Client latency: the words of the page, and the key of ``VariantResult.latency``.
 PERCENTILES = {"p50": "p50", "p90": "p90", "p99": "p99", "p99.9": "p99_9", "max": "max"}

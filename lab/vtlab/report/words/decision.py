@@ -16,7 +16,8 @@ from vtlab.model.run import Analysis
 from vtlab.model.units import percent
 from vtlab.model.variant import kind
 from vtlab.model.verdict import Comparison, VariantResult
-from vtlab.report import bottlenecks, figures, words
+from vtlab.report.words import bottlenecks, figures
+from vtlab.report.words import headline as words
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from vtlab.model.records import Instance
 from vtlab.model.run import Analysis
-from vtlab.report import class_archives, figures, words
-from vtlab.report.labels import windows
-from vtlab.report.page_parts import Table
+from vtlab.report.parts.part import Table
+from vtlab.report.words import class_archives, figures
+from vtlab.report.words import headline as words
+from vtlab.report.words.labels import windows
 
 
 def checks(analysis: Analysis) -> Table:

@@ -8,8 +8,8 @@ from vtlab.analysis.dumps import breakdown
 from vtlab.model.run import Analysis
 from vtlab.model.units import percent
 from vtlab.model.verdict import Breakdown, TimePart
-from vtlab.report import figures, labels
-from vtlab.report.page_parts import Table
+from vtlab.report.parts.part import Table
+from vtlab.report.words import figures, labels
 
 TITLE = "Where the time goes"
 #: Parts on a line of a terminal, and the share from which on a part stands alone.

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from vtlab.analysis.statistics.paired import CONFIDENCE
 from vtlab.analysis.two_runs import Change, TwoRuns
 from vtlab.model.units import percent
-from vtlab.report import figures, labels, words
+from vtlab.report.words import figures, labels
+from vtlab.report.words import headline as words
 
 
 def lines(compared: Sequence[TwoRuns]) -> list[str]:

@@ -13,7 +13,7 @@ from vtlab.model.records import Activity
 from vtlab.model.run import Analysis
 from vtlab.model.units import in_blocks
 from vtlab.model.verdict import Bottleneck, Bound, Inside, VariantResult
-from vtlab.report import figures
+from vtlab.report.words import figures
 
 #: From this share of a bound on the model's throughput stands beside the bound only where it says more.
 _NEAR = 0.95

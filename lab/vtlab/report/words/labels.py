@@ -5,7 +5,7 @@ from __future__ import annotations
 from vtlab.model.experiment import Experiment
 from vtlab.model.run import Analysis
 from vtlab.model.verdict import Comparison
-from vtlab.report import figures
+from vtlab.report.words import figures
 
 
 def limits(analysis: Analysis) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from vtlab.analysis.comparable import has_latency
 from vtlab.model.run import Analysis
 from vtlab.model.verdict import Breakdown
-from vtlab.report import breakdowns, charts
-from vtlab.report.charts import Part
-from vtlab.report.labels import names
-from vtlab.report.page_parts import Panel
+from vtlab.report.charts import ratios as charts
+from vtlab.report.charts.ratios import Part
+from vtlab.report.parts import breakdowns
+from vtlab.report.parts.part import Panel
+from vtlab.report.words.labels import names
 
 CAPTION = (
     "Means of a request: what it waits before a thread has it, then what its thread does, by thread dumps where there"

@@ -10,8 +10,9 @@ from markupsafe import Markup
 
 from vtlab.model.units import percent
 from vtlab.model.verdict import Bound, Comparison
-from vtlab.report import figures, svg
-from vtlab.report.svg import WIDTH, Scale, chart, line, mark, path, rect, text
+from vtlab.report.charts import svg
+from vtlab.report.charts.svg import WIDTH, Scale, chart, line, mark, path, rect, text
+from vtlab.report.words import figures
 
 Format = Callable[[float | None], str]
 

@@ -11,8 +11,14 @@ from rich.table import Table
 
 from vtlab.model.run import Analysis
 from vtlab.model.units import percent
-from vtlab.report import bottlenecks, charts, figures, html, labels, page_parts, ratios, svg, words
-from vtlab.report.svg import WIDTH, Scale, line, text
+from vtlab.report.charts import ratios as charts
+from vtlab.report.charts import svg
+from vtlab.report.charts.svg import WIDTH, Scale, line, text
+from vtlab.report.pages import html
+from vtlab.report.parts import part as page_parts
+from vtlab.report.parts import ratios
+from vtlab.report.words import bottlenecks, figures, labels
+from vtlab.report.words import headline as words
 
 #: Labels of runs below an axis, at most.
 _LABELS = 3
