@@ -1,4 +1,4 @@
-package lab.virtualthreads;
+package vtlab.testing;
 
 import java.io.IOException;
 import java.io.InputStream;
@@ -15,16 +15,17 @@ public final class Pinning {
 	private Pinning() {
 	}
 
+	/** Pins for five milliseconds. */
 	public static void fiveMilliseconds() {
 		fiveMilliseconds(SLEEPER);
 	}
 
-	/** The same by a nested class of that name, which must be as long as the real one. */
+	/** Pins by a nested class of that name, which must be as long as the real one. */
 	public static void fiveMilliseconds(String sleeper) {
 		initialize(Sleeper.class, sleeper);
 	}
 
-	/** Until the second latch is open; counts the first one down before it waits. */
+	/** Pins until the second latch is open; counts the first one down before it waits. */
 	public static void until(CountDownLatch pinned, CountDownLatch released) {
 		System.getProperties().put(Pinning.class.getName(), new CountDownLatch[] { pinned, released });
 		initialize(Waiter.class, Waiter.class.getSimpleName());
@@ -57,7 +58,7 @@ public final class Pinning {
 
 		static {
 			// Defined anew, it sees the JDK's classes only.
-			CountDownLatch[] latches = (CountDownLatch[]) System.getProperties().get("lab.virtualthreads.Pinning");
+			CountDownLatch[] latches = (CountDownLatch[]) System.getProperties().get("vtlab.testing.Pinning");
 			latches[0].countDown();
 			try {
 				latches[1].await();

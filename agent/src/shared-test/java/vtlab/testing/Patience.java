@@ -1,4 +1,4 @@
-package lab.virtualthreads;
+package vtlab.testing;
 
 import java.time.Duration;
 
@@ -6,7 +6,9 @@ import org.awaitility.Awaitility;
 import org.junit.jupiter.api.extension.BeforeAllCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 
-/** Of all tests: nothing waits for so long, but a slow machine stalls for seconds. */
+/**
+ * The waits of all tests: nothing takes nearly as long, but a slow machine stalls for seconds.
+ */
 public final class Patience implements BeforeAllCallback {
 
 	@Override
