@@ -1,12 +1,12 @@
 {{/* The service account of the Job that runs vtlab. */}}
-{{- define "lab.runnerSubject" -}}
+{{- define "lab.runner.subject" -}}
 - kind: ServiceAccount
-  name: {{ include "lab.name" (list . "runner") }}
+  name: {{ include "lab.runner.name" . }}
   namespace: {{ .Release.Namespace }}
 {{- end }}
 
-{{/* Who may run vtlab. A service account without a namespace is one of this release's. */}}
-{{- define "lab.subjects" -}}
+{{/* Users who may run vtlab. A service account without a namespace is one of this release's. */}}
+{{- define "lab.runner.subjects" -}}
 {{- range .Values.rbac.subjects }}
 - kind: {{ .kind }}
   name: {{ .name | quote }}

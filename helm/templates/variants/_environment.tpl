@@ -1,32 +1,27 @@
-{{/* What a variant gets of the database and of the downstream service, as JSON: name -> value, or where it comes from.
+{{/* Environment of a variant for the database and the downstream service, as JSON: name -> value, or where it comes from.
 vtlab knows these names. */}}
-{{- define "lab.given" -}}
-{{- $given := dict }}
+{{- define "lab.companionEnvironment" -}}
+{{- $environment := dict }}
 {{- with .Values.database }}
 {{- if .enabled }}
 {{- if and .url (not .existingSecret) }}
 {{- fail "database.url is set: set database.existingSecret, too, a Secret with the key `password`" }}
 {{- end }}
 {{- /* In the clear, as vtlab's on one machine: encrypting would be part of what is measured. */}}
-{{- $bundled := printf "jdbc:mysql://%s:3306/%s?sslMode=DISABLED" (include "lab.name" (list $ "database")) .name }}
-{{- $_ := set $given "SPRING_DATASOURCE_URL" (.url | default $bundled) }}
-{{- $_ := set $given "SPRING_DATASOURCE_USERNAME" .username }}
-{{- $secret := dict "name" (include "lab.databaseSecret" $) "key" "password" }}
-{{- $_ := set $given "SPRING_DATASOURCE_PASSWORD" (dict "secretKeyRef" $secret) }}
+{{- $bundled := printf "jdbc:mysql://%s:3306/%s?sslMode=DISABLED" (include "lab.database.name" $) .name }}
+{{- $_ := set $environment "SPRING_DATASOURCE_URL" (.url | default $bundled) }}
+{{- $_ := set $environment "SPRING_DATASOURCE_USERNAME" .username }}
+{{- $secret := dict "name" (include "lab.database.secret" $) "key" "password" }}
+{{- $_ := set $environment "SPRING_DATASOURCE_PASSWORD" (dict "secretKeyRef" $secret) }}
 {{- end }}
 {{- end }}
 {{- with .Values.downstream }}
 {{- if .enabled }}
-{{- $bundled := printf "http://%s:8080" (include "lab.name" (list $ "downstream")) }}
-{{- $_ := set $given "LAB_DOWNSTREAM_URL" (.url | default $bundled) }}
+{{- $bundled := printf "http://%s:8080" (include "lab.downstream.name" $) }}
+{{- $_ := set $environment "LAB_DOWNSTREAM_URL" (.url | default $bundled) }}
 {{- end }}
 {{- end }}
-{{- toJson $given }}
-{{- end }}
-
-{{/* The Secret with the database's password. */}}
-{{- define "lab.databaseSecret" -}}
-{{- .Values.database.existingSecret | default (include "lab.name" (list . "database")) }}
+{{- toJson $environment }}
 {{- end }}
 
 {{/* Processors that a JVM counts under a CPU limit: it must not count anew where vtlab raises the limit in the warm-up. */}}
@@ -38,20 +33,8 @@ vtlab knows these names. */}}
 {{- end }}
 {{- end }}
 
-{{/* JVM flags, of (list . heap more): vtlab's, with another garbage collector where jvm.gc names one. */}}
-{{- define "lab.jvm" -}}
-{{- $root := index . 0 }}
-{{- $heap := index . 1 }}
-{{- $flags := list }}
-{{- range ($root.Files.Get "files/jvm.json" | mustFromJson).flags }}
-{{- $flags = append $flags (regexReplaceAll "^-XX:[+]Use[A-Z].*GC$" . (printf "-XX:+Use%sGC" $root.Values.jvm.gc)) }}
-{{- end }}
-{{- $flags = concat $flags (list (printf "-Xms%s" $heap) (printf "-Xmx%s" $heap)) (index . 2) }}
-{{- join " " $flags }}
-{{- end }}
-
-{{/* Environment of a variant, of (list . name), as JSON: settings, what the variant says on top, and lab.given. */}}
-{{- define "lab.environment" -}}
+{{/* Environment of a variant, of (list . name), as JSON: settings, what the variant sets on top, and lab.companionEnvironment. */}}
+{{- define "lab.variant.environment" -}}
 {{- $root := index . 0 }}
 {{- $name := index . 1 }}
 {{- if has $name (list "database" "downstream") }}
@@ -68,7 +51,7 @@ vtlab knows these names. */}}
 {{- if hasKey $env "JAVA_TOOL_OPTIONS" }}
 {{- fail (printf "variants.%s: JAVA_TOOL_OPTIONS is made from limits.heap, jvm.gc and jvmFlags: set those" $name) }}
 {{- end }}
-{{- range $key, $value := include "lab.given" $root | fromJson }}
+{{- range $key, $value := include "lab.companionEnvironment" $root | fromJson }}
 {{- if hasKey $env $key }}
 {{- fail (printf "variants.%s: %s is made from database and downstream: set those" $name $key) }}
 {{- end }}
