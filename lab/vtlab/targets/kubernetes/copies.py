@@ -26,7 +26,7 @@ from vtlab.targets.kubernetes.workload import Files
 
 #: Of kube-prometheus-stack, as in the chart.
 PROMETHEUS = "http://prometheus-operated.monitoring:9090"
-#: In the environment of the chart's runner (helm/templates/job-runner.yaml).
+#: In the environment of the chart's runner (helm/templates/runner/job.yaml).
 _POD_NAME, _POD_UID = "VTLAB_POD_NAME", "VTLAB_POD_UID"
 #: Characters that a service's name may have in the names of its copies: a Service has 63 in all.
 _LONGEST = 20
