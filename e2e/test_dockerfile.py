@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from vtlab.targets.kubernetes import pod_copy
+from vtlab.targets.kubernetes.copies import pod_copy
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 DOCKERFILE = (REPOSITORY / "Dockerfile").read_text(encoding="utf-8")

@@ -30,12 +30,12 @@ from vtlab.analysis import statistics
 from vtlab.host import agent, machine, ports, tools
 from vtlab.host.processes import Ledger
 from vtlab.host.server import await_ready
+from vtlab.k6 import call as k6
 from vtlab.model import experiment, normalised
 from vtlab.model.records import K6Document, Trial
 from vtlab.planning import plan
 from vtlab.services import process, sample
 from vtlab.services.process import Launch, VariantProcess
-from vtlab.targets import k6
 
 ON, OFF = "metrics-on", "metrics-off"
 WITHOUT = {"SPRING_PROFILES_ACTIVE": "no-metrics"}

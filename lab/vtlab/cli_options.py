@@ -13,8 +13,8 @@ from vtlab.errors import BadInput
 from vtlab.model import units
 from vtlab.model.records import DiagnosisMode
 from vtlab.planning import plan
-from vtlab.targets.kubernetes import copies
-from vtlab.targets.kubernetes.cluster import Copying, ReleaseRef
+from vtlab.targets.kubernetes.api.cluster import Copying, ReleaseRef
+from vtlab.targets.kubernetes.copies import variants as copies
 
 Results = Annotated[Path, typer.Option("--results", help="Where the results directories go.")]
 BLOCKS = f"A fixed number of blocks; below {plan.FULL_RUN} is a quick look."

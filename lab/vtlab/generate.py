@@ -16,11 +16,11 @@ from vtlab import claims, measured, results
 from vtlab.analysis.validity import checks
 from vtlab.catalogue import findings, metrics, rules
 from vtlab.catalogue.dashboards import documents
+from vtlab.k6 import call as k6
 from vtlab.model import experiment, normalised, own_file, service
 from vtlab.reference import catalogue, commands, schemas, values
 from vtlab.reference import findings as finding_page
 from vtlab.services import sample
-from vtlab.targets import k6
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 

@@ -19,6 +19,7 @@ from vtlab.analysis import asserts, sequential, standing, statistics, verdict
 from vtlab.catalogue.dashboards import link
 from vtlab.errors import BadInput, BlockFault, Interrupted, InvalidRun, LabError, PrerequisiteMissing
 from vtlab.host import processes, tools
+from vtlab.k6 import call as k6
 from vtlab.model import publication
 from vtlab.model.curve import Curve
 from vtlab.model.experiment import Experiment, load
@@ -26,16 +27,17 @@ from vtlab.model.records import DiagnosisMode, Manifest, SequentialRule
 from vtlab.model.run import Analysis, Run
 from vtlab.planning import plan
 from vtlab.progress import Progress
+from vtlab.prometheus import publish
+from vtlab.prometheus.api import PrometheusApi
 from vtlab.report import hints, terminal, words
 from vtlab.report import write as write_report
 from vtlab.services import sample
-from vtlab.targets import k6, publish
-from vtlab.targets.kubernetes import copies, forward
-from vtlab.targets.kubernetes.cluster import Copying, ReleaseRef
+from vtlab.targets.kubernetes.api import port_forward
+from vtlab.targets.kubernetes.api.cluster import Copying, ReleaseRef
+from vtlab.targets.kubernetes.copies import variants as copies
 from vtlab.targets.kubernetes.target import kubernetes_target
 from vtlab.targets.local.prometheus_server import PrometheusServer, serving
 from vtlab.targets.local.target import KEPT, local_target
-from vtlab.targets.prometheus_api import PrometheusApi
 from vtlab.targets.target import Target
 
 EXPERIMENTS = shipped.ROOT / "k6" / "experiments"
@@ -305,7 +307,7 @@ def publish_verdicts(run_folders: Sequence[Path], analyses: Sequence[Analysis], 
 def _prometheus(folder: Path, manifest: Manifest) -> Iterator[PrometheusApi | None]:
     """The Prometheus that has the samples of a run; None where they are gone."""
     if manifest.target == "kubernetes":
-        with forward.prometheus(ReleaseRef.from_manifest(manifest.cluster)) as client:
+        with port_forward.prometheus(ReleaseRef.from_manifest(manifest.cluster)) as client:
             yield client
     elif (folder / KEPT / "data").is_dir():
         with _serving(folder) as server, PrometheusApi(server.url) as client:

@@ -18,8 +18,8 @@ from kubernetes.client.exceptions import ApiException
 from urllib3.exceptions import MaxRetryError
 
 from vtlab.errors import BadInput, LabError, PrerequisiteMissing
-from vtlab.targets.kubernetes import cluster as api
-from vtlab.targets.kubernetes.cluster import Cluster, Copying, ReleaseRef
+from vtlab.targets.kubernetes.api import cluster as api
+from vtlab.targets.kubernetes.api.cluster import Cluster, Copying, ReleaseRef
 
 RELEASE = ReleaseRef(None, "ns", "lab")
 

@@ -19,8 +19,10 @@ from vtlab import own_experiment, own_service, services, session, shipped
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.model.service import Service
 from vtlab.planning.plan import PlannedRun
-from vtlab.targets.kubernetes import copies, doctor, generator, job, pod_copy, release, target, watch
-from vtlab.targets.kubernetes.cluster import (
+from vtlab.prometheus.queries import NotScraped, Prometheus
+from vtlab.targets.kubernetes import doctor, job, target
+from vtlab.targets.kubernetes.api import watch
+from vtlab.targets.kubernetes.api.cluster import (
     COPY_RIGHTS,
     MONITORING_RIGHTS,
     POLICY_RIGHTS,
@@ -29,7 +31,9 @@ from vtlab.targets.kubernetes.cluster import (
     ReleaseRef,
     Right,
 )
-from vtlab.targets.prometheus import NotScraped, Prometheus
+from vtlab.targets.kubernetes.copies import k6_job, pod_copy
+from vtlab.targets.kubernetes.copies import variants as copies
+from vtlab.targets.kubernetes.release import facts as release
 
 Json = dict[str, Any]
 
@@ -280,7 +284,7 @@ def test_k6_loads_the_copies_from_a_job_of_the_run(namespace: Namespace, tmp_pat
 
 
 def test_the_run_of_copies_fits_a_config_map() -> None:
-    files = generator.scripts()
+    files = k6_job.scripts()
     assert all(re.fullmatch(r"[-._a-zA-Z0-9]+", key) for key in files)
     assert sum(map(len, files.values())) < 512 * 1024, "a ConfigMap holds a mebibyte, with the experiment"
 

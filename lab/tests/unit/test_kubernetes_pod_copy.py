@@ -13,8 +13,9 @@ from vtlab.errors import BadInput
 from vtlab.model.experiment import Experiment, Limits, Properties, load
 from vtlab.model.service import Service
 from vtlab.services import processors
-from vtlab.targets.kubernetes import pod_copy, pods
-from vtlab.targets.kubernetes.pod_copy import Original
+from vtlab.targets.kubernetes.api import pods
+from vtlab.targets.kubernetes.copies import pod_copy
+from vtlab.targets.kubernetes.copies.pod_copy import Original
 
 Json = dict[str, Any]
 

@@ -15,10 +15,12 @@ from vtlab import session
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.host import processes
 from vtlab.model.experiment import Properties, load
+from vtlab.prometheus.queries import Prometheus
 from vtlab.services import sample
-from vtlab.targets.kubernetes import job, release, target, watch
-from vtlab.targets.kubernetes.cluster import NotFound, ReleaseRef
-from vtlab.targets.prometheus import Prometheus
+from vtlab.targets.kubernetes import job, target
+from vtlab.targets.kubernetes.api import watch
+from vtlab.targets.kubernetes.api.cluster import NotFound, ReleaseRef
+from vtlab.targets.kubernetes.release import facts as release
 
 RELEASE = ReleaseRef(None, "ns", "lab")
 SERVICE = sample.service()

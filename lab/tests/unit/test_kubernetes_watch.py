@@ -10,8 +10,9 @@ import pytest
 from tests.unit.test_kubernetes_pods import container, pod
 from tests.unit.test_kubernetes_target import FakeCluster
 from vtlab.errors import BlockFault, GeneratorFailed, PrerequisiteMissing, VariantFailed
-from vtlab.targets.kubernetes import job, watch
-from vtlab.targets.kubernetes.cluster import Copying, ReleaseRef
+from vtlab.targets.kubernetes import job
+from vtlab.targets.kubernetes.api import watch
+from vtlab.targets.kubernetes.api.cluster import Copying, ReleaseRef
 
 Json = dict[str, Any]
 VARIANTS = ("platform", "virtual")

@@ -9,8 +9,8 @@ from vtlab.doctor import Prerequisite, asked
 from vtlab.errors import BadInput, LabError, PrerequisiteMissing
 from vtlab.model.experiment import Experiment
 from vtlab.model.service import Service
-from vtlab.targets.kubernetes import copies, forward, release
-from vtlab.targets.kubernetes.cluster import (
+from vtlab.targets.kubernetes.api import port_forward
+from vtlab.targets.kubernetes.api.cluster import (
     COPY_RIGHTS,
     MONITORING_RIGHTS,
     POLICY_RIGHTS,
@@ -20,6 +20,8 @@ from vtlab.targets.kubernetes.cluster import (
     ReleaseRef,
     Right,
 )
+from vtlab.targets.kubernetes.copies import variants as copies
+from vtlab.targets.kubernetes.release import facts as release
 
 _ROLE = "bind the Role {role} of the chart: helm upgrade --set-json 'rbac.subjects=…' (docs/how-to/kubernetes.md)"
 _COPY_ROLE = "bind the Role vtlab of docs/how-to/own-service-on-kubernetes.md to your user"
@@ -77,7 +79,7 @@ def _of_copies(cluster: Cluster, deployment: str) -> list[Prerequisite]:
 def _prometheus(cluster: Cluster, remote_write: str, fix: str) -> Prerequisite:
     """Whether vtlab may go to the Prometheus to which k6 pushes."""
     try:
-        name, namespace, port = forward.service(remote_write)
+        name, namespace, port = port_forward.service(remote_write)
     except LabError as error:
         return Prerequisite("Prometheus", error.message, error.fix)
     if cluster.inside:

@@ -15,7 +15,7 @@ from vtlab.errors import BlockFault
 from vtlab.host import processes
 from vtlab.host.machine import Delays, Sample, Usage
 from vtlab.model.records import Findings, K6Document, Preflight
-from vtlab.targets.kubernetes.cluster import ReleaseRef
+from vtlab.targets.kubernetes.api.cluster import ReleaseRef
 
 Json = dict[str, Any]
 _Document = TypeVar("_Document", K6Document, Preflight)

@@ -20,23 +20,29 @@ from vtlab.analysis import preflight
 from vtlab.errors import BadInput, BlockFault, LabError, PrerequisiteMissing, VariantFailed
 from vtlab.host import processes
 from vtlab.host.machine import difference, reaching
+from vtlab.k6 import user_script
+from vtlab.k6.call import DONE, WRONG_SCRIPT, phase_variables, preflight_variables
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Diagnosis, Failure, Findings, Instance, K6Document, Trial
 from vtlab.model.run import BlockSeries
 from vtlab.model.service import Meters, Service
 from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
+from vtlab.prometheus.annotate import annotate
+from vtlab.prometheus.queries import NotScraped, Prometheus
 from vtlab.services import processors
-from vtlab.targets import script, verification
-from vtlab.targets.annotation import annotate
-from vtlab.targets.k6 import DONE, WRONG_SCRIPT, phase_variables, preflight_variables
-from vtlab.targets.kubernetes import copies, job, objects, pod_copy, pods, release, resize, watch
-from vtlab.targets.kubernetes.cluster import Cluster, Json, ReleaseRef
-from vtlab.targets.kubernetes.copies import Copies
-from vtlab.targets.kubernetes.forward import Forward
-from vtlab.targets.kubernetes.objects import RunObjects
+from vtlab.targets import verification
+from vtlab.targets.kubernetes import job, warm_up_cpu
+from vtlab.targets.kubernetes.api import pods, watch
+from vtlab.targets.kubernetes.api import run_objects as objects
+from vtlab.targets.kubernetes.api.cluster import Cluster, Json, ReleaseRef
+from vtlab.targets.kubernetes.api.port_forward import Forward
+from vtlab.targets.kubernetes.api.run_objects import RunObjects
+from vtlab.targets.kubernetes.copies import pod_copy
+from vtlab.targets.kubernetes.copies import variants as copies
+from vtlab.targets.kubernetes.copies.variants import Copies
+from vtlab.targets.kubernetes.release import facts as release
 from vtlab.targets.preflight import Preflight
-from vtlab.targets.prometheus import NotScraped, Prometheus
 from vtlab.targets.verification import Figures
 
 #: Seconds until a fresh pod must have been scraped: after an installation, and for each call's copies, the operator's
@@ -250,13 +256,13 @@ class KubernetesBlock:
     def raise_cpu(self) -> float | None:
         """Gives the pods more CPU in place; how many cores each, None where they keep the chart's limit."""
         target, limit = self._target, self._experiment.limits.cpu
-        self._raised = resize.raised(target.cluster, target.client, self._loaded, limit)
+        self._raised = warm_up_cpu.raised(target.cluster, target.client, self._loaded, limit)
         return self._raised
 
     def restore_cpu(self) -> None:
         """Sets the chart's limit again. BlockFault where the control groups do not have it soon."""
         target = self._target
-        resize.allow(target.cluster, target.client, self._loaded, self._experiment.limits.cpu)
+        warm_up_cpu.allow(target.cluster, target.client, self._loaded, self._experiment.limits.cpu)
         self._raised = None
 
     def end_warm_up(self) -> None:
@@ -327,7 +333,7 @@ class KubernetesBlock:
             pod, log = self._run(preflight_variables(list(self._loaded)), origin, is_preflight=True)
             code = pods.exit_code(pod, job.CONTAINER)
             if code in WRONG_SCRIPT:
-                raise script.cannot_run(job.shown(log))
+                raise user_script.cannot_run(job.shown(log))
             _refuse_failed(code, log)
             return job.preflight(log)
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Mapping
 from vtlab.host.cgroup import Limit
 from vtlab.model.records import K6Document, MachineFigure, ServerFigure, Trial
 from vtlab.model.service import Meters
-from vtlab.targets.in_flight import fill_in_flight_before
-from vtlab.targets.prometheus import Prometheus
+from vtlab.prometheus.in_flight import fill_in_flight_before
+from vtlab.prometheus.queries import Prometheus
 
 #: The machine and the load generator between two times (epoch ms).
 Window = Callable[[int, int], dict[MachineFigure, float | None]]

@@ -9,8 +9,9 @@ import time
 from collections.abc import Mapping, Sequence
 
 from vtlab.errors import BlockFault, GeneratorFailed, PrerequisiteMissing, VariantFailed
-from vtlab.targets.kubernetes import job, pods
-from vtlab.targets.kubernetes.cluster import Cluster, Json, ReleaseRef
+from vtlab.targets.kubernetes import job
+from vtlab.targets.kubernetes.api import pods
+from vtlab.targets.kubernetes.api.cluster import Cluster, Json, ReleaseRef
 
 #: Seconds until a Deployment's new pod must be ready, and a Job's pod must run.
 READY_WITHIN = 180.0

@@ -17,12 +17,15 @@ from vtlab.model import workload_files
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Facts
 from vtlab.model.service import Service
-from vtlab.targets.kubernetes import forward, generator, job, network, objects, pod_copy, sharing, workload
-from vtlab.targets.kubernetes.cluster import POLICY_RIGHTS, Cluster, Copying, Json, NotFound, ReleaseRef
-from vtlab.targets.kubernetes.objects import RunObjects
-from vtlab.targets.kubernetes.pod_copy import Original
-from vtlab.targets.kubernetes.selection import selecting
-from vtlab.targets.kubernetes.workload import Files
+from vtlab.targets.kubernetes import job
+from vtlab.targets.kubernetes.api import port_forward
+from vtlab.targets.kubernetes.api import run_objects as objects
+from vtlab.targets.kubernetes.api.cluster import POLICY_RIGHTS, Cluster, Copying, Json, NotFound, ReleaseRef
+from vtlab.targets.kubernetes.api.run_objects import RunObjects
+from vtlab.targets.kubernetes.copies import k6_job, network_policies, pod_copy, shared_objects, workload_secret
+from vtlab.targets.kubernetes.copies.pod_copy import Original
+from vtlab.targets.kubernetes.copies.selectors import selecting
+from vtlab.targets.kubernetes.copies.workload_secret import Files
 
 #: Of kube-prometheus-stack, as in the chart.
 PROMETHEUS = "http://prometheus-operated.monitoring:9090"
@@ -48,7 +51,7 @@ def named(ref: ReleaseRef) -> ReleaseRef:
 
 def default() -> Copying:
     """What fits the chart: its Prometheus and its images."""
-    agent_image, k6_image = generator.images()
+    agent_image, k6_image = k6_job.images()
     return Copying(PROMETHEUS, agent_image, k6_image)
 
 
@@ -124,11 +127,11 @@ class Copies:
         """What Jobs of k6 are made from, while the copies are there. ``preflight_within``: seconds of one that makes
         the pre-flight, which sends no samples to Prometheus."""
         copying = _copying(self._cluster.release)
-        return generator.template(
+        return k6_job.template(
             self._objects.config_map(),
             self._labels("k6"),
             copying.k6_image,
-            generator.limits(),
+            k6_job.limits(),
             self._cluster.release.namespace,
             copying.remote_write,
             self._files,
@@ -139,12 +142,12 @@ class Copies:
         cluster, copying = self._cluster, _copying(self._cluster.release)
         source = _original(cluster, service)
         _refuse_what_copies_lack(service, experiment)
-        self._files = workload.files(experiment, Path(generator.FOLDER))
+        self._files = workload_secret.files(experiment, Path(k6_job.FOLDER))
         self._refuse_selected(experiment)
         policies = self._policies(source)
         self._describe(source, policies)
         # Before all that it owns.
-        self._objects.put_experiment(experiment, own_pod(), generator.scripts())
+        self._objects.put_experiment(experiment, own_pod(), k6_job.scripts())
         # From here on another vtlab sees that this one measures. One that has begun meanwhile gives up as well.
         objects.refuse_others(cluster)
         owner = job.owner(self._objects.config_map())
@@ -182,14 +185,14 @@ class Copies:
             return None
         policies = cluster.network_policies()
         variants, k6 = pod_copy.selector(self._labels("variant")), pod_copy.selector(self._labels("k6"))
-        specs = network.copied(policies, source.template.get("metadata", {}).get("labels") or {}, variants)
-        if not specs and not network.restricts(policies, [self._labels("variant"), self._labels("k6")]):
+        specs = network_policies.copied(policies, source.template.get("metadata", {}).get("labels") or {}, variants)
+        if not specs and not network_policies.restricts(policies, [self._labels("variant"), self._labels("k6")]):
             return []
-        _, monitoring, port = forward.service(_copying(cluster.release).remote_write)
+        _, monitoring, port = port_forward.service(_copying(cluster.release).remote_write)
         return [
             *specs,
-            network.for_copies(variants, k6, source.port, source.agent_port, monitoring),
-            network.for_k6(variants, k6, source.port, monitoring, port),
+            network_policies.for_copies(variants, k6, source.port, source.agent_port, monitoring),
+            network_policies.for_k6(variants, k6, source.port, monitoring, port),
         ]
 
     def _describe(self, source: Original, policies: Sequence[Json] | None) -> None:
@@ -200,7 +203,10 @@ class Copies:
                 f"copies of Deployment {service.deployment}: container {source.container['name']}, port {source.port};"
                 " they share with it:"
             )
-            for line in [*sharing.lines(template), sharing.dropped(template.get("metadata", {}).get("labels") or {})]:
+            for line in [
+                *shared_objects.lines(template),
+                shared_objects.dropped(template.get("metadata", {}).get("labels") or {}),
+            ]:
                 if line:
                     self._say(f"  {line}")
             if pod_copy.has_unseen_options(source):

@@ -16,7 +16,8 @@ from vtlab.host import agent
 from vtlab.model.experiment import Experiment
 from vtlab.model.service import Service
 from vtlab.services import own, processors
-from vtlab.targets.kubernetes import job, pods
+from vtlab.targets.kubernetes import job
+from vtlab.targets.kubernetes.api import pods
 
 Json = dict[str, Any]
 

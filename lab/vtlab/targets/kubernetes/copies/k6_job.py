@@ -10,9 +10,10 @@ from typing import Any
 import yaml
 
 from vtlab import shipped
-from vtlab.targets import k6
-from vtlab.targets.kubernetes import job, watch
-from vtlab.targets.kubernetes.workload import Files
+from vtlab.k6 import call as k6
+from vtlab.targets.kubernetes import job
+from vtlab.targets.kubernetes.api import watch
+from vtlab.targets.kubernetes.copies.workload_secret import Files
 
 Json = dict[str, Any]
 

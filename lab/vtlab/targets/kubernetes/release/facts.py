@@ -12,8 +12,9 @@ from vtlab.model.experiment import Experiment
 from vtlab.model.records import Facts
 from vtlab.model.service import Service
 from vtlab.targets import verification
-from vtlab.targets.kubernetes import job, pods
-from vtlab.targets.kubernetes.cluster import Cluster, Json, NotFound, ReleaseRef
+from vtlab.targets.kubernetes import job
+from vtlab.targets.kubernetes.api import pods
+from vtlab.targets.kubernetes.api.cluster import Cluster, Json, NotFound, ReleaseRef
 
 _FLAGS = "JAVA_TOOL_OPTIONS"
 

@@ -10,7 +10,7 @@ from vtlab.errors import BlockFault, PrerequisiteMissing
 from vtlab.model import normalised
 from vtlab.model.experiment import Experiment
 from vtlab.targets.kubernetes import job
-from vtlab.targets.kubernetes.cluster import Cluster, Json
+from vtlab.targets.kubernetes.api.cluster import Cluster, Json
 
 
 class RunObjects:

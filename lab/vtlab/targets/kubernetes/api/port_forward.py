@@ -14,9 +14,10 @@ import httpx
 import websocket
 
 from vtlab.errors import BlockFault, PrerequisiteMissing
-from vtlab.targets.kubernetes import pods, release
-from vtlab.targets.kubernetes.cluster import Cluster, Json, NotFound, ReleaseRef
-from vtlab.targets.prometheus_api import PrometheusApi
+from vtlab.prometheus.api import PrometheusApi
+from vtlab.targets.kubernetes.api import pods
+from vtlab.targets.kubernetes.api.cluster import Cluster, Json, NotFound, ReleaseRef
+from vtlab.targets.kubernetes.release import facts as release
 
 #: Seconds until Prometheus must answer, also after its pod was replaced.
 PATIENCE = 60.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from vtlab.targets.kubernetes.selection import selects
+from vtlab.targets.kubernetes.copies.selectors import selects
 
 Json = dict[str, Any]
 
