@@ -13,7 +13,7 @@ from vtlab.errors import BadInput
 from vtlab.model import units
 from vtlab.model.records import DiagnosisMode
 from vtlab.planning import plan
-from vtlab.targets.kubernetes.api.cluster import Copying, ReleaseRef
+from vtlab.targets.kubernetes.api.release_ref import Copying, ReleaseRef
 from vtlab.targets.kubernetes.copies import variants as copies
 
 Results = Annotated[Path, typer.Option("--results", help="Where the results directories go.")]

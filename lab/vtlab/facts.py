@@ -19,7 +19,7 @@ from vtlab.model.experiment import Experiment
 from vtlab.model.records import NO_COMMIT, Facts
 from vtlab.model.service import Service
 from vtlab.services import companions, process
-from vtlab.targets.kubernetes.api.cluster import ReleaseRef
+from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
 from vtlab.targets.kubernetes.copies import variants as copies
 from vtlab.targets.kubernetes.release import facts as release
 

@@ -25,7 +25,7 @@ from vtlab.planning.plan import PlannedRun
 from vtlab.report import curve as curve_words
 from vtlab.report import figures
 from vtlab.services import own
-from vtlab.targets.kubernetes.api.cluster import ReleaseRef
+from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
 from vtlab.targets.kubernetes.target import kubernetes_target
 from vtlab.targets.local.target import local_target
 from vtlab.targets.target import Target

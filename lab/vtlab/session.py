@@ -32,8 +32,8 @@ from vtlab.prometheus.api import PrometheusApi
 from vtlab.report import hints, terminal, words
 from vtlab.report import write as write_report
 from vtlab.services import sample
-from vtlab.targets.kubernetes.api import port_forward
-from vtlab.targets.kubernetes.api.cluster import Copying, ReleaseRef
+from vtlab.targets.kubernetes import cluster_prometheus
+from vtlab.targets.kubernetes.api.release_ref import Copying, ReleaseRef
 from vtlab.targets.kubernetes.copies import variants as copies
 from vtlab.targets.kubernetes.target import kubernetes_target
 from vtlab.targets.local.prometheus_server import PrometheusServer, serving
@@ -307,7 +307,7 @@ def publish_verdicts(run_folders: Sequence[Path], analyses: Sequence[Analysis], 
 def _prometheus(folder: Path, manifest: Manifest) -> Iterator[PrometheusApi | None]:
     """The Prometheus that has the samples of a run; None where they are gone."""
     if manifest.target == "kubernetes":
-        with port_forward.prometheus(ReleaseRef.from_manifest(manifest.cluster)) as client:
+        with cluster_prometheus.connect(ReleaseRef.from_manifest(manifest.cluster)) as client:
             yield client
     elif (folder / KEPT / "data").is_dir():
         with _serving(folder) as server, PrometheusApi(server.url) as client:

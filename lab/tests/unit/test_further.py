@@ -20,7 +20,7 @@ from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.model.service import Service, load
 from vtlab.planning import further, plan
 from vtlab.services import process
-from vtlab.targets.kubernetes.api.cluster import ReleaseRef
+from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
 
 SERVICE = Service(name="mine", jar="new.jar", directory="/srv", readiness="/ready", metrics="/metrics")
 

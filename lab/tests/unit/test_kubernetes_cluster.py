@@ -19,7 +19,8 @@ from urllib3.exceptions import MaxRetryError
 
 from vtlab.errors import BadInput, LabError, PrerequisiteMissing
 from vtlab.targets.kubernetes.api import cluster as api
-from vtlab.targets.kubernetes.api.cluster import Cluster, Copying, ReleaseRef
+from vtlab.targets.kubernetes.api.cluster import Cluster
+from vtlab.targets.kubernetes.api.release_ref import Copying, ReleaseRef
 
 RELEASE = ReleaseRef(None, "ns", "lab")
 

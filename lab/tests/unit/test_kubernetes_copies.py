@@ -20,20 +20,12 @@ from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.model.service import Service
 from vtlab.planning.plan import PlannedRun
 from vtlab.prometheus.queries import NotScraped, Prometheus
-from vtlab.targets.kubernetes import doctor, job, target
-from vtlab.targets.kubernetes.api import watch
-from vtlab.targets.kubernetes.api.cluster import (
-    COPY_RIGHTS,
-    MONITORING_RIGHTS,
-    POLICY_RIGHTS,
-    RESIZE,
-    Copying,
-    ReleaseRef,
-    Right,
-)
+from vtlab.targets.kubernetes import cluster_prometheus, doctor, job, target
+from vtlab.targets.kubernetes.api import labels, run_objects, watch
+from vtlab.targets.kubernetes.api.release_ref import Copying, ReleaseRef
+from vtlab.targets.kubernetes.api.rights import COPY_RIGHTS, MONITORING_RIGHTS, POLICY_RIGHTS, RESIZE, Right
 from vtlab.targets.kubernetes.copies import k6_job, pod_copy
 from vtlab.targets.kubernetes.copies import variants as copies
-from vtlab.targets.kubernetes.release import facts as release
 
 Json = dict[str, Any]
 
@@ -127,7 +119,7 @@ def test_facts_are_the_copies(namespace: Namespace) -> None:
     assert facts.jvm_flags[:2] == ["-XX:MaxRAMPercentage=60", "-Dfile.encoding=..."]
     assert facts.versions["pod template"] == pod_copy.of_deployment(SHOP, DEPLOYMENT).digest
     assert facts.machine["deployment"] == "shop"
-    assert release.remote_write(namespace) == "http://prometheus-operated.m:9090/api/v1/write"  # type: ignore[arg-type]
+    assert cluster_prometheus.remote_write(namespace) == "http://prometheus-operated.m:9090/api/v1/write"  # type: ignore[arg-type]
 
 
 def test_a_manifest_brings_the_same_copies_back() -> None:
@@ -280,7 +272,7 @@ def test_k6_loads_the_copies_from_a_job_of_the_run(namespace: Namespace, tmp_pat
     assert "block.ts" in paths
     assert "lib/plan.ts" in paths
     (config_map,) = namespace.found_config_maps
-    assert {item["key"] for item in scripts["configMap"]["items"]} | {job.PLAN} == config_map["data"].keys()
+    assert {item["key"] for item in scripts["configMap"]["items"]} | {run_objects.PLAN} == config_map["data"].keys()
 
 
 def test_the_run_of_copies_fits_a_config_map() -> None:
@@ -290,7 +282,7 @@ def test_the_run_of_copies_fits_a_config_map() -> None:
 
 
 def test_copies_of_a_killed_vtlab_go_with_the_next_call_of_any_service(namespace: Namespace, tmp_path: Path) -> None:
-    left = owned("vtlab-cart-c3d4", f"{job._host()}_{os.getpid()}-1")
+    left = owned("vtlab-cart-c3d4", f"{labels._machine()}_{os.getpid()}-1")
     namespace.found_config_maps = [left]
     asked: list[str] = []
     listed = namespace.config_maps

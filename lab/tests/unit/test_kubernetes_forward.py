@@ -12,7 +12,7 @@ import websocket
 from tests.unit.test_kubernetes_pods import pod
 from vtlab.errors import BlockFault, PrerequisiteMissing
 from vtlab.targets.kubernetes.api import port_forward
-from vtlab.targets.kubernetes.api.cluster import NotFound
+from vtlab.targets.kubernetes.api.connection import NotFound
 from vtlab.targets.kubernetes.api.port_forward import Forward
 
 Json = dict[str, Any]

@@ -12,7 +12,9 @@ from tests.unit.test_kubernetes_cluster import real  # noqa: F401 (a fixture)
 from tests.unit.test_kubernetes_target import RELEASE, deployment
 from vtlab.errors import BlockFault, PrerequisiteMissing
 from vtlab.targets.kubernetes import warm_up_cpu
-from vtlab.targets.kubernetes.api.cluster import Cluster, NotFound, Right
+from vtlab.targets.kubernetes.api.cluster import Cluster
+from vtlab.targets.kubernetes.api.connection import NotFound
+from vtlab.targets.kubernetes.api.rights import Right
 
 #: Of an API server before 1.33, and of one with a quota on the namespace's limits.
 ABSENT = ApiException(status=404, reason="Not Found")

@@ -10,7 +10,8 @@ import pytest
 from tests.support.cli_call import call
 from vtlab import session
 from vtlab.errors import AssertionFailed, PrerequisiteMissing
-from vtlab.targets.kubernetes.api.cluster import NotFound, ReleaseRef
+from vtlab.targets.kubernetes.api.connection import NotFound
+from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
 from vtlab.targets.kubernetes.release import reports_config_map
 
 RELEASE = ReleaseRef(None, "ns", "lab")

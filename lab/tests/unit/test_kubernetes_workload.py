@@ -21,6 +21,7 @@ from vtlab.model.records import Instance
 from vtlab.model.workload import Workload
 from vtlab.prometheus.queries import Prometheus
 from vtlab.targets.kubernetes import job, target
+from vtlab.targets.kubernetes.api import labels
 from vtlab.targets.kubernetes.copies import workload_secret
 from vtlab.targets.kubernetes.target import KubernetesBlock, KubernetesTarget
 
@@ -184,7 +185,7 @@ class Asked:
     def run(self, _: KubernetesBlock, variables: dict[str, str], origin: str | None, is_preflight: bool) -> Any:
         self.calls.append((variables, origin, is_preflight))
         terminated = {"state": {"terminated": {"exitCode": self.exit_code}}}
-        pod = {"status": {"containerStatuses": [{"name": job.CONTAINER, **terminated}]}}
+        pod = {"status": {"containerStatuses": [{"name": labels.K6_CONTAINER, **terminated}]}}
         if self.exit_code:
             return pod, '2026-11-26T08:00:00Z time="" level=error msg="TypeError: x is not a function"\n'
         return pod, log_of(json.dumps({"preflight": self.documents.pop(0)}), 2)

@@ -32,12 +32,14 @@ from vtlab.prometheus.annotate import annotate
 from vtlab.prometheus.queries import NotScraped, Prometheus
 from vtlab.services import processors
 from vtlab.targets import verification
-from vtlab.targets.kubernetes import job, warm_up_cpu
-from vtlab.targets.kubernetes.api import pods, watch
+from vtlab.targets.kubernetes import cluster_prometheus, job, warm_up_cpu
+from vtlab.targets.kubernetes.api import labels, pods, watch
 from vtlab.targets.kubernetes.api import run_objects as objects
-from vtlab.targets.kubernetes.api.cluster import Cluster, Json, ReleaseRef
+from vtlab.targets.kubernetes.api.cluster import Cluster
 from vtlab.targets.kubernetes.api.port_forward import Forward
+from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
 from vtlab.targets.kubernetes.api.run_objects import RunObjects
+from vtlab.targets.kubernetes.api.types import Json
 from vtlab.targets.kubernetes.copies import pod_copy
 from vtlab.targets.kubernetes.copies import variants as copies
 from vtlab.targets.kubernetes.copies.variants import Copies
@@ -184,7 +186,7 @@ def kubernetes_target(
         end.enter_context(processes.open_exclusive_ledger(root))
         cluster = end.enter_context(contextlib.closing(Cluster(ref)))
         objects.delete_orphans(cluster)
-        forward = Forward(cluster, release.remote_write(cluster))
+        forward = Forward(cluster, cluster_prometheus.remote_write(cluster))
         client = end.enter_context(Prometheus(forward.url, transport=forward))
         client.run = {"testid": run_id}
         made = RunObjects(cluster, name)
@@ -331,7 +333,7 @@ class KubernetesBlock:
 
         def ask(origin: str | None) -> Mapping[str, Findings]:
             pod, log = self._run(preflight_variables(list(self._loaded)), origin, is_preflight=True)
-            code = pods.exit_code(pod, job.CONTAINER)
+            code = pods.exit_code(pod, labels.K6_CONTAINER)
             if code in WRONG_SCRIPT:
                 raise user_script.cannot_run(job.shown(log))
             _refuse_failed(code, log)
@@ -354,7 +356,7 @@ class KubernetesBlock:
         target = self._target
         # Every answer is waited for, also where the experiment gives up: vtlab may replace pods, not end one.
         k6, log = self._run(variables, target.preflight.origin)
-        _refuse_failed(pods.exit_code(k6, job.CONTAINER), log)
+        _refuse_failed(pods.exit_code(k6, labels.K6_CONTAINER), log)
         document = job.document(log)
         samples = job.samples(log)
         annotate(
@@ -392,10 +394,10 @@ class KubernetesBlock:
         else:
             template = release.template(cluster, self._experiment)
         try:
-            run.create_job(job.manifest(template, name, job.labels(cluster.release), env, run.name))
+            run.create_job(job.manifest(template, name, labels.for_release(cluster.release), env, run.name))
             began = self._target.client.now()
             pod = self._ended(name, began)
-            log = cluster.log(pods.name(pod), job.CONTAINER)
+            log = cluster.log(pods.name(pod), labels.K6_CONTAINER)
         except BaseException:
             with contextlib.suppress(LabError):
                 run.delete_job()

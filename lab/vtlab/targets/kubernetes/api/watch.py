@@ -1,35 +1,34 @@
-"""Waits for pods, and says at once what is wrong with them.
+"""Waits for pods, and raises at once what is wrong with them.
 
-Every function raises BlockFault for what another attempt may fix, PrerequisiteMissing for what waiting would not.
+Every function raises BlockFault for what another attempt may fix, PrerequisiteMissing for what it cannot fix.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from vtlab.errors import BlockFault, GeneratorFailed, PrerequisiteMissing, VariantFailed
-from vtlab.targets.kubernetes import job
-from vtlab.targets.kubernetes.api import pods
-from vtlab.targets.kubernetes.api.cluster import Cluster, Json, ReleaseRef
+from vtlab.targets.kubernetes.api import labels, pods
+from vtlab.targets.kubernetes.api.cluster import Cluster
+from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
+from vtlab.targets.kubernetes.api.types import Json
 
 #: Seconds until a Deployment's new pod must be ready, and a Job's pod must run.
 READY_WITHIN = 180.0
-#: Seconds that the k6 of an attempt before may take to end.
+#: Seconds that the k6 of an earlier attempt may take to end.
 IDLE_WITHIN = 45.0
-#: Seconds after which a pod that no node takes is given up.
+#: Seconds to wait for a node that takes a pod.
 UNSCHEDULABLE = 30.0
-JOB_NAME = "batch.kubernetes.io/job-name"
-_COMPONENT = "app.kubernetes.io/component"
 
 
 def wait_until_idle(cluster: Cluster) -> None:
-    """Returns when no k6 loads the release any more: the k6 of an attempt before may still be ending. Where copies are
-    measured, those of an earlier call must have ended, too."""
+    """Waits until no k6 loads the release any more: the k6 of an earlier attempt may still be ending. The copies of an
+    earlier call must have ended, too."""
     ref = cluster.release
     end = time.monotonic() + IDLE_WITHIN
     while True:
-        present = cluster.pods(job.of_vtlab(ref) if ref.copying else ref.selector("k6"))
+        present = cluster.pods(labels.vtlab_selector(ref) if ref.copying else ref.selector("k6"))
         running = [pods.name(pod) for pod in present if _running(pod) and not _is_own_copy(pod, ref)]
         if not running:
             return
@@ -40,88 +39,112 @@ def wait_until_idle(cluster: Cluster) -> None:
 
 
 def _is_own_copy(pod: Json, ref: ReleaseRef) -> bool:
-    return pods.label(pod, job.INSTANCE) == ref.name and pods.label(pod, _COMPONENT) == "variant"
+    return pods.label(pod, labels.INSTANCE) == ref.name and pods.label(pod, labels.COMPONENT) == "variant"
 
 
 def wait_for_pods(
     cluster: Cluster, variants: Sequence[str], annotation: str, stamp: str
 ) -> tuple[dict[str, Json], dict[str, str]]:
-    """The ready pods with that stamp, and why the others' service did not start; by variant."""
+    """Waits until the pods with that stamp are ready. Returns them, and why the other services did not start; both by
+    variant."""
     begin = time.monotonic()
     failed: dict[str, str] = {}
     while True:
-        fresh: dict[str, Json] = {}
-        for pod in cluster.pods(cluster.release.selector("variant")):
-            if pod["metadata"].get("annotations", {}).get(annotation) == stamp:
-                fresh[pods.label(pod, "variant")] = pod
+        waited = time.monotonic() - begin
+        fresh = _stamped_pods(cluster, annotation, stamp)
         for name, pod in fresh.items():
             trouble = pods.trouble(pod)
             if trouble and trouble.failure:
                 failed.setdefault(name, trouble.failure)
             if name not in failed:
-                _refuse_trouble(pod, name, time.monotonic() - begin)
+                _refuse_trouble(pod, name, waited)
         waiting = [name for name in variants if name not in failed]
         late = [name for name in waiting if name not in fresh or not pods.ready(fresh[name])]
         if not late:
             return {name: fresh[name] for name in waiting}, failed
         for name in late:
             _refuse_no_pod(cluster, name)
-        if time.monotonic() - begin > READY_WITHIN:
-            # A container that runs has its image and its node: the rest is for the service to do.
+        if waited > READY_WITHIN:
+            # A running container has its image and its node: the rest is up to the service.
             slow = {name for name in late if name in fresh and pods.running(fresh[name])}
-            if slow.issuperset(late):
-                failed |= dict.fromkeys(late, f"it was not ready after {READY_WITHIN:.0f} s")
-                continue
-            reasons = [f"{name}: {_warning(cluster, fresh.get(name)) or 'no event says why'}" for name in late]
-            raise BlockFault(f"not ready after {READY_WITHIN:.0f} s: {'; '.join(reasons)}")
+            if not slow.issuperset(late):
+                reasons = [f"{name}: {_warning(cluster, fresh.get(name))}" for name in late]
+                raise BlockFault(f"not ready after {READY_WITHIN:.0f} s: {'; '.join(reasons)}")
+            failed |= dict.fromkeys(late, f"it was not ready after {READY_WITHIN:.0f} s")
+            continue
         time.sleep(0.5)
 
 
-def wait_for_job(cluster: Cluster, name: str, run: str, loaded: Mapping[str, Json]) -> Json:
-    """The pod of the Job ``name``, once its k6 has ended. Meanwhile looks after the pods that k6 loads, by variant.
+def _stamped_pods(cluster: Cluster, annotation: str, stamp: str) -> dict[str, Json]:
+    variant_pods = cluster.pods(cluster.release.selector("variant"))
+    stamped = (pod for pod in variant_pods if pod["metadata"].get("annotations", {}).get(annotation) == stamp)
+    return {pods.label(pod, labels.VARIANT): pod for pod in stamped}
 
-    ``run`` begins the names of this run's Jobs: the k6 of any other Job is a stranger.
+
+def wait_for_job(cluster: Cluster, name: str, run: str, loaded: Mapping[str, Json]) -> Json:
+    """Waits until the k6 of the Job ``name`` has ended; returns its pod. Meanwhile watches the pods that k6 loads, by
+    variant.
+
+    ``run``: the beginning of the names of this run's Jobs. The k6 of any other Job is a stranger.
     """
     begin, seen = time.monotonic(), False
     while True:
         present = {pods.uid(pod): pod for pod in cluster.pods(cluster.release.selector())}
         for variant, pod in loaded.items():
-            now = present.get(pods.uid(pod))
-            what = f"{variant}: its pod {pods.name(pod)}"
-            if now is None:
-                raise BlockFault(f"{what} is gone while k6 loaded it")
-            trouble = pods.trouble(now)
-            if trouble and trouble.failure:
-                raise VariantFailed(variant, trouble.failure)
-            _raise(trouble, what, " while k6 loaded it")
-        for pod in present.values():
-            # The pods of the run's Jobs before this one may still be ending.
-            stranger = not pods.label(pod, JOB_NAME).startswith(run)
-            if pods.label(pod, _COMPONENT) == "k6" and stranger and _running(pod):
-                raise BlockFault(f"another k6 loads the same variants: pod {pods.name(pod)}")
-        k6 = next((pod for pod in present.values() if pods.label(pod, JOB_NAME) == name), None)
+            _refuse_broken(variant, pod, present.get(pods.uid(pod)))
+        _refuse_strangers(present.values(), run)
+        k6 = next((pod for pod in present.values() if pods.label(pod, labels.JOB_NAME) == name), None)
         waited = time.monotonic() - begin
         if k6:
             seen = True
-            if pods.exit_code(k6, job.CONTAINER) is not None and pods.trouble(k6) is None:
+            if pods.exit_code(k6, labels.K6_CONTAINER) is not None and pods.trouble(k6) is None:
                 return k6
-            if pods.oom_kills(k6):
-                raise GeneratorFailed(f"k6: its pod {pods.name(k6)} was killed for lack of memory")
-            _refuse_trouble(k6, "k6", waited)
-            if k6["status"].get("phase") == "Pending" and waited > READY_WITHIN:
-                reason = _warning(cluster, k6) or "no event says why"
-                raise BlockFault(f"k6: its pod does not run after {READY_WITHIN:.0f} s: {reason}")
+            _refuse_k6_trouble(cluster, k6, waited)
         elif seen:
             raise BlockFault(f"k6: the pod of the Job {name} is gone")
         elif waited > UNSCHEDULABLE:
-            jobs = [other for other in cluster.jobs(cluster.release.selector()) if other["metadata"]["name"] == name]
-            reason = cluster.last_warning(jobs[0]["metadata"]["uid"]) if jobs else "the Job is gone"
-            raise BlockFault(f"k6: the Job {name} has no pod after {UNSCHEDULABLE:.0f} s: {reason}")
+            raise BlockFault(
+                f"k6: the Job {name} has no pod after {UNSCHEDULABLE:.0f} s: {_job_warning(cluster, name)}"
+            )
         time.sleep(1)
 
 
+def _refuse_broken(variant: str, pod: Json, now: Json | None) -> None:
+    """Raises what has happened to a variant's pod under load. ``now``: the pod as it is now; None where it is gone."""
+    what = f"{variant}: its pod {pods.name(pod)}"
+    if now is None:
+        raise BlockFault(f"{what} is gone while k6 loaded it")
+    trouble = pods.trouble(now)
+    if trouble and trouble.failure:
+        raise VariantFailed(variant, trouble.failure)
+    _raise(trouble, what, " while k6 loaded it")
+
+
+def _refuse_strangers(present: Iterable[Json], run: str) -> None:
+    """Raises BlockFault where the k6 of another run loads the variants."""
+    for pod in present:
+        # The pods of earlier Jobs of this run may still be ending.
+        stranger = not pods.label(pod, labels.JOB_NAME).startswith(run)
+        if pods.label(pod, labels.COMPONENT) == "k6" and stranger and _running(pod):
+            raise BlockFault(f"another k6 loads the same variants: pod {pods.name(pod)}")
+
+
+def _refuse_k6_trouble(cluster: Cluster, pod: Json, waited: float) -> None:
+    """Raises what is wrong with the pod of a Job that began ``waited`` seconds ago."""
+    if pods.oom_kills(pod):
+        raise GeneratorFailed(f"k6: its pod {pods.name(pod)} was killed for lack of memory")
+    _refuse_trouble(pod, "k6", waited)
+    if pod["status"].get("phase") == "Pending" and waited > READY_WITHIN:
+        raise BlockFault(f"k6: its pod does not run after {READY_WITHIN:.0f} s: {_warning(cluster, pod)}")
+
+
+def _job_warning(cluster: Cluster, name: str) -> str:
+    jobs = [job for job in cluster.jobs(cluster.release.selector()) if job["metadata"]["name"] == name]
+    return cluster.last_warning(jobs[0]["metadata"]["uid"]) if jobs else "the Job is gone"
+
+
 def _refuse_trouble(pod: Json, what: str, waited: float) -> None:
-    """Raises what is wrong with a pod that was asked for ``waited`` seconds ago, if anything is."""
+    """Raises what is wrong with a pod that was requested ``waited`` seconds ago."""
     _raise(pods.trouble(pod), f"{what}: its pod {pods.name(pod)}")
     _refuse_unschedulable(what, pod, waited)
 
@@ -136,7 +159,7 @@ def _refuse_unschedulable(name: str, pod: Json, waited: float) -> None:
 
 
 def _refuse_no_pod(cluster: Cluster, name: str) -> None:
-    """PrerequisiteMissing when the Deployment is refused its pod (by Pod Security, a quota)."""
+    """Raises PrerequisiteMissing when the cluster refuses the Deployment its pod (Pod Security, a quota)."""
     conditions = cluster.deployment(cluster.release.deployment(name)).get("status", {}).get("conditions") or []
     for condition in conditions:
         if condition.get("type") == "ReplicaFailure" and condition.get("status") == "True":
@@ -159,7 +182,8 @@ def _raise(trouble: pods.Trouble | None, what: str, when: str = "") -> None:
 
 
 def _warning(cluster: Cluster, pod: Json | None) -> str:
-    return cluster.last_warning(pods.uid(pod)) if pod else "no pod"
+    """Returns the newest warning event of a pod, in words for the end of a message."""
+    return (cluster.last_warning(pods.uid(pod)) or "no event says why") if pod else "no pod"
 
 
 def _running(pod: Json) -> bool:

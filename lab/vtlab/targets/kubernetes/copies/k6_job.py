@@ -1,23 +1,24 @@
-"""The Job of k6 where no chart has one: for copies of a service."""
+"""The Jobs of k6 for copies of a service, where no chart has one."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import yaml
 
 from vtlab import shipped
-from vtlab.k6 import call as k6
-from vtlab.targets.kubernetes import job
+from vtlab.k6.call import ENVIRONMENT, OPTIONS, PUSH_ENVIRONMENT, PUSH_OPTIONS
 from vtlab.targets.kubernetes.api import watch
+from vtlab.targets.kubernetes.api.labels import K6_CONTAINER
+from vtlab.targets.kubernetes.api.release_ref import Copying
+from vtlab.targets.kubernetes.api.run_objects import PLAN
+from vtlab.targets.kubernetes.api.types import Json
 from vtlab.targets.kubernetes.copies.workload_secret import Files
 
-Json = dict[str, Any]
-
-#: Of the image of k6.
+#: User id of k6's image.
 _USER = 12345
 FOLDER = "/k6"
 #: Seconds for a Job of k6.
@@ -25,67 +26,86 @@ _WITHIN = 3600.0
 
 
 def images() -> tuple[str, str]:
-    """The images that the chart names: of the sample application, which has the agent, and of k6."""
+    """Returns the images that the chart names: the sample application's, which contains the agent, and k6's."""
     helm = shipped.ROOT / "helm"
     values = yaml.safe_load((helm / "values.yaml").read_text(encoding="utf-8"))
     version = yaml.safe_load((helm / "Chart.yaml").read_text(encoding="utf-8"))["appVersion"]
-    of_app, of_k6 = values["image"], values["k6"]["image"]
-    return f"{of_app['repository']}:{of_app['tag'] or version}", f"{of_k6['repository']}:{of_k6['tag']}"
+    app, k6_image = values["image"], values["k6"]["image"]
+    return f"{app['repository']}:{app['tag'] or version}", f"{k6_image['repository']}:{k6_image['tag']}"
 
 
-def limits() -> Json:
-    """What k6 may use, and reserves, as in the chart."""
-    of_k6 = yaml.safe_load((shipped.ROOT / "helm" / "values.yaml").read_text(encoding="utf-8"))["k6"]
-    return {"requests": of_k6["requests"], "limits": of_k6["limits"]}
+def _resources() -> Json:
+    """Returns the resources of k6, requested and limited as in the chart."""
+    values = yaml.safe_load((shipped.ROOT / "helm" / "values.yaml").read_text(encoding="utf-8"))["k6"]
+    return {"requests": values["requests"], "limits": values["limits"]}
 
 
 def scripts() -> dict[str, str]:
-    """k6's script as keys of a ConfigMap, which may hold no slash, and its text."""
+    """Returns the files of k6's script, by key of a ConfigMap (which contains no slash)."""
     folder = shipped.ROOT / "k6"
     files = [folder / "block.ts", *sorted((folder / "lib").glob("*.ts"))]
     return {_key(file.relative_to(folder)): file.read_text(encoding="utf-8") for file in files}
 
 
-def template(
-    owner: Json,
-    labels: Mapping[str, str],
-    image: str,
-    resources: Json,
-    namespace: str,
-    remote_write: str,
-    files: Files,
-    preflight_within: float | None = None,
-) -> Json:
-    """Has what ``job.manifest`` takes of a CronJob. ``owner``: the ConfigMap of the run, with k6's script; a Secret of
-    its name has the workload's ``files``. ``preflight_within``: seconds of a Job that makes the pre-flight, which sends
-    no samples to Prometheus, once its pod has its image."""
-    push = k6.PUSH_OPTIONS if preflight_within is None else ()
+@dataclass(frozen=True)
+class K6JobParts:
+    """Parts of k6's Jobs for one run of copies."""
+
+    #: The ConfigMap of the run, with k6's script. A Secret of its name contains ``files``.
+    config_map: Json
+    #: Labels of the pods.
+    labels: Mapping[str, str]
+    namespace: str
+    copying: Copying
+    #: Files of the workload.
+    files: Files
+
+
+def template(parts: K6JobParts, preflight_within: float | None = None) -> Json:
+    """Returns what ``job.manifest`` reads of a CronJob. ``preflight_within``: seconds of a Job for the pre-flight, once
+    its pod has its image; it sends no samples to Prometheus."""
     within = _WITHIN if preflight_within is None else watch.READY_WITHIN + preflight_within
-    name = owner["metadata"]["name"]
+    container = _container(parts, PUSH_OPTIONS if preflight_within is None else ())
+    pod = _pod(parts, container, math.ceil(within))
+    spec = {"backoffLimit": 0, "template": {"metadata": {"labels": dict(parts.labels)}, "spec": pod}}
+    return {**parts.config_map, "spec": {"jobTemplate": {"spec": spec}}}
+
+
+def _container(parts: K6JobParts, push: Sequence[str]) -> Json:
     environment = {
-        **k6.ENVIRONMENT,
-        **k6.PUSH_ENVIRONMENT,
-        "NAMESPACE": namespace,
-        "K6_PROMETHEUS_RW_SERVER_URL": remote_write,
+        **ENVIRONMENT,
+        **PUSH_ENVIRONMENT,
+        "NAMESPACE": parts.namespace,
+        "K6_PROMETHEUS_RW_SERVER_URL": parts.copying.remote_write,
         "HOME": "/tmp",
-        **files.variables,
+        **parts.files.variables,
     }
-    container: Json = {
-        "name": job.CONTAINER,
-        "image": image,
+    return {
+        "name": K6_CONTAINER,
+        "image": parts.copying.k6_image,
         "imagePullPolicy": "IfNotPresent",
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "readOnlyRootFilesystem": True,
             "capabilities": {"drop": ["ALL"]},
         },
-        "command": ["k6", "run", *k6.OPTIONS, *push, files.start(f"{FOLDER}/block.ts")],
+        "command": ["k6", "run", *OPTIONS, *push, parts.files.start(f"{FOLDER}/block.ts")],
         "env": [{"name": name, "value": value} for name, value in environment.items()],
-        "resources": resources,
+        "resources": _resources(),
         "volumeMounts": [{"name": "scripts", "mountPath": FOLDER, "readOnly": True}],
     }
-    items = [{"key": key, "path": key.replace("__", "/")} for key in owner["data"] if key != job.PLAN]
-    pod: Json = {
+
+
+def _pod(parts: K6JobParts, container: Json, within: int) -> Json:
+    """Returns the spec of k6's pod, which may run for ``within`` seconds, with the volumes of its container."""
+    name = parts.config_map["metadata"]["name"]
+    items = [{"key": key, "path": key.replace("__", "/")} for key in parts.config_map["data"] if key != PLAN]
+    volumes = [{"name": "scripts", "configMap": {"name": name, "items": items}}]
+    if parts.files.contents:
+        volume, mount = parts.files.mounted(name)
+        volumes.append(volume)
+        container["volumeMounts"].append(mount)
+    return {
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
         "securityContext": {
@@ -95,16 +115,10 @@ def template(
             "seccompProfile": {"type": "RuntimeDefault"},
         },
         "restartPolicy": "Never",
-        "activeDeadlineSeconds": math.ceil(within),
+        "activeDeadlineSeconds": within,
         "containers": [container],
-        "volumes": [{"name": "scripts", "configMap": {"name": name, "items": items}}],
+        "volumes": volumes,
     }
-    if files.contents:
-        volume, mount = files.mounted(name)
-        pod["volumes"].append(volume)
-        container["volumeMounts"].append(mount)
-    spec = {"backoffLimit": 0, "template": {"metadata": {"labels": dict(labels)}, "spec": pod}}
-    return {**owner, "spec": {"jobTemplate": {"spec": spec}}}
 
 
 def _key(path: Path) -> str:

@@ -8,7 +8,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from vtlab import services
 from vtlab.errors import BadInput
@@ -16,10 +15,9 @@ from vtlab.host import agent
 from vtlab.model.experiment import Experiment
 from vtlab.model.service import Service
 from vtlab.services import own, processors
-from vtlab.targets.kubernetes import job
 from vtlab.targets.kubernetes.api import pods
-
-Json = dict[str, Any]
+from vtlab.targets.kubernetes.api.labels import COMPONENT, INSTANCE, VARIANT
+from vtlab.targets.kubernetes.api.types import Json
 
 #: The agent's jar in the image that has it (``Dockerfile``), and where a copy gets it.
 IN_IMAGE = "/app/vtlab-agent.jar"
@@ -32,8 +30,6 @@ HTTP, AGENT = "http", "vtlab-agent"
 _OPTIONS = "JAVA_TOOL_OPTIONS"
 #: Names the container that kubectl means where there are several.
 _DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
-#: Labels of vtlab's pods.
-COMPONENT, VARIANT = "app.kubernetes.io/component", "variant"
 #: What a copy reserves of the CPU, at most: the limit makes the comparison.
 _RESERVED = 0.1
 #: Seconds that a copy has to end, at most: it has answered all requests by then, and the next block waits for it.
@@ -214,7 +210,7 @@ def monitor(metadata: Json, more: Mapping[str, str]) -> Json:
 
 def selector(labels: Mapping[str, str]) -> dict[str, str]:
     """Of the labels of vtlab's pods those that tell them from all others."""
-    names = (job.INSTANCE, COMPONENT, VARIANT)
+    names = (INSTANCE, COMPONENT, VARIANT)
     return {name: labels[name] for name in names if name in labels}
 
 

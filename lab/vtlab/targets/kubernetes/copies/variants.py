@@ -17,11 +17,14 @@ from vtlab.model import workload_files
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Facts
 from vtlab.model.service import Service
-from vtlab.targets.kubernetes import job
-from vtlab.targets.kubernetes.api import port_forward
+from vtlab.targets.kubernetes.api import labels, port_forward
 from vtlab.targets.kubernetes.api import run_objects as objects
-from vtlab.targets.kubernetes.api.cluster import POLICY_RIGHTS, Cluster, Copying, Json, NotFound, ReleaseRef
+from vtlab.targets.kubernetes.api.cluster import Cluster
+from vtlab.targets.kubernetes.api.connection import NotFound
+from vtlab.targets.kubernetes.api.release_ref import Copying, ReleaseRef
+from vtlab.targets.kubernetes.api.rights import POLICY_RIGHTS
 from vtlab.targets.kubernetes.api.run_objects import RunObjects
+from vtlab.targets.kubernetes.api.types import Json
 from vtlab.targets.kubernetes.copies import k6_job, network_policies, pod_copy, shared_objects, workload_secret
 from vtlab.targets.kubernetes.copies.pod_copy import Original
 from vtlab.targets.kubernetes.copies.selectors import selecting
@@ -126,17 +129,9 @@ class Copies:
     def template(self, preflight_within: float | None = None) -> Json:
         """What Jobs of k6 are made from, while the copies are there. ``preflight_within``: seconds of one that makes
         the pre-flight, which sends no samples to Prometheus."""
-        copying = _copying(self._cluster.release)
-        return k6_job.template(
-            self._objects.config_map(),
-            self._labels("k6"),
-            copying.k6_image,
-            k6_job.limits(),
-            self._cluster.release.namespace,
-            copying.remote_write,
-            self._files,
-            preflight_within,
-        )
+        ref = self._cluster.release
+        parts = K6JobParts(self._objects.config_map(), self._labels("k6"), ref.namespace, _copying(ref), self._files)
+        return k6_job.template(parts, preflight_within)
 
     def _make(self, service: Service, experiment: Experiment, annotations: dict[str, str]) -> None:
         cluster, copying = self._cluster, _copying(self._cluster.release)
@@ -150,7 +145,7 @@ class Copies:
         self._objects.put_experiment(experiment, own_pod(), k6_job.scripts())
         # From here on another vtlab sees that this one measures. One that has begun meanwhile gives up as well.
         objects.refuse_others(cluster)
-        owner = job.owner(self._objects.config_map())
+        owner = labels.owner_reference(self._objects.config_map())
         bodies = [self._policy(spec, owner) for spec in policies or []]
         if self._files.contents:
             bodies.append(self._files.secret(self._metadata(self._objects.name, owner, self._labels("k6"))))
@@ -232,8 +227,8 @@ class Copies:
         }
 
     def _labels(self, component: str, variant: str = "") -> dict[str, str]:
-        labels = {**job.labels(self._cluster.release), pod_copy.COMPONENT: component}
-        return {**labels, pod_copy.VARIANT: variant} if variant else labels
+        component_labels = {**labels.for_release(self._cluster.release), labels.COMPONENT: component}
+        return {**component_labels, labels.VARIANT: variant} if variant else component_labels
 
     @staticmethod
     def _metadata(name: str, owner: Json, labels: dict[str, str]) -> Json:

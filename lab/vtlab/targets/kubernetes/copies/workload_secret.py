@@ -9,7 +9,6 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from vtlab.errors import BadInput
 from vtlab.host import tools
@@ -17,8 +16,7 @@ from vtlab.k6 import call as k6
 from vtlab.k6 import user_script
 from vtlab.model import variables
 from vtlab.model.experiment import Experiment
-
-Json = dict[str, Any]
+from vtlab.targets.kubernetes.api.types import Json
 
 #: Where k6 finds them in its pod.
 _FOLDER = Path("/workload")
