@@ -20,7 +20,7 @@ from vtlab.model.records import NO_COMMIT, Facts
 from vtlab.model.service import Service
 from vtlab.services import companions, process
 from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
-from vtlab.targets.kubernetes.copies import variants as copies
+from vtlab.targets.kubernetes.copies import facts
 from vtlab.targets.kubernetes.release import facts as release
 
 
@@ -38,7 +38,7 @@ def versions(experiment: Experiment, cluster: ReleaseRef | None) -> dict[str, st
 def _facts_in(cluster: ReleaseRef, experiment: Experiment) -> Facts:
     service = services.of(experiment)
     if cluster.copying:
-        return copies.facts(cluster, service, experiment)
+        return facts.collect(cluster, service, experiment)
     return release.facts(cluster, service, experiment)
 
 

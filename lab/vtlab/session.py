@@ -34,7 +34,7 @@ from vtlab.report import write as write_report
 from vtlab.services import sample
 from vtlab.targets.kubernetes import cluster_prometheus
 from vtlab.targets.kubernetes.api.release_ref import Copying, ReleaseRef
-from vtlab.targets.kubernetes.copies import variants as copies
+from vtlab.targets.kubernetes.copies import reference
 from vtlab.targets.kubernetes.target import kubernetes_target
 from vtlab.targets.local.prometheus_server import PrometheusServer, serving
 from vtlab.targets.local.target import KEPT, local_target
@@ -136,8 +136,8 @@ def measured_in(experiment: Experiment, options: Options) -> ReleaseRef | None:
     if not service.is_copied:
         _refuse_other_workloads(experiment)
     _refuse_between(experiment)
-    copying = options.copying or copies.default()
-    return copies.measured_in(options.cluster.with_context(), copying, service)
+    copying = options.copying or reference.default_copying()
+    return reference.for_service(options.cluster.with_context(), copying, service)
 
 
 def _rule(planned: Sequence[plan.PlannedRun], options: Options) -> SequentialRule:

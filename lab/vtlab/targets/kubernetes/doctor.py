@@ -15,7 +15,7 @@ from vtlab.targets.kubernetes.api.cluster import Cluster
 from vtlab.targets.kubernetes.api.connection import NotFound
 from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
 from vtlab.targets.kubernetes.api.rights import COPY_RIGHTS, MONITORING_RIGHTS, POLICY_RIGHTS, RIGHTS, Right
-from vtlab.targets.kubernetes.copies import variants as copies
+from vtlab.targets.kubernetes.copies import facts
 from vtlab.targets.kubernetes.release import facts as release
 
 _ROLE = "bind the Role {role} of the chart: helm upgrade --set-json 'rbac.subjects=…' (docs/how-to/kubernetes.md)"
@@ -67,7 +67,7 @@ def _of_copies(cluster: Cluster, deployment: str) -> list[Prerequisite]:
     missing = _missing(cluster, (*COPY_RIGHTS, *POLICY_RIGHTS), namespace)
     checks = [_rights("rights", namespace, missing, _COPY_ROLE)]
     if "get apps/deployments" not in missing:
-        checks.append(asked(f"Deployment {deployment}", lambda: copies.what_is_copied(cluster, deployment)))
+        checks.append(asked(f"Deployment {deployment}", lambda: facts.describe_copied(cluster, deployment)))
     return [*checks, _prometheus(cluster, cluster_prometheus.remote_write(cluster), _COPY_ROLE)]
 
 

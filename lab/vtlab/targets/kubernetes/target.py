@@ -40,8 +40,7 @@ from vtlab.targets.kubernetes.api.port_forward import Forward
 from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
 from vtlab.targets.kubernetes.api.run_objects import RunObjects
 from vtlab.targets.kubernetes.api.types import Json
-from vtlab.targets.kubernetes.copies import pod_copy
-from vtlab.targets.kubernetes.copies import variants as copies
+from vtlab.targets.kubernetes.copies import manifests, reference
 from vtlab.targets.kubernetes.copies.variants import Copies
 from vtlab.targets.kubernetes.release import facts as release
 from vtlab.targets.preflight import Preflight
@@ -108,7 +107,7 @@ class KubernetesTarget:
         # Prometheus's clock: the cluster's may differ from this machine's.
         now = client.now()
         # Whoever else scrapes a copy's pod scrapes another port of it.
-        endpoint = {"endpoint": pod_copy.AGENT} if self.copies else {}
+        endpoint = {"endpoint": manifests.AGENT} if self.copies else {}
         client.selectors = {
             name: {"namespace": cluster.release.namespace, "pod": pods.name(pod), **endpoint}
             for name, pod in loaded.items()
@@ -177,7 +176,7 @@ def kubernetes_target(
     """
     folder, root = folder.absolute(), root.absolute()
     if ref.copying:
-        ref = copies.named(ref)
+        ref = reference.with_unique_name(ref)
     # The name of this run's ConfigMap, and how its Jobs' names begin.
     name = ref.name if ref.copying else _name(ref, run_id)
     end = contextlib.ExitStack()
