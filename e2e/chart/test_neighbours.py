@@ -16,7 +16,7 @@ import yaml
 from e2e.chart.rendering import CHART, KUBERNETES, Json, Rendered, containers, env, helm
 from tests.support.versions import VERSIONS
 from vtlab.services import sample
-from vtlab.targets.kubernetes import release
+from vtlab.targets.kubernetes.release import facts as release
 
 Render = Callable[..., Rendered]
 

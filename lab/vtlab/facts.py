@@ -13,14 +13,15 @@ from vtlab import __version__, services, shipped
 from vtlab.errors import BadInput
 from vtlab.host import machine, tools
 from vtlab.host.tools import Java
+from vtlab.k6 import user_script
 from vtlab.model import variables, workload_files
 from vtlab.model.experiment import Experiment
 from vtlab.model.manifest import NO_COMMIT, Facts
 from vtlab.model.service import Service
 from vtlab.services import companions, process
-from vtlab.targets import script
-from vtlab.targets.kubernetes import copies, release
-from vtlab.targets.kubernetes.cluster import ReleaseRef
+from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
+from vtlab.targets.kubernetes.copies import facts
+from vtlab.targets.kubernetes.release import facts as release
 
 
 def of(experiment: Experiment, cluster: ReleaseRef | None, cpu_limited: bool) -> Facts:
@@ -37,7 +38,7 @@ def versions(experiment: Experiment, cluster: ReleaseRef | None) -> dict[str, st
 def _facts_in(cluster: ReleaseRef, experiment: Experiment) -> Facts:
     service = services.of(experiment)
     if cluster.copying:
-        return copies.facts(cluster, service, experiment)
+        return facts.collect(cluster, service, experiment)
     return release.facts(cluster, service, experiment)
 
 
@@ -63,7 +64,7 @@ def _refuse_unreadable_workload(experiment: Experiment) -> None:
     workload_files.private(workload, variables.known())
     if workload.k6:
         with tempfile.TemporaryDirectory() as folder:
-            script.read(tools.find_k6().path, Path(workload.k6), variables.known(), Path(folder))
+            user_script.read(tools.find_k6().path, Path(workload.k6), variables.known(), Path(folder))
 
 
 def _javas(service: Service, experiment: Experiment) -> dict[str, Java]:

@@ -25,7 +25,7 @@ from vtlab.planning.planned_runs import PlannedRun
 from vtlab.report.words import curve_sentences as curve_words
 from vtlab.report.words import figures
 from vtlab.services import own
-from vtlab.targets.kubernetes.cluster import ReleaseRef
+from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
 from vtlab.targets.kubernetes.target import kubernetes_target
 from vtlab.targets.local.target import local_target
 from vtlab.targets.target import Target

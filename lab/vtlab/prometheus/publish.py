@@ -13,7 +13,7 @@ from vtlab.catalogue.published import KEEPS_UP, PUBLISHED, Name
 from vtlab.catalogue.resources import EXCEEDED
 from vtlab.model.run import Analysis, Run
 from vtlab.model.verdict import Bottleneck, Bound, Comparison, Verdict
-from vtlab.targets.prometheus_api import PrometheusApi
+from vtlab.prometheus.api import PrometheusApi
 
 #: Milliseconds: Prometheus refuses what is an hour older than its newest sample, of whatever series.
 _OLDEST = 50 * 60 * 1000

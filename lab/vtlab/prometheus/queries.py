@@ -14,7 +14,7 @@ from vtlab.catalogue.metrics import REPORT_SERIES, WINDOW_METRICS
 from vtlab.errors import BlockFault
 from vtlab.host.wait import TimedOut, wait_until
 from vtlab.model.records import ServerFigure
-from vtlab.targets.prometheus_api import PrometheusApi
+from vtlab.prometheus.api import PrometheusApi
 
 #: Seconds to wait for the scrape after a window: several of its 1 s intervals.
 SCRAPED_WITHIN = 15.0

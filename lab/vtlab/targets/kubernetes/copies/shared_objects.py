@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
-Json = dict[str, Any]
+from vtlab.targets.kubernetes.api.types import Json
 
 
 def lines(template: Json) -> list[str]:

@@ -1,12 +1,11 @@
-"""Reaches the cluster's Prometheus through a pod of its Service, and through another one when that pod ends; from a pod
-by the Service itself."""
+"""The way to the cluster's Prometheus: through a pod of its Service, and through another one when that pod ends. In a
+pod of the cluster the Service itself is the way."""
 
 from __future__ import annotations
 
-import contextlib
 import select
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 import httpcore
@@ -14,18 +13,19 @@ import httpx
 import websocket
 
 from vtlab.errors import BlockFault, PrerequisiteMissing
-from vtlab.targets.kubernetes import pods, release
-from vtlab.targets.kubernetes.cluster import Cluster, Json, NotFound, ReleaseRef
-from vtlab.targets.prometheus_api import PrometheusApi
+from vtlab.targets.kubernetes.api import pods
+from vtlab.targets.kubernetes.api.cluster import Cluster
+from vtlab.targets.kubernetes.api.connection import NotFound
+from vtlab.targets.kubernetes.api.types import Json
 
 #: Seconds until Prometheus must answer, also after its pod was replaced.
 PATIENCE = 60.0
-#: Of the websocket: what the program at the port says, and why the port cannot be reached.
+#: Channels of the websocket: what the program at the port says, and why the port cannot be reached.
 _DATA, _ERROR = 0, 1
 
 
 def service(remote_write: str) -> tuple[str, str, int]:
-    """(service, namespace, port) in the URL that k6 pushes to; PrerequisiteMissing when it names no Service."""
+    """Splits the URL that k6 pushes to: (service, namespace, port). PrerequisiteMissing when it names no Service."""
     parts = urlsplit(remote_write)
     names = (parts.hostname or "").split(".")
     if len(names) < 2 or not parts.port:
@@ -37,7 +37,7 @@ def service(remote_write: str) -> tuple[str, str, int]:
 
 
 class Forward(httpx.BaseTransport):
-    """The transport for a client of Prometheus: a request that finds the way broken mends it and tries again."""
+    """Transport for a client of Prometheus. A request that finds the connection broken connects anew and is retried."""
 
     def __init__(self, cluster: Cluster, remote_write: str) -> None:
         self._service, self._namespace, self._port = service(remote_write)
@@ -47,12 +47,12 @@ class Forward(httpx.BaseTransport):
 
     @property
     def url(self) -> str:
-        """Where Prometheus answers, for this transport alone."""
+        """The URL of Prometheus, valid for this transport only."""
         return f"http://{self._service}.{self._namespace}:{self._port}"
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """As of ``httpx.BaseTransport``. BlockFault when Prometheus stays away, PrerequisiteMissing when the cluster
-        forbids the way there."""
+        """Sends a request. BlockFault when Prometheus stays away, PrerequisiteMissing when the cluster forbids the port
+        forward."""
         end = time.monotonic() + PATIENCE
         while True:
             try:
@@ -70,7 +70,7 @@ class Forward(httpx.BaseTransport):
             time.sleep(0.5)
 
     def close(self) -> None:
-        """Gives up its connections."""
+        """Closes its connections."""
         self._pool.close()
 
     def _try(self, request: httpx.Request) -> httpx.Response:
@@ -84,17 +84,8 @@ class Forward(httpx.BaseTransport):
         return httpx.Response(answer.status, headers=answer.headers, content=answer.content)
 
 
-@contextlib.contextmanager
-def prometheus(ref: ReleaseRef) -> Iterator[PrometheusApi]:
-    """The Prometheus that the k6 of a release pushes to."""
-    with contextlib.closing(Cluster(ref)) as cluster:
-        forward = Forward(cluster, release.remote_write(cluster))
-        with PrometheusApi(forward.url, transport=forward) as client:
-            yield client
-
-
 def target_port(service: Json, port: int, pod: Json) -> int:
-    """The pod's port behind a port of its Service."""
+    """Returns the pod's port behind a port of its Service."""
     targets = [entry.get("targetPort", port) for entry in service["spec"].get("ports", []) if entry["port"] == port]
     target = targets[0] if targets else port
     named = {
@@ -106,7 +97,7 @@ def target_port(service: Json, port: int, pod: Json) -> int:
 
 
 class _Network(httpcore.NetworkBackend):
-    """Connects to a pod of the Service; the host in the address does not matter."""
+    """Connections to a pod of the Service; the host in the address does not matter."""
 
     def __init__(self, cluster: Cluster, service: str, namespace: str) -> None:
         self._cluster, self._service, self._namespace = cluster, service, namespace
@@ -127,7 +118,7 @@ class _Network(httpcore.NetworkBackend):
             ready = [pod for pod in self._cluster.pods(selector, self._namespace) if pods.ready(pod)]
             if not ready:
                 raise httpcore.ConnectError("the Service has no pod that is ready")
-            # Of several the same in every connection: their samples differ.
+            # The same of several pods in every connection: their samples differ.
             pod = min(ready, key=pods.name)
             return _Stream(self._cluster.open_port(pods.name(pod), self._namespace, target_port(service, port, pod)))
         except (NotFound, OSError) as error:
@@ -174,11 +165,11 @@ class _Stream(httpcore.NetworkStream):
             raise httpcore.WriteError(str(error)) from error
 
     def close(self) -> None:
-        # Without the words of the protocol, for which a pod that is gone would be waited for.
+        # Without the protocol's closing handshake, which would wait for a pod that is gone.
         self._websocket.shutdown()  # type: ignore[no-untyped-call]
 
     def get_extra_info(self, info: str) -> bool | None:
-        """Whether something has come without a request, by which httpcore knows a connection that has ended."""
+        """Tells whether data has come without a request: so httpcore detects a connection that has ended."""
         if info != "is_readable":
             return None
         return self._websocket.sock is None or bool(select.select([self._websocket.sock], [], [], 0)[0])

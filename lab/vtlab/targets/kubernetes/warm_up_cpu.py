@@ -11,11 +11,13 @@ from collections.abc import Mapping
 
 from vtlab.errors import BlockFault, PrerequisiteMissing
 from vtlab.host.wait import wait_until
+from vtlab.prometheus.queries import Prometheus
 from vtlab.services import processors
 from vtlab.targets import verification
-from vtlab.targets.kubernetes import pods
-from vtlab.targets.kubernetes.cluster import RESIZE, Cluster, Json
-from vtlab.targets.prometheus import Prometheus
+from vtlab.targets.kubernetes.api import pods
+from vtlab.targets.kubernetes.api.cluster import Cluster
+from vtlab.targets.kubernetes.api.rights import RESIZE
+from vtlab.targets.kubernetes.api.types import Json
 
 #: So many times its limit a variant may use. Nothing says how many cores a node has left: k6 and Prometheus have theirs
 #: by the weights of their requests, and only requests are counted in that part of the warm-up.

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from vtlab.errors import PrerequisiteMissing
-from vtlab.targets.kubernetes.cluster import Cluster, NotFound, ReleaseRef
+from vtlab.targets.kubernetes.api.cluster import Cluster
+from vtlab.targets.kubernetes.api.connection import NotFound
+from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
 
 #: Of a results directory, the most wanted first.
 FILES = ("report.md", "verdict.json", "junit.xml", "report.html")

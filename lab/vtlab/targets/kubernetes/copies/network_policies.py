@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from vtlab.targets.kubernetes.selection import selects
-
-Json = dict[str, Any]
+from vtlab.targets.kubernetes.api.types import Json
+from vtlab.targets.kubernetes.copies.selectors import selects
 
 
 def copied(policies: Sequence[Json], original: Mapping[str, str], labels: Mapping[str, str]) -> list[Json]:

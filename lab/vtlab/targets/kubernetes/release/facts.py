@@ -12,8 +12,12 @@ from vtlab.model.experiment import Experiment
 from vtlab.model.manifest import Facts
 from vtlab.model.service import Service
 from vtlab.targets import verification
-from vtlab.targets.kubernetes import job, pods
-from vtlab.targets.kubernetes.cluster import Cluster, Json, NotFound, ReleaseRef
+from vtlab.targets.kubernetes import job
+from vtlab.targets.kubernetes.api import pods
+from vtlab.targets.kubernetes.api.cluster import Cluster
+from vtlab.targets.kubernetes.api.connection import NotFound
+from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
+from vtlab.targets.kubernetes.api.types import Json
 
 _FLAGS = "JAVA_TOOL_OPTIONS"
 
@@ -62,13 +66,6 @@ def template(cluster: Cluster, experiment: Experiment) -> Json:
             ref.helm_upgrade("--set experiments={blocking}"),
         )
     return cron_job
-
-
-def remote_write(cluster: Cluster) -> str:
-    """Where k6 sends its samples to; empty where no CronJob of the release says so."""
-    if cluster.release.copying:
-        return cluster.release.copying.remote_write
-    return next((job.remote_write(cron_job) for cron_job in cluster.cron_jobs(cluster.release.selector("k6"))), "")
 
 
 def _refuse_unmet_needs(ref: ReleaseRef, service: Service, experiment: Experiment, deployment: Json) -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-Json = dict[str, Any]
+from vtlab.targets.kubernetes.api.types import Json
 
 
 def selects(selector: Json | None, labels: Mapping[str, str]) -> bool:

@@ -8,8 +8,8 @@ from vtlab.host.cgroup import Limit
 from vtlab.model.k6_documents import K6Document
 from vtlab.model.records import MachineFigure, ServerFigure, Trial
 from vtlab.model.service import Meters
-from vtlab.targets.in_flight import fill_in_flight_before
-from vtlab.targets.prometheus import Prometheus
+from vtlab.prometheus.in_flight import fill_in_flight_before
+from vtlab.prometheus.queries import Prometheus
 
 #: The machine and the load generator between two times (epoch ms).
 Window = Callable[[int, int], dict[MachineFigure, float | None]]

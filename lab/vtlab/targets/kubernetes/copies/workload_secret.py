@@ -9,15 +9,14 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from vtlab.errors import BadInput
 from vtlab.host import tools
+from vtlab.k6 import call as k6
+from vtlab.k6 import user_script
 from vtlab.model import variables
 from vtlab.model.experiment import Experiment
-from vtlab.targets import k6, script
-
-Json = dict[str, Any]
+from vtlab.targets.kubernetes.api.types import Json
 
 #: Where k6 finds them in its pod.
 _FOLDER = Path("/workload")
@@ -38,7 +37,7 @@ class Files:
 
     def start(self, block: str) -> str:
         """What k6 is started with: a user's script, or ``block``."""
-        main = _SCRIPT / script.START
+        main = _SCRIPT / user_script.START
         return str(main) if main in self.contents else block
 
     @property
@@ -81,9 +80,9 @@ def files(experiment: Experiment, lab: Path) -> Files:
         private = k6.private_of(workload)
     else:
         with tempfile.TemporaryDirectory() as folder:
-            users = script.read(tools.find_k6().path, Path(workload.k6), variables.known(), Path(folder))
+            users = user_script.read(tools.find_k6().path, Path(workload.k6), variables.known(), Path(folder))
         private, remarks = k6.environment_of(users.variables), users.remarks
-        of_script = script.files(users, _SCRIPT, lab, experiment.variants, _PRIVATE if private else None)
+        of_script = user_script.files(users, _SCRIPT, lab, experiment.variants, _PRIVATE if private else None)
         contents.update(of_script)
     if private:
         contents[_PRIVATE] = json.dumps(private).encode()

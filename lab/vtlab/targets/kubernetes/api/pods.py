@@ -1,19 +1,17 @@
-"""Reads the status of a pod. Pure functions of the API's JSON."""
+"""The state of a pod. Pure functions of the API's JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from vtlab.services import processors
-
-Json = dict[str, Any]
+from vtlab.targets.kubernetes.api.types import Json
 
 #: The init container that brings vtlab's agent, and the volume from which the service has it.
 AGENT = "vtlab-agent"
-#: Reasons for which a container waits and that do not pass by themselves.
+#: Reasons for which a container waits, and which do not pass by themselves.
 _NO_IMAGE = ("ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName")
 #: A JVM's exit code under -XX:+ExitOnOutOfMemoryError.
 _OUT_OF_HEAP = 3
@@ -29,9 +27,8 @@ _HOPELESS = (
 
 @dataclass(frozen=True)
 class Trouble:
-    """What is wrong with a pod. ``hopeless``: waiting will not help, the user must change something; ``image``:
-    the image is what is wrong. ``failure``: what the service itself did, in words that complete "it fails: …"; empty
-    where it did nothing."""
+    """A fault of a pod. ``hopeless``: waiting will not help, the user must change something; ``image``: the image is
+    at fault; ``failure``: what the service itself did, in words that complete "it fails: …", else empty."""
 
     text: str
     hopeless: bool = False
@@ -40,55 +37,55 @@ class Trouble:
 
 
 def name(pod: Json) -> str:
-    """The name of the pod."""
+    """Returns the name of a pod."""
     return str(pod["metadata"]["name"])
 
 
 def uid(pod: Json) -> str:
-    """The unique identity of the pod."""
+    """Returns the unique identity of a pod."""
     return str(pod["metadata"]["uid"])
 
 
 def label(pod: Json, key: str) -> str:
-    """The value of a label; empty without it."""
+    """Returns the value of a label; empty without it."""
     return str(pod["metadata"].get("labels", {}).get(key, ""))
 
 
-def app(of: Json) -> Json:
-    """The container with the service, of a pod or of the template for one: of copies that which gets the agent."""
-    containers: list[Json] = of["spec"]["containers"]
-    of_copy = (c for c in containers if any(mount["name"] == AGENT for mount in c.get("volumeMounts") or []))
-    return next(of_copy, None) or next((c for c in containers if c["name"] == "app"), containers[0])
+def app(pod: Json) -> Json:
+    """Returns the container of the service in a pod or a pod template: in copies the one that gets the agent."""
+    containers: list[Json] = pod["spec"]["containers"]
+    with_agent = (c for c in containers if any(mount["name"] == AGENT for mount in c.get("volumeMounts") or []))
+    return next(with_agent, None) or next((c for c in containers if c["name"] == "app"), containers[0])
 
 
-def jvm_flags(of: Json) -> list[str]:
-    """The flags that the service's JVM gets by its environment, in the order in which it takes them."""
-    return flags_of(app(of))
+def jvm_flags(pod: Json) -> list[str]:
+    """Returns the flags that the service's JVM gets from its environment, in the order in which it applies them."""
+    return flags_of(app(pod))
 
 
 def flags_of(container: Json) -> list[str]:
-    """The same of its container."""
+    """Returns the JVM flags in a container's environment, as ``jvm_flags`` does."""
     values = {variable["name"]: str(variable.get("value") or "") for variable in container.get("env") or []}
     return processors.flags_in(values)
 
 
 def running(pod: Json) -> bool:
-    """Whether a container of it runs."""
+    """Tells whether a container of the pod runs."""
     return any("running" in (container.get("state") or {}) for container in _containers(pod))
 
 
 def ready(pod: Json) -> bool:
-    """Whether it passes its readiness probe and is not being deleted."""
+    """Tells whether the pod passes its readiness probe and is not being deleted."""
     return _condition(pod, "Ready").get("status") == "True" and not pod["metadata"].get("deletionTimestamp")
 
 
 def oom_kills(pod: Json) -> int:
-    """Containers whose present or last end was for lack of memory."""
+    """Counts containers whose present or last end was for lack of memory."""
     return sum(end.get("reason") == "OOMKilled" for container in _containers(pod) for end in _ends(container))
 
 
 def exit_code(pod: Json, container: str) -> int | None:
-    """How a container ended; None while it has not."""
+    """Returns the exit code of a container; None while it has not ended."""
     for status in _containers(pod):
         if status.get("name") == container and "terminated" in status.get("state", {}):
             return int(status["state"]["terminated"].get("exitCode", -1))
@@ -96,7 +93,7 @@ def exit_code(pod: Json, container: str) -> int | None:
 
 
 def started_in(pod: Json) -> float:
-    """Seconds from the start of its containers until it was ready, to the second; 0 where unknown."""
+    """Returns the whole seconds from the start of a pod's containers until it was ready; 0 where unknown."""
     ready_at = _condition(pod, "Ready").get("lastTransitionTime")
     started_at = [
         container["state"]["running"]["startedAt"]
@@ -107,13 +104,13 @@ def started_in(pod: Json) -> float:
 
 
 def unschedulable(pod: Json) -> str:
-    """Why no node takes it; empty when one does."""
+    """Returns why no node takes the pod; empty when one does."""
     scheduled = _condition(pod, "PodScheduled")
     return str(scheduled.get("message", "")) if scheduled.get("reason") == "Unschedulable" else ""
 
 
 def trouble(pod: Json) -> Trouble | None:
-    """The first thing that is wrong with it; None for a pod that runs, starts or has ended well."""
+    """Returns the first fault of a pod; None for a pod that runs, starts or has ended well."""
     status = pod.get("status", {})
     disrupted = _condition(pod, "DisruptionTarget")
     if status.get("reason") == "Evicted" or disrupted.get("status") == "True":
@@ -121,7 +118,7 @@ def trouble(pod: Json) -> Trouble | None:
         return Trouble(f"was evicted: {reason}")
     if status.get("reason") == "DeadlineExceeded":
         return Trouble(f"ran longer than its deadline: {status.get('message', '')}")
-    # Of init containers only what cannot be had: they may well fail until what they wait for is there.
+    # Init containers may fail until what they wait for is there: only an image or an object that is missing counts.
     for container in [*(status.get("initContainerStatuses") or []), *_containers(pod)]:
         waiting = (container.get("state") or {}).get("waiting") or {}
         if waiting.get("reason") in _HOPELESS:
@@ -151,7 +148,7 @@ def _containers(pod: Json) -> list[Json]:
 
 
 def _ends(container: Json) -> Iterator[Json]:
-    """The present and the last end of a container."""
+    """Yields the present and the last end of a container."""
     for state in ("state", "lastState"):
         end = (container.get(state) or {}).get("terminated")
         if end:

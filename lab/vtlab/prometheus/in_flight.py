@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vtlab.model.k6_documents import K6Document
 from vtlab.model.records import Trial
-from vtlab.targets.prometheus import Prometheus
+from vtlab.prometheus.queries import Prometheus
 
 #: Milliseconds that a server may take to end a request once the client has its answer: two periods of a CPU quota.
 _ENDS_WITHIN = 200
