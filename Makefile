@@ -41,7 +41,7 @@ unit-python: check-generated
 	cd lab && ../$(PYTHON) -m pytest -q -n 2 tests/unit
 
 unit-java:
-	$(SETUP) java mvn -q -f agent/pom.xml test -DexcludedGroups=context
+	$(SETUP) java mvn -q -f agent/pom.xml checkstyle:check test -DexcludedGroups=context
 	$(SETUP) java mvn -q -f app/pom.xml test -DexcludedGroups=context
 
 unit-k6:

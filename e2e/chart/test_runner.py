@@ -15,7 +15,7 @@ from tests.support.versions import VERSIONS
 from vtlab import cli
 from vtlab.model import experiment
 from vtlab.services.resolve import resolve_service
-from vtlab.targets.kubernetes import copies
+from vtlab.targets.kubernetes.copies import variants as copies
 
 Render = Callable[..., Rendered]
 VALUES = ("-f", CHART / "ci/runner-values.yaml")

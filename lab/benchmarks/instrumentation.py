@@ -30,6 +30,7 @@ from vtlab.analysis.statistics import paired
 from vtlab.host import agent, machine, ports, tools
 from vtlab.host.processes import Ledger
 from vtlab.host.server import await_ready
+from vtlab.k6 import call as k6
 from vtlab.model import experiment, experiment_files, normalised
 from vtlab.model.blocks import FULL_RUN
 from vtlab.model.k6_documents import K6Document
@@ -37,7 +38,6 @@ from vtlab.model.records import Trial
 from vtlab.planning import trial_order
 from vtlab.services import process, sample
 from vtlab.services.process import Launch, VariantProcess
-from vtlab.targets import k6
 
 ON, OFF = "metrics-on", "metrics-off"
 WITHOUT = {"SPRING_PROFILES_ACTIVE": "no-metrics"}

@@ -19,9 +19,9 @@ from vtlab import results
 from vtlab.analysis.validity import checks
 from vtlab.catalogue import findings, metrics, rules
 from vtlab.dashboards import documents
+from vtlab.k6 import call as k6
 from vtlab.model import experiment_files, normalised, service, service_file
 from vtlab.services import sample
-from vtlab.targets import k6
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 

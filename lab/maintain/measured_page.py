@@ -23,7 +23,9 @@ from vtlab.errors import BadInput, LabError
 from vtlab.model import variant
 from vtlab.model.manifest import Manifest
 from vtlab.model.run import Analysis
-from vtlab.report import bottlenecks, figures, labels, ratios, words
+from vtlab.report.parts import ratios
+from vtlab.report.words import bottlenecks, figures, labels
+from vtlab.report.words import headline as words
 
 DATA = "docs/measured.json"
 PAGE = "docs/measured.md"

@@ -20,7 +20,7 @@ from vtlab.model.records import Block, Trial
 from vtlab.model.run import BlockSeries
 from vtlab.planning import dump_schedule, load
 from vtlab.progress import Progress
-from vtlab.report import class_archives
+from vtlab.report.words import class_archives
 from vtlab.targets.target import StartedBlock, Target
 from vtlab.under_way import UnderWay
 from vtlab.warm_up import WarmUpCycles, last_of_each

@@ -48,7 +48,7 @@ from vtlab.model.load import ClosedLoad
 from vtlab.model.service_file import RequestLines, TryOptions
 from vtlab.planning import extra_variants, planned_runs
 from vtlab.services import from_jar, sample
-from vtlab.targets.kubernetes import verdict_map
+from vtlab.targets.kubernetes.release import reports_config_map
 from vtlab.targets.local import benchmark
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -134,13 +134,13 @@ def run(
         diagnosis=mode,
     )
     if cluster and config_map:
-        verdict_map.clear(cluster, config_map)
+        reports_config_map.clear(cluster, config_map)
     folder = session.create_runs(planned, options, label)
     try:
         session.measure_and_report(folder, root, console)
     finally:
         if cluster and config_map:
-            verdict_map.fill(cluster, config_map, folder)
+            reports_config_map.fill(cluster, config_map, folder)
 
 
 @app.command("try")

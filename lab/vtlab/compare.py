@@ -14,7 +14,7 @@ from vtlab.analysis.metrics import METRICS
 from vtlab.analysis.statistics.paired import Variance
 from vtlab.analysis.two_runs import TwoRuns
 from vtlab.errors import AssertionFailed, BadInput, InvalidRun
-from vtlab.report import two_runs as report
+from vtlab.report.words import changes as report
 
 
 def compare(

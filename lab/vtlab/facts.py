@@ -13,6 +13,7 @@ from vtlab import __version__, shipped
 from vtlab.errors import BadInput
 from vtlab.host import machine, tools, variables
 from vtlab.host.tools import Java
+from vtlab.k6 import user_script
 from vtlab.model import workload_files
 from vtlab.model.experiment import Experiment
 from vtlab.model.manifest import NO_COMMIT, Facts
@@ -20,9 +21,9 @@ from vtlab.model.service import Service
 from vtlab.services import builds, inspection, process
 from vtlab.services.companions import companion_services
 from vtlab.services.resolve import resolve_service
-from vtlab.targets import script
-from vtlab.targets.kubernetes import copies, release
-from vtlab.targets.kubernetes.cluster import ReleaseRef
+from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
+from vtlab.targets.kubernetes.copies import facts
+from vtlab.targets.kubernetes.release import facts as release
 
 
 def of(experiment: Experiment, cluster: ReleaseRef | None, cpu_limited: bool) -> Facts:
@@ -39,7 +40,7 @@ def versions(experiment: Experiment, cluster: ReleaseRef | None) -> dict[str, st
 def _facts_in(cluster: ReleaseRef, experiment: Experiment) -> Facts:
     service = resolve_service(experiment)
     if cluster.copying:
-        return copies.facts(cluster, service, experiment)
+        return facts.collect(cluster, service, experiment)
     return release.facts(cluster, service, experiment)
 
 
@@ -65,7 +66,7 @@ def _refuse_unreadable_workload(experiment: Experiment) -> None:
     workload_files.private(workload, variables.known())
     if workload.k6:
         with tempfile.TemporaryDirectory() as folder:
-            script.read(tools.find_k6().path, Path(workload.k6), variables.known(), Path(folder))
+            user_script.read(tools.find_k6().path, Path(workload.k6), variables.known(), Path(folder))
 
 
 def _javas(service: Service, experiment: Experiment) -> dict[str, Java]:

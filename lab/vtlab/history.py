@@ -9,8 +9,8 @@ from rich.console import Console
 from vtlab import results, session
 from vtlab.analysis.verdict import split_by_comparison
 from vtlab.errors import BadInput
-from vtlab.report import history as report
-from vtlab.report.history import Entry
+from vtlab.report.pages import history as report
+from vtlab.report.pages.history import Entry
 
 PAGE = "history.html"
 

@@ -22,12 +22,12 @@ from vtlab.model.experiment import Experiment
 from vtlab.model.service_file import TryInput
 from vtlab.planning import curve_to_load, try_experiment
 from vtlab.planning.planned_runs import PlannedRun
-from vtlab.report import curve as curve_words
-from vtlab.report import figures
+from vtlab.report.words import curve_sentences as curve_words
+from vtlab.report.words import figures
 from vtlab.services import from_jar
 from vtlab.services.environment import variant_environment
 from vtlab.services.resolve import resolve_service
-from vtlab.targets.kubernetes.cluster import ReleaseRef
+from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
 from vtlab.targets.kubernetes.target import kubernetes_target
 from vtlab.targets.local.target import local_target
 from vtlab.targets.target import Target

@@ -30,7 +30,8 @@ from vtlab.model.load import ClosedLoad
 from vtlab.model.publication import Publication
 from vtlab.model.run import Analysis
 from vtlab.planning import planned_runs
-from vtlab.report import bottlenecks, figures, jmh_table, labels
+from vtlab.report import jmh_table
+from vtlab.report.words import bottlenecks, figures, labels
 from vtlab.targets.local import benchmark
 
 #: Blocks of an experiment whose figures are held against a law.

@@ -20,7 +20,7 @@ from vtlab.model.manifest import Facts, Manifest
 from vtlab.model.run import Run
 from vtlab.planning import load, planned_runs, trial_order
 from vtlab.progress import Progress
-from vtlab.report import words
+from vtlab.report.words import headline as words
 from vtlab.targets.target import Target
 
 

@@ -18,7 +18,7 @@ from vtlab.model.k6_documents import K6Document
 from vtlab.model.records import Block, Trial
 from vtlab.planning.load import COMING_UP, Pace
 from vtlab.planning.try_experiment import WARM_UP_USERS
-from vtlab.report import figures
+from vtlab.report.words import figures
 from vtlab.targets.target import StartedBlock
 from vtlab.warm_up import RAISED_CALLS, are_compiled, more_cpu
 

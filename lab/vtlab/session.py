@@ -20,6 +20,7 @@ from vtlab.analysis.statistics import paired, sequential
 from vtlab.dashboards import link
 from vtlab.errors import BadInput, BlockFault, Interrupted, InvalidRun, LabError, PrerequisiteMissing
 from vtlab.host import processes, tools
+from vtlab.k6 import call as k6
 from vtlab.model import publication
 from vtlab.model.curve import Curve
 from vtlab.model.experiment import Experiment
@@ -28,17 +29,20 @@ from vtlab.model.manifest import DiagnosisMode, Manifest, SequentialRule
 from vtlab.model.run import Analysis, Run
 from vtlab.planning import planned_runs
 from vtlab.progress import Progress
-from vtlab.report import hints, terminal, words
+from vtlab.prometheus import publish
+from vtlab.prometheus.api import PrometheusApi
 from vtlab.report import write as write_report
+from vtlab.report.pages import terminal
+from vtlab.report.words import headline as words
+from vtlab.report.words import hints
 from vtlab.services import sample
 from vtlab.services.resolve import resolve_service
-from vtlab.targets import k6, publish
-from vtlab.targets.kubernetes import copies, forward
-from vtlab.targets.kubernetes.cluster import Copying, ReleaseRef
+from vtlab.targets.kubernetes import cluster_prometheus
+from vtlab.targets.kubernetes.api.release_ref import Copying, ReleaseRef
+from vtlab.targets.kubernetes.copies import reference
 from vtlab.targets.kubernetes.target import kubernetes_target
 from vtlab.targets.local.prometheus_server import PrometheusServer, serving
 from vtlab.targets.local.target import KEPT, local_target
-from vtlab.targets.prometheus_api import PrometheusApi
 from vtlab.targets.target import Target
 
 EXPERIMENTS = shipped.ROOT / "k6" / "experiments"
@@ -137,8 +141,8 @@ def measured_in(experiment: Experiment, options: Options) -> ReleaseRef | None:
     if not service.is_copied:
         _refuse_other_workloads(experiment)
     _refuse_between(experiment)
-    copying = options.copying or copies.default()
-    return copies.measured_in(options.cluster.with_context(), copying, service)
+    copying = options.copying or reference.default_copying()
+    return reference.for_service(options.cluster.with_context(), copying, service)
 
 
 def _rule(planned: Sequence[planned_runs.PlannedRun], options: Options) -> SequentialRule:
@@ -308,7 +312,7 @@ def publish_verdicts(run_folders: Sequence[Path], analyses: Sequence[Analysis], 
 def _prometheus(folder: Path, manifest: Manifest) -> Iterator[PrometheusApi | None]:
     """The Prometheus that has the samples of a run; None where they are gone."""
     if manifest.target == "kubernetes":
-        with forward.prometheus(ReleaseRef.from_manifest(manifest.cluster)) as client:
+        with cluster_prometheus.connect(ReleaseRef.from_manifest(manifest.cluster)) as client:
             yield client
     elif (folder / KEPT / "data").is_dir():
         with _serving(folder) as server, PrometheusApi(server.url) as client:

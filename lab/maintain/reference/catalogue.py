@@ -7,7 +7,7 @@ from vtlab.catalogue import published, resources
 from vtlab.catalogue.metrics import METRICS, Metric
 from vtlab.catalogue.resources import RESOURCES
 from vtlab.catalogue.rules import ALERTS
-from vtlab.report.glossary import GLOSSARY
+from vtlab.report.words.glossary import GLOSSARY
 
 _METRICS = """A metric is a PromQL query. `vtlab` evaluates it over exactly the window of each trial. Recording
 rules write most metrics as series, too. A rate is per second, a share is between 0 and 1.
@@ -83,4 +83,4 @@ def _spoken(template: str) -> str:
 def glossary_page() -> str:
     """The words of the report."""
     rows = [(word, text) for word, text in GLOSSARY]
-    return page("Glossary", "lab/vtlab/report/glossary.py", _GLOSSARY, table(("word", "meaning"), rows))
+    return page("Glossary", "lab/vtlab/report/words/glossary.py", _GLOSSARY, table(("word", "meaning"), rows))

@@ -27,10 +27,10 @@ from vtlab.dashboards import link
 from vtlab.errors import BlockFault
 from vtlab.host import ports, tools
 from vtlab.host.processes import Identity, Ledger
-from vtlab.targets import publish
+from vtlab.prometheus import publish
+from vtlab.prometheus.api import PrometheusApi
+from vtlab.prometheus.queries import Prometheus
 from vtlab.targets.local.prometheus_server import PrometheusServer
-from vtlab.targets.prometheus import Prometheus
-from vtlab.targets.prometheus_api import PrometheusApi
 
 #: The path that is scraped; every path is answered.
 METRICS = "/metrics"

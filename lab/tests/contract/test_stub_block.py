@@ -31,9 +31,9 @@ from vtlab.host.wait import wait_until
 from vtlab.model.records import Block, Trial
 from vtlab.planning import trial_order
 from vtlab.progress import Progress
+from vtlab.prometheus.queries import Prometheus
 from vtlab.targets.local.block import LocalBlock
 from vtlab.targets.local.target import LocalTarget
-from vtlab.targets.prometheus import Prometheus
 
 pytestmark = [pytest.mark.timeout(300), needs_root]
 

@@ -23,10 +23,10 @@ from vtlab import shipped
 from vtlab.errors import BadInput
 from vtlab.host import processes, tools
 from vtlab.host.processes import Process
+from vtlab.k6 import call as k6
 from vtlab.model import experiment_files, normalised
 from vtlab.model.experiment import Experiment
 from vtlab.model.k6_documents import K6Document
-from vtlab.targets import k6
 from vtlab.targets.local import workload
 
 LAB = shipped.ROOT / "k6"

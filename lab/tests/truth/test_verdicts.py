@@ -20,7 +20,7 @@ from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block
 from vtlab.model.run import Analysis, Run
 from vtlab.planning import trial_order
-from vtlab.report import words
+from vtlab.report.words import headline as words
 
 __all__ = ["planted_service"]
 

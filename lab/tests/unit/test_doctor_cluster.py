@@ -9,7 +9,7 @@ from vtlab import session
 from vtlab.doctor import cluster as doctor
 from vtlab.doctor.prerequisite import Prerequisite
 from vtlab.model.experiment_files import load
-from vtlab.targets.kubernetes.cluster import MONITORING_RIGHTS, RIGHTS, Right
+from vtlab.targets.kubernetes.api.rights import MONITORING_RIGHTS, RIGHTS, Right
 
 #: The last wants another CPU limit than the release has.
 EXPERIMENTS = [load(name, session.EXPERIMENTS) for name in ("blocking", "cpu", "blocking-100ms")]

@@ -21,7 +21,7 @@ from vtlab.model.load import ClosedLoad
 from vtlab.model.service import Service, load
 from vtlab.planning import extra_variants, planned_runs
 from vtlab.services import builds, process
-from vtlab.targets.kubernetes.cluster import ReleaseRef
+from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
 
 SERVICE = Service(name="mine", jar="new.jar", directory="/srv", readiness="/ready", metrics="/metrics")
 

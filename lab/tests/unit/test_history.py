@@ -14,8 +14,8 @@ from tests.unit.test_report_html import NASTY, RUNS, Outline
 from vtlab import history, results
 from vtlab.analysis.verdict import analyse_all
 from vtlab.model.run import Run
-from vtlab.report import history as report
-from vtlab.report.history import Entry
+from vtlab.report.pages import history as report
+from vtlab.report.pages.history import Entry
 
 
 def store(folder: Path, run: Run) -> None:

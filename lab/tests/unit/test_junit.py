@@ -16,7 +16,7 @@ from vtlab import report, results
 from vtlab.analysis import verdict
 from vtlab.model.records import Failure
 from vtlab.model.run import Run
-from vtlab.report import junit
+from vtlab.report.pages import junit, markdown
 
 HOLDS, BROKEN = "throughput(virtual/platform) >= 4.5", "throughput(virtual/platform) >= 6"
 #: Of Ant's schema: the attributes that an element must have, and those that it may have.
@@ -164,6 +164,6 @@ def test_report_rebuilds_it_byte_for_byte(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("text", "line"), [(HOLDS, "- ✓ blocking: {} holds: "), (BROKEN, "- ✗ blocking: {} does not")])
 def test_the_summary_has_each_assertion_before_the_details(text: str, line: str) -> None:
-    summary = report.markdown.render(verdict.analyse_all([asserting(text)]))
-    shown = report.markdown.escaped(line.format(text))
+    summary = markdown.render(verdict.analyse_all([asserting(text)]))
+    shown = markdown.escaped(line.format(text))
     assert shown.removeprefix("\\") in summary[: summary.index("## ")]

@@ -14,22 +14,24 @@ from tests.unit.test_kubernetes_job import log_of
 from tests.unit.test_kubernetes_pod_copy import EXPERIMENT
 from vtlab import session
 from vtlab.errors import BadInput, BlockFault, VariantFailed
+from vtlab.k6 import user_script
 from vtlab.model import workload_files
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Instance
 from vtlab.model.workload import Workload
+from vtlab.prometheus.queries import Prometheus
 from vtlab.services.resolve import resolve_service
-from vtlab.targets import script
-from vtlab.targets.kubernetes import job, target, workload
+from vtlab.targets.kubernetes import job, target
+from vtlab.targets.kubernetes.api import labels
+from vtlab.targets.kubernetes.copies import workload_secret
 from vtlab.targets.kubernetes.target import KubernetesBlock, KubernetesTarget
-from vtlab.targets.prometheus import Prometheus
 
 __all__ = ["namespace", "started"]
 
 Json = dict[str, Any]
 
 LAB = Path("/k6")
-LOADED = script.Script(
+LOADED = user_script.Script(
     Path("/home/me/load.ts"),
     ["k6/http"],
     {
@@ -67,8 +69,8 @@ def asking(of: Workload) -> Experiment:
 
 @pytest.fixture
 def with_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Experiment:
-    monkeypatch.setattr(workload.tools, "find_k6", lambda: LOADED)
-    monkeypatch.setattr(workload.script, "read", lambda *_: LOADED)
+    monkeypatch.setattr(workload_secret.tools, "find_k6", lambda: LOADED)
+    monkeypatch.setattr(workload_secret.user_script, "read", lambda *_: LOADED)
     (tmp_path / "load.ts").write_text("", encoding="utf-8")
     return asking(Workload(k6=str(tmp_path / "load.ts")))
 
@@ -151,8 +153,8 @@ def test_a_script_is_what_k6_starts_with_a_copy_for_each_variant(
 
 
 def test_a_workload_of_requests_alone_needs_no_secret() -> None:
-    assert workload.files(EXPERIMENT, LAB) == workload.Files()
-    assert workload.Files().start("/k6/block.ts") == "/k6/block.ts"
+    assert workload_secret.files(EXPERIMENT, LAB) == workload_secret.Files()
+    assert workload_secret.Files().start("/k6/block.ts") == "/k6/block.ts"
 
 
 @pytest.mark.usefixtures("started")
@@ -184,7 +186,7 @@ class Asked:
     def run(self, _: KubernetesBlock, variables: dict[str, str], origin: str | None, is_preflight: bool) -> Any:
         self.calls.append((variables, origin, is_preflight))
         terminated = {"state": {"terminated": {"exitCode": self.exit_code}}}
-        pod = {"status": {"containerStatuses": [{"name": job.CONTAINER, **terminated}]}}
+        pod = {"status": {"containerStatuses": [{"name": labels.K6_CONTAINER, **terminated}]}}
         if self.exit_code:
             return pod, '2026-11-26T08:00:00Z time="" level=error msg="TypeError: x is not a function"\n'
         return pod, log_of(json.dumps({"preflight": self.documents.pop(0)}), 2)

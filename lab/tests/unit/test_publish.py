@@ -23,10 +23,10 @@ from vtlab.dashboards import link
 from vtlab.errors import BlockFault, Interrupted, PrerequisiteMissing
 from vtlab.model.run import Analysis
 from vtlab.model.verdict import Bottleneck, Comparison, Inside
-from vtlab.targets import publish
-from vtlab.targets.kubernetes import forward
+from vtlab.prometheus import publish
+from vtlab.prometheus.api import PrometheusApi
+from vtlab.targets.kubernetes import cluster_prometheus
 from vtlab.targets.local.target import KEPT
-from vtlab.targets.prometheus_api import PrometheusApi
 
 CLUSTER = {"namespace": "lab", "release": "lab", "context": "kind"}
 
@@ -335,20 +335,20 @@ def test_a_verdict_that_cannot_be_written_is_one_line_and_no_failed_run(
     def full(_: object) -> PrometheusApi:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(forward, "prometheus", refused)
+    monkeypatch.setattr(cluster_prometheus, "connect", refused)
     assert reported(folder, capsys) == (
         "note: the dashboards do not show the verdict of blocking: the cluster does not let you get pods/portforward;"
         " bind the chart's Role\n"
     )
     off = Posted(404)
-    monkeypatch.setattr(forward, "prometheus", lambda _: off.client())
+    monkeypatch.setattr(cluster_prometheus, "connect", lambda _: off.client())
     line = reported(folder, capsys)
     assert line.count("\n") == 1
     assert "no OTLP receiver" in line
-    monkeypatch.setattr(forward, "prometheus", full)
+    monkeypatch.setattr(cluster_prometheus, "connect", full)
     assert "No space left on device" in reported(folder, capsys)
     on = Posted(now=2e9)
-    monkeypatch.setattr(forward, "prometheus", lambda _: on.client())
+    monkeypatch.setattr(cluster_prometheus, "connect", lambda _: on.client())
     assert reported(folder, capsys).startswith("dashboards: run ")
     assert len(on.documents) == 1
 
@@ -357,7 +357,7 @@ def test_ctrl_c_is_no_note(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     def interrupted(_: object) -> PrometheusApi:
         raise Interrupted("interrupted")
 
-    monkeypatch.setattr(forward, "prometheus", interrupted)
+    monkeypatch.setattr(cluster_prometheus, "connect", interrupted)
     with pytest.raises(Interrupted):
         session.publish_verdicts([folder], [builders.analysed(results.read(folder))], Console(quiet=True))
 

@@ -11,7 +11,8 @@ from tests.support import builders
 from tests.unit.test_measured_findings import Case, inspection
 from vtlab import results
 from vtlab.model.run import Analysis
-from vtlab.report import findings, html, markdown, terminal
+from vtlab.report.pages import html, markdown, terminal
+from vtlab.report.words import finding_lines as findings
 
 SOURCE = "https://github.com/brettwooldridge/HikariCP/issues/2398"
 

@@ -15,7 +15,8 @@ from vtlab.analysis import verdict
 from vtlab.analysis.statistics import sequential
 from vtlab.model.manifest import NO_COMMIT
 from vtlab.model.run import Analysis, Run
-from vtlab.report import html, markdown, write
+from vtlab.report import write
+from vtlab.report.pages import html, markdown
 
 NASTY = "<script>alert('x')</script> & \"quotes\" | pipes"
 

@@ -24,8 +24,8 @@ from vtlab.model.manifest import Facts
 from vtlab.model.publication import Publication
 from vtlab.model.verdict import Bottleneck
 from vtlab.planning import planned_runs
-from vtlab.report import html
 from vtlab.report import write as write_report
+from vtlab.report.pages import html
 from vtlab.reproductions import Row
 
 EVERY = session.resolve(experiment_files.names(session.EXPERIMENTS))

@@ -23,7 +23,10 @@ from vtlab.analysis.statistics.simulation import EDGE, Noise
 from vtlab.model.manifest import Manifest, SequentialRule
 from vtlab.model.run import Analysis, Run
 from vtlab.model.verdict import Decision
-from vtlab.report import decision, hints, markdown, ratios, words
+from vtlab.report.pages import markdown
+from vtlab.report.parts import ratios
+from vtlab.report.words import decision, hints
+from vtlab.report.words import headline as words
 
 RUNS = 10_000
 RULE = sequential.rule(1)

@@ -22,7 +22,7 @@ from vtlab.model.inspection import Inspection
 from vtlab.planning import load as pace
 from vtlab.planning import planned_runs
 from vtlab.progress import minutes
-from vtlab.report import hints
+from vtlab.report.words import hints
 from vtlab.services.companions import database
 
 pytestmark = pytest.mark.usefixtures("invented_tools")

@@ -8,9 +8,8 @@ from pathlib import Path
 from vtlab import jmh
 from vtlab.analysis import verdict
 from vtlab.model.run import Analysis
-from vtlab.report import html as html
-from vtlab.report import jmh_table, junit
-from vtlab.report import markdown as markdown
+from vtlab.report import jmh_table
+from vtlab.report.pages import html, junit, markdown
 from vtlab.results import write_atomic
 
 

@@ -16,20 +16,20 @@ from vtlab import results, shipped
 from vtlab.errors import BadInput, BlockFault, GeneratorFailed, VariantFailed
 from vtlab.host import machine, tools
 from vtlab.host.processes import Process
+from vtlab.k6 import call as k6
+from vtlab.k6.call import phase_variables
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
 from vtlab.model.k6_documents import K6Document
 from vtlab.model.records import Diagnosis, Failure, Instance, ServerFigure, Trial
 from vtlab.model.run import BlockSeries
 from vtlab.planning.load import AS_PLANNED, COMING_UP, LightLoad, Pace
+from vtlab.prometheus.annotate import annotate, fill_gaps, fill_series_gaps
+from vtlab.prometheus.queries import Prometheus
 from vtlab.services import before_trial
 from vtlab.services.process import VariantProcess
-from vtlab.targets import k6
-from vtlab.targets.annotation import annotate, fill_gaps, fill_series_gaps
-from vtlab.targets.k6 import phase_variables
 from vtlab.targets.local import dumps, raised, short_pins, workload
 from vtlab.targets.local.disk import named_when_full
-from vtlab.targets.prometheus import Prometheus
 
 if TYPE_CHECKING:
     from vtlab.targets.local.target import LocalTarget

@@ -19,6 +19,7 @@ from vtlab.host.processes import Ledger
 from vtlab.host.tools import Java, Tool
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Failure, Instance
+from vtlab.prometheus.queries import Prometheus
 from vtlab.services.companions import companion_services
 from vtlab.services.companions.companion_services import CompanionServices
 from vtlab.services.process import Launch, VariantProcess, WrongPort, java_of, ready_within, spawn
@@ -29,7 +30,6 @@ from vtlab.targets.local.block import LocalBlock
 from vtlab.targets.local.disk import named_when_full
 from vtlab.targets.local.prometheus_server import PrometheusServer
 from vtlab.targets.preflight import Preflight
-from vtlab.targets.prometheus import Prometheus
 
 #: Where below a run's folder its Prometheus stores.
 KEPT = "prometheus"
