@@ -25,7 +25,7 @@ from pathlib import Path
 import httpx
 import numpy as np
 
-from vtlab import session, shipped
+from vtlab import shipped
 from vtlab.analysis import statistics
 from vtlab.host import agent, machine, ports, tools
 from vtlab.host.processes import Ledger
@@ -33,6 +33,7 @@ from vtlab.host.server import await_ready
 from vtlab.model import experiment, normalised
 from vtlab.model.records import K6Document, Trial
 from vtlab.planning import plan
+from vtlab.planning.shipped_experiments import EXPERIMENTS
 from vtlab.services import process, sample
 from vtlab.services.process import Launch, VariantProcess
 from vtlab.targets import k6
@@ -122,7 +123,7 @@ class Running:
 
 def block(measured: str, number: int, folder: Path, ledger: Ledger) -> Measured:
     """Trials in mirrored order in fresh JVMs under a CPU limit, in their steady state."""
-    small = experiment.load(str(Path(__file__).with_suffix(".json")), session.EXPERIMENTS)
+    small = experiment.load(str(Path(__file__).with_suffix(".json")), EXPERIMENTS)
     started: dict[str, VariantProcess] = {}
     for name, settings in SETTINGS[measured].items():
         platform_only = small.model_copy(update={"variants": ["platform"], "settings": settings})

@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vtlab import claims, measured, results
+from vtlab import claims, measured
 from vtlab.analysis.validity import checks
 from vtlab.catalogue import findings, metrics, rules
 from vtlab.catalogue.dashboards import documents
 from vtlab.model import experiment, normalised, own_file, service
 from vtlab.reference import catalogue, commands, schemas, values
 from vtlab.reference import findings as finding_page
+from vtlab.runs import store
 from vtlab.services import sample
 from vtlab.targets import k6
 
@@ -71,7 +72,7 @@ TABLE: Sequence[File | Folder] = (
     Folder(normalised.FOLDER, "*.json", _plans),
     File("lab/service.schema.json", service.schema),
     File("lab/try.schema.json", own_file.schema),
-    File("lab/verdict.schema.json", results.verdict_schema),
+    File("lab/verdict.schema.json", store.verdict_schema),
     File("lab/vtlab/catalogue/findings.schema.json", findings.schema),
     File("docs/reference/validity-checks.md", checks.page),
     File("docs/reference/findings.md", finding_page.text),

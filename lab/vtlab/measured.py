@@ -16,7 +16,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
-from vtlab import session, shipped
+from vtlab import shipped
 from vtlab.analysis import verdict
 from vtlab.errors import BadInput, LabError
 from vtlab.model import variant
@@ -24,6 +24,7 @@ from vtlab.model.records import Manifest
 from vtlab.model.run import Analysis
 from vtlab.reference.pages import code, page, table
 from vtlab.report import bottlenecks, figures, labels, ratios, words
+from vtlab.runs.report import analyse_runs, describe_noise
 
 DATA = "docs/measured.json"
 PAGE = "docs/measured.md"
@@ -104,7 +105,7 @@ def from_analysis(analysis: Analysis) -> Measured:
             for pair, c in pairs
         ],
         variants={n: (figures.rate(names[n].throughput), bottlenecks.sentence(analysis, n)) for n in names},
-        noise=session.noise(analysis) if any(variant.kind(name) != name for name in names) else "",
+        noise=describe_noise(analysis) if any(variant.kind(name) != name for name in names) else "",
     )
 
 
@@ -174,7 +175,7 @@ def main(arguments: Sequence[str], repository: Path = shipped.ROOT) -> int:
         print("usage: python -m vtlab.measured RESULTS_DIRECTORY...", file=sys.stderr)
         return 2
     try:
-        new = [from_analysis(a) for folder in arguments for a in session.analyses(Path(folder))]
+        new = [from_analysis(a) for folder in arguments for a in analyse_runs(Path(folder))]
     except LabError as error:
         print(f"measured: {error.message}\n  fix: {error.fix}", file=sys.stderr)
         return error.exit_code

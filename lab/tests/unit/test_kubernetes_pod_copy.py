@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from vtlab import session
 from vtlab.errors import BadInput
 from vtlab.model.experiment import Experiment, Limits, Properties, load
 from vtlab.model.service import Service
+from vtlab.planning.shipped_experiments import EXPERIMENTS
 from vtlab.services import processors
 from vtlab.targets.kubernetes import pod_copy, pods
 from vtlab.targets.kubernetes.pod_copy import Original
@@ -19,7 +19,7 @@ from vtlab.targets.kubernetes.pod_copy import Original
 Json = dict[str, Any]
 
 SHOP = Service(name="shop", deployment="shop")
-EXPERIMENT = load("blocking", session.EXPERIMENTS).model_copy(
+EXPERIMENT = load("blocking", EXPERIMENTS).model_copy(
     update={"service": SHOP, "limits": Limits(cpu=0.5, memory="640Mi", heap=None)}
 )
 #: A Deployment as a team writes it: a sidecar, an init container, secrets, probes, JVM flags, a node port.

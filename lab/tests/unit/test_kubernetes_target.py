@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from tests.unit.test_kubernetes_job import CRON_JOB
-from vtlab import session
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.host import processes
 from vtlab.model.experiment import Properties, load
+from vtlab.planning.shipped_experiments import EXPERIMENTS
 from vtlab.services import sample
 from vtlab.targets.kubernetes import job, release, target, watch
 from vtlab.targets.kubernetes.cluster import NotFound, ReleaseRef
@@ -22,7 +22,7 @@ from vtlab.targets.prometheus import Prometheus
 
 RELEASE = ReleaseRef(None, "ns", "lab")
 SERVICE = sample.service()
-BLOCKING = load("blocking", session.EXPERIMENTS)
+BLOCKING = load("blocking", EXPERIMENTS)
 
 
 def deployment(virtual: str, **limits: str) -> dict[str, Any]:

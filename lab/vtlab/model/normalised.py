@@ -17,6 +17,8 @@ from vtlab.model.experiment import ClosedLoad, Experiment
 
 #: Where the normalised forms of the shipped experiments lie.
 FOLDER = "k6/plans"
+#: Its file in a results directory.
+PLAN = "plan.json"
 VERSION: Literal[1] = 1
 
 Milliseconds = float

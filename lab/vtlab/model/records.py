@@ -16,7 +16,7 @@ from vtlab.model.experiment import Experiment
 from vtlab.model.inspection import Inspection
 from vtlab.model.publication import Publication
 
-#: Of the manifest, the lines of ``trials.jsonl`` and the verdict; ``vtlab.migration`` reads version 1.
+#: Version of the manifest, the lines of ``trials.jsonl`` and the verdict.
 VERSION: Literal[2] = 2
 #: The commit in the manifest of a run whose vtlab is no checkout of a repository.
 NO_COMMIT = "unknown"
@@ -301,8 +301,8 @@ class Block(Record):
         return max(0.0, (self.seconds or 0.0) - self.once_seconds)
 
 
-class Facts(Record):
-    """What a target would run an experiment with, for the manifest."""
+class RunFacts(Record):
+    """Facts of what a target would run an experiment with, for the manifest."""
 
     versions: dict[str, str]
     jvm_flags: list[str]

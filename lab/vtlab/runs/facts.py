@@ -1,4 +1,4 @@
-"""What a run is measured with, as its manifest records it: versions, flags, machine, the command and the commit."""
+"""Facts of a run for its manifest: versions, flags, machine, the command and the commit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vtlab.host import machine, tools
 from vtlab.host.tools import Java
 from vtlab.model import variables, workload_files
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import NO_COMMIT, Facts
+from vtlab.model.records import NO_COMMIT, RunFacts
 from vtlab.model.service import Service
 from vtlab.services import companions, process
 from vtlab.targets import script
@@ -23,25 +23,27 @@ from vtlab.targets.kubernetes import copies, release
 from vtlab.targets.kubernetes.cluster import ReleaseRef
 
 
-def of(experiment: Experiment, cluster: ReleaseRef | None, cpu_limited: bool) -> Facts:
-    """What the cluster, or this machine, runs the experiment with; PrerequisiteMissing or BadInput where it cannot."""
+def collect(experiment: Experiment, cluster: ReleaseRef | None, cpu_limited: bool) -> RunFacts:
+    """Collects what the cluster, or this machine, runs the experiment with; PrerequisiteMissing or BadInput where it
+    cannot."""
     _refuse_unreadable_workload(experiment)
     return _facts_in(cluster, experiment) if cluster else _facts_here(experiment, cpu_limited)
 
 
 def versions(experiment: Experiment, cluster: ReleaseRef | None) -> dict[str, str]:
-    """Of everything that runs the experiment in the cluster, or on this machine; errors as of ``of``."""
+    """Collects the versions of everything that runs the experiment in the cluster, or on this machine; errors as of
+    ``collect``."""
     return _facts_in(cluster, experiment).versions if cluster else _versions_here(experiment)
 
 
-def _facts_in(cluster: ReleaseRef, experiment: Experiment) -> Facts:
+def _facts_in(cluster: ReleaseRef, experiment: Experiment) -> RunFacts:
     service = services.of(experiment)
     if cluster.copying:
         return copies.facts(cluster, service, experiment)
     return release.facts(cluster, service, experiment)
 
 
-def _facts_here(experiment: Experiment, cpu_limited: bool) -> Facts:
+def _facts_here(experiment: Experiment, cpu_limited: bool) -> RunFacts:
     cores = os.cpu_count() or 1
     if experiment.limits.cpu > cores:
         raise BadInput(
@@ -49,7 +51,7 @@ def _facts_here(experiment: Experiment, cpu_limited: bool) -> Facts:
             f"choose --cpu of at most {cores}; leave a core for the load generator",
         )
     service = services.of(experiment)
-    return Facts(
+    return RunFacts(
         versions=_versions_here(experiment),
         jvm_flags=process.jvm_flags_of(service, experiment, _javas(service, experiment), cpu_limited),
         machine=machine.describe(),
@@ -58,7 +60,8 @@ def _facts_here(experiment: Experiment, cpu_limited: bool) -> Facts:
 
 
 def _refuse_unreadable_workload(experiment: Experiment) -> None:
-    """Before anything starts: a variable that is not set, a file that has gone, a script that cannot be kept."""
+    """Raises an error before anything starts: for a variable that is not set, a file that has gone, a script that
+    cannot be kept."""
     workload = experiment.workload
     workload_files.private(workload, variables.known())
     if workload.k6:
@@ -67,7 +70,7 @@ def _refuse_unreadable_workload(experiment: Experiment) -> None:
 
 
 def _javas(service: Service, experiment: Experiment) -> dict[str, Java]:
-    """By variant, the JDK of a service that is a jar."""
+    """Returns the JDK of each variant of a service that is a jar."""
     if not service.jar:
         return {}
     default = tools.find_java()
@@ -75,7 +78,8 @@ def _javas(service: Service, experiment: Experiment) -> dict[str, Java]:
 
 
 def _versions_here(experiment: Experiment) -> dict[str, str]:
-    """Of everything that runs the experiment here; PrerequisiteMissing or BadInput where something is unavailable."""
+    """Collects the versions of everything that runs the experiment here; PrerequisiteMissing or BadInput where
+    something is unavailable."""
     service = services.of(experiment)
     return {
         "vtlab": __version__,
@@ -88,7 +92,7 @@ def _versions_here(experiment: Experiment) -> dict[str, str]:
 
 
 def command() -> str:
-    """The call, without the values of ``--env NAME=VALUE``, which no record may hold."""
+    """Returns the call, without the values of ``--env NAME=VALUE``, which no record may hold."""
     words, is_variable = ["vtlab"], False
     for word in sys.argv[1:]:
         option, equals, value = word.partition("=")
@@ -102,7 +106,7 @@ def command() -> str:
 
 
 def commit() -> str:
-    """Of the repository, with ``-dirty`` where it has changes; ``NO_COMMIT`` where there is none."""
+    """Returns the commit of the repository, with ``-dirty`` where it has changes; ``NO_COMMIT`` where there is none."""
     # Around an installed package there may be another repository.
     if not shipped.IS_CHECKOUT:
         return NO_COMMIT

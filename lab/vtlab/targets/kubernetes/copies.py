@@ -15,7 +15,7 @@ from vtlab import __version__
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.model import workload_files
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Facts
+from vtlab.model.records import RunFacts
 from vtlab.model.service import Service
 from vtlab.targets.kubernetes import forward, generator, job, network, objects, pod_copy, sharing, workload
 from vtlab.targets.kubernetes.cluster import POLICY_RIGHTS, Cluster, Copying, Json, NotFound, ReleaseRef
@@ -57,21 +57,21 @@ def measured_in(cluster: ReleaseRef, copying: Copying, service: Service) -> Rele
     return replace(cluster, name=service.deployment or service.name, copying=copying) if service.is_copied else cluster
 
 
-def facts(ref: ReleaseRef, service: Service, experiment: Experiment) -> Facts:
+def facts(ref: ReleaseRef, service: Service, experiment: Experiment) -> RunFacts:
     """What the copies would be. BadInput where the service cannot be copied, or the experiment needs more than a copy;
     PrerequisiteMissing where there is no such Deployment."""
     with contextlib.closing(Cluster(ref)) as cluster:
         return _facts(cluster, service, experiment)
 
 
-def _facts(cluster: Cluster, service: Service, experiment: Experiment) -> Facts:
+def _facts(cluster: Cluster, service: Service, experiment: Experiment) -> RunFacts:
     ref = cluster.release
     # Only to refuse what are none.
     _labels_of(_copying(ref).monitor_labels)
     source = _original(cluster, service)
     _refuse_what_copies_lack(service, experiment)
     where = {"deployment": service.deployment} if service.deployment else {}
-    return Facts(
+    return RunFacts(
         versions={
             "vtlab": __version__,
             "app": str(source.container["image"]),
