@@ -25,7 +25,7 @@ from pathlib import Path
 import httpx
 import numpy as np
 
-from vtlab import session, shipped
+from vtlab import shipped
 from vtlab.analysis.statistics import paired
 from vtlab.host import agent, machine, ports, tools
 from vtlab.host.processes import Ledger
@@ -36,6 +36,7 @@ from vtlab.model.blocks import FULL_RUN
 from vtlab.model.k6_documents import K6Document
 from vtlab.model.records import Trial
 from vtlab.planning import trial_order
+from vtlab.planning.shipped_experiments import EXPERIMENTS
 from vtlab.services import process, sample
 from vtlab.services.process import Launch, VariantProcess
 
@@ -124,7 +125,7 @@ class Running:
 
 def block(measured: str, number: int, folder: Path, ledger: Ledger) -> Measured:
     """Trials in mirrored order in fresh JVMs under a CPU limit, in their steady state."""
-    small = experiment_files.load(str(Path(__file__).with_suffix(".json")), session.EXPERIMENTS)
+    small = experiment_files.load(str(Path(__file__).with_suffix(".json")), EXPERIMENTS)
     started: dict[str, VariantProcess] = {}
     for name, settings in SETTINGS[measured].items():
         platform_only = small.model_copy(update={"variants": ["platform"], "settings": settings})

@@ -15,12 +15,12 @@ from pathlib import Path
 from maintain import claims, measured_page
 from maintain.reference import catalogue, commands, schemas, values
 from maintain.reference import findings as finding_page
-from vtlab import results
 from vtlab.analysis.validity import checks
 from vtlab.catalogue import findings, metrics, rules
 from vtlab.dashboards import documents
 from vtlab.k6 import call as k6
 from vtlab.model import experiment_files, normalised, service, service_file
+from vtlab.runs import store
 from vtlab.services import sample
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -74,7 +74,7 @@ TABLE: Sequence[File | Folder] = (
     Folder(normalised.FOLDER, "*.json", _plans),
     File("lab/service.schema.json", service.schema),
     File("lab/try.schema.json", service_file.schema),
-    File("lab/verdict.schema.json", results.verdict_schema),
+    File("lab/verdict.schema.json", store.verdict_schema),
     File("lab/vtlab/catalogue/findings.schema.json", findings.schema),
     File("docs/reference/validity-checks.md", checks.page),
     File("docs/reference/findings.md", finding_page.text),

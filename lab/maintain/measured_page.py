@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from maintain.reference.pages import code, page, table
-from vtlab import session, shipped
+from vtlab import shipped
 from vtlab.analysis import verdict
 from vtlab.errors import BadInput, LabError
 from vtlab.model import variant
@@ -26,6 +26,7 @@ from vtlab.model.run import Analysis
 from vtlab.report.parts import ratios
 from vtlab.report.words import bottlenecks, figures, labels
 from vtlab.report.words import headline as words
+from vtlab.runs.report import analyse_runs, describe_noise
 
 DATA = "docs/measured.json"
 PAGE = "docs/measured.md"
@@ -106,7 +107,7 @@ def from_analysis(analysis: Analysis) -> Measured:
             for pair, c in pairs
         ],
         variants={n: (figures.rate(names[n].throughput), bottlenecks.sentence(analysis, n)) for n in names},
-        noise=session.noise(analysis) if any(variant.kind(name) != name for name in names) else "",
+        noise=describe_noise(analysis) if any(variant.kind(name) != name for name in names) else "",
     )
 
 
@@ -176,7 +177,7 @@ def main(arguments: Sequence[str], repository: Path = shipped.ROOT) -> int:
         print("usage: python -m maintain.measured_page RESULTS_DIRECTORY...", file=sys.stderr)
         return 2
     try:
-        new = [from_analysis(a) for folder in arguments for a in session.analyses(Path(folder))]
+        new = [from_analysis(a) for folder in arguments for a in analyse_runs(Path(folder))]
     except LabError as error:
         print(f"measured: {error.message}\n  fix: {error.fix}", file=sys.stderr)
         return error.exit_code

@@ -7,12 +7,12 @@ from typing import Annotated, cast, get_args
 
 import typer
 
-from vtlab import session
 from vtlab.analysis.statistics import sequential
 from vtlab.errors import BadInput
 from vtlab.model import units
 from vtlab.model.blocks import FULL_RUN
 from vtlab.model.manifest import DiagnosisMode
+from vtlab.runs.options import Options
 from vtlab.targets.kubernetes.api.release_ref import Copying, ReleaseRef
 from vtlab.targets.kubernetes.copies import reference
 
@@ -132,7 +132,7 @@ def _refuse_beside_blocks(option: str, blocks: int | None) -> None:
         raise BadInput(f"{option} with --blocks {blocks}: a fixed number ends a run alone", "leave out one of them")
 
 
-def of_session(blocks: int | None, seed: int | None, root: Path, no_cpu_limit: bool) -> session.Options:
+def of_session(blocks: int | None, seed: int | None, root: Path, no_cpu_limit: bool) -> Options:
     if blocks is not None and blocks < 1:
         raise BadInput(f"--blocks {blocks}: at least one block is needed", f"a full run has {FULL_RUN}")
-    return session.Options(blocks, seed, root.resolve(), no_cpu_limit)
+    return Options(blocks, seed, root.resolve(), no_cpu_limit)

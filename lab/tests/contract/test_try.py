@@ -17,11 +17,13 @@ from tests.support.experiments import WITHOUT_LIGHT_LOAD, stub, stub_with
 from tests.support.lab_call import Running, leftovers, only, verdict, vtlab
 from tests.support.privileges import needs_root
 from tests.support.runs import RunFolder
-from vtlab import own_service, results, search, session
+from vtlab import own_service, search
 from vtlab.errors import BadInput, InvalidRun, PrerequisiteMissing
 from vtlab.model import experiment_files
 from vtlab.model.service_file import RequestLines, TryOptions, of_call
 from vtlab.planning import try_experiment
+from vtlab.runs import store
+from vtlab.runs.options import Options
 from vtlab.services import process
 
 pytestmark = [pytest.mark.timeout(600), needs_root]
@@ -47,7 +49,7 @@ def short_call(folder: Path, monkeypatch: pytest.MonkeyPatch, **environment: str
     monkeypatch.setattr(search, "WITHIN", 1.0)
     output = io.StringIO()
     call = of_call(Path(stub_with(folder, **environment)), RequestLines([REQUEST]), TryOptions(memory="64Mi"))
-    options = session.Options(blocks=1, seed=1, root=folder / "results", no_cpu_limit=False, max_rejected=0)
+    options = Options(blocks=1, seed=1, root=folder / "results", no_cpu_limit=False, max_rejected=0)
     try:
         # A block that the machine disturbed is reported as well.
         with contextlib.suppress(InvalidRun):
@@ -65,7 +67,7 @@ def test_a_short_search_and_the_block_that_it_chose_are_one_call(
     printed = short_call(tmp_path, monkeypatch)
     assert "search: 1 user" in printed
     folder = only(tmp_path / "results")
-    run = results.read(folder)
+    run = store.read(folder)
     assert run.manifest.curve is not None
     # Where the machine stalled, that ended the search.
     assert run.manifest.curve.ended in ("time", "load generator")

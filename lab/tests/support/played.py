@@ -11,7 +11,6 @@ import pytest
 from rich.console import Console
 
 from tests.support import builders
-from vtlab import results, runner
 from vtlab.analysis.validity import checks
 from vtlab.errors import BlockFault
 from vtlab.model.experiment import Experiment
@@ -21,6 +20,8 @@ from vtlab.model.run import BlockSeries, Run
 from vtlab.planning import trial_order
 from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
 from vtlab.progress import Progress
+from vtlab.runs import store
+from vtlab.runs.measure import measure_run
 
 RUN = builders.run(blocks=2)
 #: How long one user is alone.
@@ -221,22 +222,22 @@ class Breaking(Played):
 def one_block(target: Played, tmp_path: Path, exp: Experiment | None = None) -> tuple[Block, str]:
     """What became of a run of one block, which counts, and what was said."""
     run = builders.run(exp, blocks=1)
-    results.create(tmp_path, run.manifest)
+    store.create(tmp_path, run.manifest)
     said, text = console()
     with Progress(said, [1]) as progress:
-        runner.measure(tmp_path, target, progress, "blocking")
-    (block,) = results.read(tmp_path).blocks
+        measure_run(tmp_path, store.read(tmp_path), target, progress)
+    (block,) = store.read(tmp_path).blocks
     assert checks.reasons(block, run.experiment) == []
     return block, text.getvalue()
 
 
 def measured(target: Played, folder: Path, run: Run) -> tuple[list[Block], str]:
     """The blocks of a run, and what was said."""
-    results.create(folder, run.manifest)
+    store.create(folder, run.manifest)
     said, text = console()
     with Progress(said, [1] * run.manifest.blocks) as progress:
-        runner.measure(folder, target, progress, "blocking", wait=lambda _: None)
-    return results.read(folder).blocks, text.getvalue()
+        measure_run(folder, store.read(folder), target, progress, wait=lambda _: None)
+    return store.read(folder).blocks, text.getvalue()
 
 
 class WithMore(Breaking):

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.lab_call import alive
-from vtlab import results
 from vtlab.host.processes import FOLDER
 from vtlab.model.experiment import Experiment
+from vtlab.runs import store
 from vtlab.targets.local.target import LocalTarget, local_target
 
 #: Rounds of warm-up that k6 needs minutes for.
@@ -39,7 +39,7 @@ class RunFolder:
     def plan(self, planned: Experiment) -> None:
         """What the next block measures."""
         self.planned = planned
-        results.write_experiment(self.folder, planned)
+        store.write_experiment(self.folder, planned)
 
     def target(self, **more: Any) -> AbstractContextManager[LocalTarget]:
         return local_target(self.folder, self.root, **more)

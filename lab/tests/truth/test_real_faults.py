@@ -13,13 +13,14 @@ from tests.support.experiments import tiny
 from tests.support.lab_call import TINY, Running, alive, blocks, leftovers, measuring, only, started, vtlab
 from tests.support.privileges import needs_root
 from tests.support.runs import RunFolder
-from vtlab import results as stored
-from vtlab import session
 from vtlab.analysis.validity import checks
 from vtlab.attempt import Attempt
 from vtlab.host.cgroup import Cgroup
 from vtlab.planning import planned_runs, trial_order
 from vtlab.progress import Progress
+from vtlab.runs import store as stored
+from vtlab.runs.create import create_runs
+from vtlab.runs.options import Options
 from vtlab.targets.local.target import local_target
 
 pytestmark = [pytest.mark.timeout(900), needs_root]
@@ -73,7 +74,7 @@ def test_a_squeezed_k6_is_called_saturated(tmp_path: Path) -> None:
     fast = tiny(request={"path": "/thread", "query": {"duration": "5ms"}}, load={"model": "closed", "users": 40})
     root = tmp_path / "results"
     (planned,) = planned_runs.runs([fast], [])
-    folder = session.create_runs([planned], session.Options(1, 1, root, no_cpu_limit=False), "tiny")
+    folder = create_runs([planned], Options(1, 1, root, no_cpu_limit=False), "tiny")
     squeeze = Cgroup.create(f"test-{os.getpid()}-squeeze", 0.2, 2 * 1024**3)
     try:
         with local_target(folder, root, k6_prefix=squeeze.prefix) as target:

@@ -11,13 +11,13 @@ import pytest
 
 from tests.support import builders
 from tests.support.played import GIVING_UP, RUN, Breaking, InTurn, WithMore, as_recorded, measured, one_block
-from vtlab import runner
 from vtlab.analysis.validity import checks, failing
 from vtlab.errors import BlockFault, VariantFailed
 from vtlab.model.records import Diagnosis, Failure, Instance
 from vtlab.model.run import Run
 from vtlab.planning import trial_order
 from vtlab.planning.load import Pace
+from vtlab.runs.estimates import extra_phase_seconds
 
 __all__ = ["as_recorded"]
 
@@ -165,7 +165,7 @@ def test_a_trial_with_dumps_of_many_requests_is_longer_at_the_pace_of_the_others
 
 def test_the_time_of_the_trials_with_dumps_is_expected(tmp_path: Path) -> None:
     once = builders.run(blocks=0)
-    assert runner.seconds_beside(always(once)) > runner.seconds_beside(once)
+    assert extra_phase_seconds(always(once)) > extra_phase_seconds(once)
 
 
 def always(run: Run) -> Run:

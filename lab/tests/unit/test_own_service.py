@@ -9,11 +9,12 @@ import pytest
 from rich.console import Console
 
 from tests.support import builders
-from vtlab import facts, own_service, session
+from vtlab import own_service
 from vtlab.errors import BadInput, Interrupted, PrerequisiteMissing
 from vtlab.model.curve import Curve, Ended, Point
 from vtlab.model.service_file import RequestLines, TryInput
 from vtlab.planning import try_experiment
+from vtlab.runs.options import Options
 
 EXPERIMENT = builders.experiment()
 
@@ -62,10 +63,10 @@ def test_a_call_that_is_interrupted_between_its_search_and_its_blocks_leaves_not
         raise Interrupted("interrupted by SIGINT")
 
     monkeypatch.setattr(try_experiment, "experiment_of", lambda _: EXPERIMENT)
-    monkeypatch.setattr(facts, "of", lambda *_: None)
+    monkeypatch.setattr(own_service, "refuse_unmeasurable", lambda *_: None)
     monkeypatch.setattr(own_service, "_searched", searched)
-    monkeypatch.setattr(session, "create_runs", interrupted)
-    options = session.Options(blocks=2, seed=1, root=tmp_path, no_cpu_limit=True)
+    monkeypatch.setattr(own_service, "create_runs", interrupted)
+    options = Options(blocks=2, seed=1, root=tmp_path, no_cpu_limit=True)
     with pytest.raises(Interrupted, match="before the blocks; nothing was kept") as error:
         own_service.measure(TryInput(Path("shop.jar"), RequestLines()), options, Console(quiet=True))
     assert error.value.fix == "give the same command again"

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from benchmarks import levels
 from tests.support import builders
 from tests.unit.test_verdict import SCHEMA, by_hand, of_three, overloaded
-from vtlab import migration
 from vtlab.analysis import run_status, verdict
 from vtlab.analysis.statistics import paired, sequential, simulated_runs
 from vtlab.analysis.statistics.simulation import EDGE, Noise
@@ -385,7 +384,7 @@ def test_every_comparison_of_a_run_is_settled_before_it_ends() -> None:
 def test_a_manifest_without_a_rule_has_a_fixed_number_of_blocks() -> None:
     document: dict[str, Any] = json.loads(builders.run(blocks=2).manifest.model_dump_json())
     del document["rule"]
-    assert Manifest.model_validate(migration.manifest(document)).rule is None
+    assert Manifest.model_validate(document).rule is None
 
 
 def test_a_run_is_reported_by_the_levels_that_it_began_with() -> None:

@@ -13,7 +13,7 @@ import pytest
 from tests.support import jars
 from tests.support.experiments import STUB_SERVICE
 from tests.unit.conftest import JDK
-from vtlab import cli, facts, results, session
+from vtlab import cli
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host import variables
 from vtlab.host.processes import Ledger
@@ -23,6 +23,9 @@ from vtlab.model.load import ClosedLoad, OpenLoad
 from vtlab.model.service import Service
 from vtlab.model.service_file import RequestLines, TryOptions, of_call
 from vtlab.planning import planned_runs, try_experiment
+from vtlab.runs import facts, store
+from vtlab.runs.create import create_runs
+from vtlab.runs.options import Options
 from vtlab.services import from_jar, process
 from vtlab.services.environment import private_environment
 
@@ -126,12 +129,12 @@ def test_no_record_and_no_command_line_has_a_value(
         ),
     )
     experiment = try_experiment.experiment_of(call)
-    options = session.Options(blocks=1, seed=1, root=tmp_path / "results", no_cpu_limit=True)
-    folder = session.create_runs([planned_runs.PlannedRun("shop", experiment)], options, "shop")
+    options = Options(blocks=1, seed=1, root=tmp_path / "results", no_cpu_limit=True)
+    folder = create_runs([planned_runs.PlannedRun("shop", experiment)], options, "shop")
     assert (variables.known()["TOKEN"], os.environ.get("TOKEN")) == (SECRET, None)
     for file in folder.iterdir():
         assert SECRET not in file.read_text(encoding="utf-8"), file
-    assert results.read(folder).manifest.command == "vtlab try shop.jar 'GET /' --env TOKEN --rate 9"
+    assert store.read(folder).manifest.command == "vtlab try shop.jar 'GET /' --env TOKEN --rate 9"
     shop = experiment.service
     assert isinstance(shop, Service)
     with Ledger(tmp_path) as ledger:
@@ -281,11 +284,11 @@ def test_what_is_written_out_is_a_complete_experiment_that_can_be_repeated(
 ) -> None:
     planned = of_file(shop(tmp_path))
     folder = tmp_path / "results" / "20261123T000000Z-shop"
-    results.create_unmeasured(folder, planned)
-    text = (folder / results.EXPERIMENT).read_text(encoding="utf-8")
+    store.create_unmeasured(folder, planned)
+    text = (folder / store.EXPERIMENT).read_text(encoding="utf-8")
     assert SECRET not in text
     assert "ann" not in text
-    assert load(str(folder / results.EXPERIMENT), tmp_path) == planned
+    assert load(str(folder / store.EXPERIMENT), tmp_path) == planned
     other = folder / "other.json"
     other.write_text(text, encoding="utf-8")
     with pytest.raises(BadInput, match="name is 'shop', the file's is 'other'"):

@@ -9,7 +9,6 @@ import pytest
 
 from tests.support import builders
 from tests.support.played import ALONE, GIVING_UP, RUN, Breaking, Played, as_recorded, console, one_block
-from vtlab import results, runner
 from vtlab.analysis import run_status
 from vtlab.analysis.statistics import sequential
 from vtlab.analysis.validity import failing
@@ -20,6 +19,8 @@ from vtlab.model.records import Failure
 from vtlab.planning import trial_order
 from vtlab.planning.load import AS_PLANNED, Pace
 from vtlab.progress import Progress
+from vtlab.runs import store
+from vtlab.runs.measure import measure_run
 
 __all__ = ["as_recorded"]
 
@@ -118,7 +119,7 @@ def test_a_variant_that_fails_in_the_first_three_blocks_ends_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = builders.run(blocks=6)
-    results.create(tmp_path, run.manifest)
+    store.create(tmp_path, run.manifest)
     monkeypatch.setattr(trial_order, "order", lambda *_: RUN.blocks[0].order)
     said, text = console()
 
@@ -128,9 +129,9 @@ def test_a_variant_that_fails_in_the_first_three_blocks_ends_the_run(
             return super().start(experiment, block, attempt)
 
     with Progress(said, [1] * 6) as progress:
-        runner.measure(tmp_path, Always([RUN.blocks[0]] * 6), progress, "blocking")
+        measure_run(tmp_path, store.read(tmp_path), Always([RUN.blocks[0]] * 6), progress)
         assert progress._left == []
-    measured = results.read(tmp_path)
+    measured = store.read(tmp_path)
     assert [block.block for block in measured.blocks] == [1, 2, 3]
     assert "no further blocks: a variant failed in each of the first 3" in text.getvalue()
     assert run_status.blocks_left(measured) == 0
@@ -143,12 +144,12 @@ def test_a_run_with_looks_ends_when_it_is_settled(
 ) -> None:
     run = builders.run(blocks=12, noise=noise, rule=sequential.rule(1))
     monkeypatch.setattr(trial_order, "order", lambda variants, seed, block, trials: run.blocks[block - 1].order)
-    results.create(tmp_path, run.manifest)
+    store.create(tmp_path, run.manifest)
     said, text = console()
     with Progress(said, [100, 100, 50], is_least=True) as progress:
-        runner.measure(tmp_path, Played(run.blocks), progress, "blocking")
+        measure_run(tmp_path, store.read(tmp_path), Played(run.blocks), progress)
         assert progress._left == [50], "the run after it"
-    measured = results.read(tmp_path)
+    measured = store.read(tmp_path)
     assert len(measured.blocks) == looks[-1]
     assert all(block.seconds is not None for block in measured.blocks)
     assert run_status.blocks_left(measured) == 0
@@ -160,7 +161,7 @@ def test_a_run_with_looks_ends_when_it_is_settled(
 
 def test_a_run_with_looks_ends_with_three_failures_of_three(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = builders.run(blocks=12, rule=sequential.rule(1))
-    results.create(tmp_path, run.manifest)
+    store.create(tmp_path, run.manifest)
     monkeypatch.setattr(trial_order, "order", lambda *_: RUN.blocks[0].order)
     said, text = console()
 
@@ -170,7 +171,7 @@ def test_a_run_with_looks_ends_with_three_failures_of_three(tmp_path: Path, monk
             return super().start(experiment, block, attempt)
 
     with Progress(said, [1] * 2) as progress:
-        runner.measure(tmp_path, Always([RUN.blocks[0]] * 12), progress, "blocking")
+        measure_run(tmp_path, store.read(tmp_path), Always([RUN.blocks[0]] * 12), progress)
         assert progress._left == []
-    assert len(results.read(tmp_path).blocks) == 3
+    assert len(store.read(tmp_path).blocks) == 3
     assert text.getvalue().count("no further blocks: a variant failed in each of the first 3") == 1

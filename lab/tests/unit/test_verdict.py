@@ -13,14 +13,14 @@ import jsonschema
 import pytest
 
 from tests.support import builders
-from vtlab import results
 from vtlab.analysis import run_status, verdict
 from vtlab.model.records import Block, Trial
 from vtlab.model.run import Run
 from vtlab.model.verdict import Comparison
 from vtlab.report.pages import html, markdown
+from vtlab.runs import store
 
-SCHEMA = json.loads(results.verdict_schema())
+SCHEMA = json.loads(store.verdict_schema())
 
 
 def primary(run: Run) -> Comparison:
@@ -384,8 +384,8 @@ RUNS: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", RUNS)
 def test_verdicts_are_valid_json_and_the_same_each_time(name: str) -> None:
-    text = results.verdict_text(builders.analysed(RUNS[name]()).verdict)
-    assert text == results.verdict_text(builders.analysed(RUNS[name]()).verdict)
+    text = store.verdict_text(builders.analysed(RUNS[name]()).verdict)
+    assert text == store.verdict_text(builders.analysed(RUNS[name]()).verdict)
 
     def refuse(constant: str) -> None:
         raise AssertionError(f"{constant} in JSON")

@@ -12,13 +12,15 @@ import pytest
 
 from tests.support import builders
 from tests.support.played import ALONE, COUNTED, RUN, Breaking, WithMore, as_recorded, console, measured, one_block
-from vtlab import results, runner, warm_up
+from vtlab import warm_up
 from vtlab.errors import BlockFault, InvalidRun, VariantFailed
 from vtlab.model.k6_documents import K6Document
 from vtlab.model.records import Block, Failure
 from vtlab.planning import load, trial_order
 from vtlab.planning.load import Pace
 from vtlab.progress import Progress
+from vtlab.runs import store
+from vtlab.runs.measure import measure_run
 
 __all__ = ["as_recorded"]
 
@@ -265,11 +267,11 @@ def test_what_the_trials_gave_up_ends_with_its_variant_or_is_waited_for(
     monkeypatch.setattr(trial_order, "order", lambda *_: order.split())
     monkeypatch.setattr(load, "WORTH_WAITING", 0.5)
     run = builders.run(PACED, blocks=3)
-    results.create(tmp_path, run.manifest)
+    store.create(tmp_path, run.manifest)
     waited: list[float] = []
     target = GivingUp([paced(3), paced(3), paced(5, "virtual", 4)])
     with Progress(console()[0], [1, 1, 1]) as progress:
-        runner.measure(tmp_path, target, progress, "blocking", wait=waited.append)
+        measure_run(tmp_path, store.read(tmp_path), target, progress, wait=waited.append)
     # The first block has single users and light load after its trials: it waits for all answers.
     last = order.split()[-1]
     followed = f"1 own cycles then trials {order} of platform virtual"
@@ -342,10 +344,10 @@ def test_a_limit_that_does_not_come_back_rejects_the_block(tmp_path: Path) -> No
 
     exp = builders.experiment(windows=COUNTED)
     run = builders.run(exp, blocks=1)
-    results.create(tmp_path, run.manifest.model_copy(update={"max_rejected": 0}))
+    store.create(tmp_path, run.manifest.model_copy(update={"max_rejected": 0}))
     with pytest.raises(InvalidRun, match="its control group has"), Progress(console()[0], [1]) as progress:
-        runner.measure(tmp_path, Stuck(run.blocks), progress, "blocking", wait=lambda _: None)
-    (block,) = results.read(tmp_path).blocks
+        measure_run(tmp_path, store.read(tmp_path), Stuck(run.blocks), progress, wait=lambda _: None)
+    (block,) = store.read(tmp_path).blocks
     assert block.trials == []
 
 
@@ -363,7 +365,7 @@ def test_open_load_settles_and_has_a_longer_window_as_the_warm_up_tells(tmp_path
 @pytest.mark.parametrize(
     ("rate", "said"),
     [
-        (150, r"blocking: block 1 of 1: windows of 3\d s show an overload from 5 % on"),
+        (150, r"arrivals: block 1 of 1: windows of 3\d s show an overload from 5 % on"),
         (40, r"windows of 60 s show an overload from [6-9] % on"),
     ],
 )

@@ -18,7 +18,7 @@ NO_COMMIT = "unknown"
 DiagnosisMode = Literal["always", "unexplained"]
 
 
-class Facts(Record):
+class RunFacts(Record):
     """What a target would run an experiment with, for the manifest."""
 
     versions: dict[str, str]

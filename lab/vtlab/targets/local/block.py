@@ -12,13 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vtlab import results, shipped
+from vtlab import shipped
 from vtlab.errors import BadInput, BlockFault, GeneratorFailed, VariantFailed
 from vtlab.host import machine, tools
 from vtlab.host.processes import Process
 from vtlab.k6 import call as k6
 from vtlab.k6.call import phase_variables
-from vtlab.model import units
+from vtlab.model import normalised, units
 from vtlab.model.experiment import Experiment
 from vtlab.model.k6_documents import K6Document
 from vtlab.model.records import Diagnosis, Failure, Instance, ServerFigure, Trial
@@ -329,7 +329,7 @@ class LocalBlock:
         name = name or "-".join([str(len(self._samplers) + 1), *([only] if only else [])])
         return k6.Call(
             script=self._workload.script,
-            experiment=target.folder / results.PLAN,
+            experiment=target.folder / normalised.PLAN,
             targets={v.variant: v.url for v in self._running() if only in (None, v.variant)},
             variables=variables,
             run_id=run_id or target.run_id,

@@ -9,7 +9,7 @@ from vtlab import __version__
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
-from vtlab.model.manifest import Facts
+from vtlab.model.manifest import RunFacts
 from vtlab.model.service import Service
 from vtlab.targets import verification
 from vtlab.targets.kubernetes import job
@@ -22,13 +22,13 @@ from vtlab.targets.kubernetes.api.types import Json
 _FLAGS = "JAVA_TOOL_OPTIONS"
 
 
-def facts(ref: ReleaseRef, service: Service, experiment: Experiment) -> Facts:
+def facts(ref: ReleaseRef, service: Service, experiment: Experiment) -> RunFacts:
     """What runs in the cluster; BadInput or PrerequisiteMissing where the release cannot run the experiment."""
     with contextlib.closing(Cluster(ref)) as cluster:
         return facts_of(cluster, service, experiment)
 
 
-def facts_of(cluster: Cluster, service: Service, experiment: Experiment) -> Facts:
+def facts_of(cluster: Cluster, service: Service, experiment: Experiment) -> RunFacts:
     """As ``facts``, of an open cluster."""
     ref = cluster.release
     deployments = {name: _deployment(cluster, name) for name in experiment.variants}
@@ -39,7 +39,7 @@ def facts_of(cluster: Cluster, service: Service, experiment: Experiment) -> Fact
     _refuse_unmet_needs(ref, service, experiment, first)
     k6 = job.k6(template(cluster, experiment))
     app = _app(first)
-    return Facts(
+    return RunFacts(
         versions={
             "vtlab": __version__,
             "app": str(app["image"]),

@@ -1,4 +1,4 @@
-"""What a run is measured with, as its manifest records it: versions, flags, machine, the command and the commit."""
+"""Facts of a run for its manifest: versions, flags, machine, the command and the commit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from vtlab.host.tools import Java
 from vtlab.k6 import user_script
 from vtlab.model import workload_files
 from vtlab.model.experiment import Experiment
-from vtlab.model.manifest import NO_COMMIT, Facts
+from vtlab.model.manifest import NO_COMMIT, RunFacts
 from vtlab.model.service import Service
 from vtlab.services import builds, inspection, process
 from vtlab.services.companions import companion_services
@@ -26,25 +26,27 @@ from vtlab.targets.kubernetes.copies import facts
 from vtlab.targets.kubernetes.release import facts as release
 
 
-def of(experiment: Experiment, cluster: ReleaseRef | None, cpu_limited: bool) -> Facts:
-    """What the cluster, or this machine, runs the experiment with; PrerequisiteMissing or BadInput where it cannot."""
+def collect(experiment: Experiment, cluster: ReleaseRef | None, cpu_limited: bool) -> RunFacts:
+    """Collects what the cluster, or this machine, runs the experiment with; PrerequisiteMissing or BadInput where it
+    cannot."""
     _refuse_unreadable_workload(experiment)
     return _facts_in(cluster, experiment) if cluster else _facts_here(experiment, cpu_limited)
 
 
 def versions(experiment: Experiment, cluster: ReleaseRef | None) -> dict[str, str]:
-    """Of everything that runs the experiment in the cluster, or on this machine; errors as of ``of``."""
+    """Collects the versions of everything that runs the experiment in the cluster, or on this machine; errors as of
+    ``collect``."""
     return _facts_in(cluster, experiment).versions if cluster else _versions_here(experiment)
 
 
-def _facts_in(cluster: ReleaseRef, experiment: Experiment) -> Facts:
+def _facts_in(cluster: ReleaseRef, experiment: Experiment) -> RunFacts:
     service = resolve_service(experiment)
     if cluster.copying:
         return facts.collect(cluster, service, experiment)
     return release.facts(cluster, service, experiment)
 
 
-def _facts_here(experiment: Experiment, cpu_limited: bool) -> Facts:
+def _facts_here(experiment: Experiment, cpu_limited: bool) -> RunFacts:
     cores = os.cpu_count() or 1
     if experiment.limits.cpu > cores:
         raise BadInput(
@@ -52,7 +54,7 @@ def _facts_here(experiment: Experiment, cpu_limited: bool) -> Facts:
             f"choose --cpu of at most {cores}; leave a core for the load generator",
         )
     service = resolve_service(experiment)
-    return Facts(
+    return RunFacts(
         versions=_versions_here(experiment),
         jvm_flags=process.common_jvm_flags(service, experiment, _javas(service, experiment), cpu_limited),
         machine=machine.describe(),
@@ -61,7 +63,8 @@ def _facts_here(experiment: Experiment, cpu_limited: bool) -> Facts:
 
 
 def _refuse_unreadable_workload(experiment: Experiment) -> None:
-    """Before anything starts: a variable that is not set, a file that has gone, a script that cannot be kept."""
+    """Raises an error before anything starts: for a variable that is not set, a file that has gone, a script that
+    cannot be kept."""
     workload = experiment.workload
     workload_files.private(workload, variables.known())
     if workload.k6:
@@ -70,7 +73,7 @@ def _refuse_unreadable_workload(experiment: Experiment) -> None:
 
 
 def _javas(service: Service, experiment: Experiment) -> dict[str, Java]:
-    """By variant, the JDK of a service that is a jar."""
+    """Returns the JDK of each variant of a service that is a jar."""
     if not service.jar:
         return {}
     default = tools.find_java()
@@ -78,7 +81,8 @@ def _javas(service: Service, experiment: Experiment) -> dict[str, Java]:
 
 
 def _versions_here(experiment: Experiment) -> dict[str, str]:
-    """Of everything that runs the experiment here; PrerequisiteMissing or BadInput where something is unavailable."""
+    """Collects the versions of everything that runs the experiment here; PrerequisiteMissing or BadInput where
+    something is unavailable."""
     service = resolve_service(experiment)
     return {
         "vtlab": __version__,
@@ -91,7 +95,7 @@ def _versions_here(experiment: Experiment) -> dict[str, str]:
 
 
 def command() -> str:
-    """The call, without the values of ``--env NAME=VALUE``, which no record may hold."""
+    """Returns the call, without the values of ``--env NAME=VALUE``, which no record may hold."""
     words, is_variable = ["vtlab"], False
     for word in sys.argv[1:]:
         option, equals, value = word.partition("=")
@@ -105,7 +109,7 @@ def command() -> str:
 
 
 def commit() -> str:
-    """Of the repository, with ``-dirty`` where it has changes; ``NO_COMMIT`` where there is none."""
+    """Returns the commit of the repository, with ``-dirty`` where it has changes; ``NO_COMMIT`` where there is none."""
     # Around an installed package there may be another repository.
     if not shipped.IS_CHECKOUT:
         return NO_COMMIT

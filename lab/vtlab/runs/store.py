@@ -23,8 +23,8 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from vtlab import migration
 from vtlab.errors import BadInput, PrerequisiteMissing
+from vtlab.host import processes
 from vtlab.model import normalised, validation
 from vtlab.model.experiment import Experiment
 from vtlab.model.manifest import Manifest
@@ -32,15 +32,15 @@ from vtlab.model.records import VERSION, Block
 from vtlab.model.run import BlockSeries, Run
 from vtlab.model.verdict import Verdict
 
-#: ``PLAN`` is the normalised experiment, which k6 reads.
-MANIFEST, EXPERIMENT, PLAN, TRIALS = "manifest.json", "experiment.json", "plan.json", "trials.jsonl"
+#: Beside them lies ``normalised.PLAN``, the experiment as k6 reads it.
+MANIFEST, EXPERIMENT, TRIALS = "manifest.json", "experiment.json", "trials.jsonl"
 SERIES, VERDICT = "series.json.gz", "verdict.json"
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
 def create(folder: Path, manifest: Manifest) -> Path:
-    """A new results directory with its manifest, its experiment and what k6 reads of it.
+    """Creates a results directory with its manifest, its experiment and what k6 reads of it.
 
     BadInput when one is there already, PrerequisiteMissing when it cannot be written.
     """
@@ -55,7 +55,7 @@ def create(folder: Path, manifest: Manifest) -> Path:
 
 
 def create_unmeasured(folder: Path, planned: Experiment) -> None:
-    """A folder with an experiment and what k6 reads of it, no run yet. PrerequisiteMissing where it cannot be
+    """Creates a folder with an experiment and what k6 reads of it, no run yet. PrerequisiteMissing where it cannot be
     written."""
     with _storing(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -65,7 +65,7 @@ def create_unmeasured(folder: Path, planned: Experiment) -> None:
 def write_experiment(folder: Path, planned: Experiment) -> None:
     """Writes the resolved experiment, and its normalised form, which k6 reads."""
     write_atomic(folder / EXPERIMENT, json.dumps(planned.document(), indent=2) + "\n")
-    write_atomic(folder / PLAN, normalised.text(planned))
+    write_atomic(folder / normalised.PLAN, normalised.text(planned))
 
 
 def append_block(folder: Path, block: Block) -> None:
@@ -82,20 +82,27 @@ def append_series(folder: Path, block: Block, samples: BlockSeries) -> None:
 
 
 def read(folder: Path) -> Run:
-    """Everything recorded in a results directory. BadInput names the file and line that cannot be read."""
+    """Reads everything recorded in a results directory. BadInput names the file and line that cannot be read, and
+    refuses what another version of vtlab stored."""
     path = folder / MANIFEST
     if not path.is_file():
         raise BadInput(f"{folder} is not a results directory: it has no {MANIFEST}", "name a directory below results/")
-    stored = _json(_bytes(path), str(path))
-    manifest = _parse(Manifest, migration.manifest(stored), str(path))
+    document = _json(_bytes(path), str(path))
+    _refuse_other_version(document, path)
+    manifest = _parse(Manifest, document, str(path))
     warnings: list[str] = []
     blocks = _blocks(folder / TRIALS, warnings)
     series = _series(folder / SERIES, warnings)
-    return Run(manifest, manifest.experiment, blocks, series, warnings, is_migrated=stored.get("version") != VERSION)
+    return Run(manifest, manifest.experiment, blocks, series, warnings)
+
+
+def read_runs(folder: Path) -> dict[Path, Run]:
+    """Reads the run of each results directory that ``folder`` means, as of ``runs_in``."""
+    return {run_folder: read(run_folder) for run_folder in runs_in(folder)}
 
 
 def runs_in(folder: Path) -> list[Path]:
-    """The results directories that ``folder`` means: itself, or its children, the first started first."""
+    """Returns the results directories that ``folder`` means: itself, or its children, the first started first."""
     if (folder / MANIFEST).is_file():
         return [folder]
     if not folder.is_dir():
@@ -110,6 +117,11 @@ def runs_in(folder: Path) -> list[Path]:
     return [child for _, _, child in sorted(runs)]
 
 
+def root_of(folder: Path) -> Path:
+    """Returns the results root that ``folder`` lies in: where vtlab keeps its ledger; else the folder's parent."""
+    return next((parent for parent in folder.parents if (parent / processes.FOLDER).is_dir()), folder.parent)
+
+
 def write_verdict(folder: Path, verdict: Verdict) -> Path:
     """Writes ``verdict.json``."""
     path = folder / VERDICT
@@ -118,7 +130,7 @@ def write_verdict(folder: Path, verdict: Verdict) -> Path:
 
 
 def verdict_text(verdict: Verdict) -> str:
-    """``verdict.json``: the same bytes for the same verdict.
+    """Formats ``verdict.json``: the same bytes for the same verdict.
 
     Floats have 12 significant digits, since beyond them numerical libraries may differ.
     """
@@ -126,7 +138,7 @@ def verdict_text(verdict: Verdict) -> str:
 
 
 def verdict_schema() -> str:
-    """The JSON Schema of ``verdict.json``, as committed in ``lab/verdict.schema.json``."""
+    """Returns the JSON Schema of ``verdict.json``, as committed in ``lab/verdict.schema.json``."""
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **Verdict.model_json_schema(mode="serialization"),
@@ -136,16 +148,16 @@ def verdict_schema() -> str:
 
 def write_atomic(path: Path, text: str) -> None:
     """Writes a whole file or nothing: readers see the former content until the new one is on the disk."""
-    beside = path.with_name(f".{path.name}.new")
+    new = path.with_name(f".{path.name}.new")
     with _storing(path):
         try:
-            with beside.open("wb") as file:
+            with new.open("wb") as file:
                 file.write(text.encode())
                 file.flush()
                 os.fsync(file.fileno())
-            beside.replace(path)
+            new.replace(path)
         except OSError:
-            beside.unlink(missing_ok=True)
+            new.unlink(missing_ok=True)
             raise
         _sync_folder(path.parent)
 
@@ -175,7 +187,7 @@ def _append(path: Path, data: bytes, valid_end: Callable[[bytes], int]) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Makes a new name in a folder last."""
+    """Makes a new name in a folder survive a crash."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -185,7 +197,7 @@ def _sync_folder(folder: Path) -> None:
 
 @contextmanager
 def _storing(path: Path) -> Iterator[None]:
-    """Errors of the disk as PrerequisiteMissing: which path, and what to do."""
+    """Turns errors of the disk into PrerequisiteMissing: which path, and what to do."""
     try:
         yield
     except OSError as error:
@@ -209,6 +221,19 @@ def _bytes(path: Path) -> bytes:
 
 
 _RESTORE = "fix the file, or restore it from where it was measured"
+
+
+def _refuse_other_version(document: Mapping[str, Any], path: Path) -> None:
+    """Raises BadInput for the manifest of a run that another version of vtlab measured."""
+    version = document.get("version")
+    if version == VERSION:
+        return
+    versions = document.get("versions")
+    vtlab = f" vtlab {versions['vtlab']}" if isinstance(versions, dict) and "vtlab" in versions else " another vtlab"
+    raise BadInput(
+        f"{path}: version {version}, stored by{vtlab}: this one reads version {VERSION}",
+        "measure again, or read the results with that vtlab",
+    )
 
 
 def _json(text: bytes, where: str) -> dict[str, Any]:
@@ -237,12 +262,12 @@ def _blocks(path: Path, warnings: list[str]) -> list[Block]:
     blocks = []
     for number, line in enumerate(lines, 1):
         where = f"{path}: line {number}"
-        blocks.append(_parse(Block, migration.block(_json(line, where)), where))
+        blocks.append(_parse(Block, _json(line, where), where))
     return blocks
 
 
 def _lines_end(data: bytes) -> int:
-    """Length of the complete lines in ``data``."""
+    """Returns the length of the complete lines in ``data``."""
     return data.rfind(b"\n") + 1
 
 
@@ -263,7 +288,7 @@ def _series(path: Path, warnings: list[str]) -> dict[tuple[int, int], BlockSerie
 
 
 def _members_end(data: bytes) -> int:
-    """Length of the complete gzip members in ``data``."""
+    """Returns the length of the complete gzip members in ``data``."""
     end = 0
     for end, _ in _members(data, Path(SERIES)):  # noqa: B007 (the last one counts)
         pass
@@ -271,7 +296,7 @@ def _members_end(data: bytes) -> int:
 
 
 def _members(data: bytes, path: Path) -> Iterator[tuple[int, bytes]]:
-    """The complete gzip members, each with where it ends. BadInput for other bytes."""
+    """Yields the complete gzip members, each with where it ends. BadInput for other bytes."""
     end = 0
     while end < len(data):
         member = zlib.decompressobj(wbits=31)

@@ -13,7 +13,6 @@ import pytest
 
 from tests.support import builders
 from tests.support.played import ALONE, GIVING_UP, RUN, Breaking, InTurn, Played, as_recorded, console, one_block
-from vtlab import results, runner
 from vtlab.analysis.statistics import sequential
 from vtlab.errors import InvalidRun, VariantFailed
 from vtlab.host import processes
@@ -21,6 +20,8 @@ from vtlab.model.experiment import Experiment
 from vtlab.model.k6_documents import K6Document
 from vtlab.planning import trial_order
 from vtlab.progress import Progress
+from vtlab.runs import store
+from vtlab.runs.measure import measure_run
 
 __all__ = ["as_recorded"]
 
@@ -35,15 +36,15 @@ def test_a_signal_while_a_block_is_stored_costs_no_block(tmp_path: Path, monkeyp
     def interrupted(descriptor: int) -> None:
         os.kill(os.getpid(), signal.SIGINT)
 
-    results.create(tmp_path, RUN.manifest)
+    store.create(tmp_path, RUN.manifest)
     before = signal.signal(signal.SIGINT, stop)
-    monkeypatch.setattr(results.os, "fsync", interrupted)
+    monkeypatch.setattr(store.os, "fsync", interrupted)
     try:
         with pytest.raises(Stop), Progress(console()[0], [1, 1]) as progress:
-            runner.measure(tmp_path, Played(RUN.blocks), progress, "blocking")
+            measure_run(tmp_path, store.read(tmp_path), Played(RUN.blocks), progress)
     finally:
         signal.signal(signal.SIGINT, before)
-    assert [block.block for block in results.read(tmp_path).blocks] == [1]
+    assert [block.block for block in store.read(tmp_path).blocks] == [1]
 
 
 def test_without_a_drain_each_trial_is_a_call_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,24 +52,24 @@ def test_without_a_drain_each_trial_is_a_call_of_its_own(tmp_path: Path, monkeyp
     monkeypatch.setattr(trial_order, "order", lambda *_: [first, second])
     windows = GIVING_UP
     run = builders.run(builders.experiment(windows=windows), blocks=1)
-    results.create(tmp_path, run.manifest)
+    store.create(tmp_path, run.manifest)
     target = InTurn(run.blocks)
     with Progress(console()[0], [1]) as progress:
-        runner.measure(tmp_path, target, progress, "blocking")
+        measure_run(tmp_path, store.read(tmp_path), target, progress)
     assert target.calls == [f"load , {ALONE}", f"trial 1 of {first}", f"trial 2 of {second}"]
-    (block,) = results.read(tmp_path).blocks
+    (block,) = store.read(tmp_path).blocks
     assert [(t.variant, t.position) for t in block.trials] == [(first, 1), (second, 2)]
     assert block.single == run.blocks[0].single
 
 
 def test_too_many_rejected_blocks_end_a_run(tmp_path: Path) -> None:
-    results.create(tmp_path, RUN.manifest)
+    store.create(tmp_path, RUN.manifest)
     squeezed = builders.spoiled(RUN.blocks[0], "generator")
     waited: list[float] = []
     with pytest.raises(InvalidRun, match="3 blocks were rejected"), Progress(console()[0], [1, 1]) as progress:
-        runner.measure(tmp_path, Played([squeezed] * 5), progress, "blocking", wait=waited.append)
+        measure_run(tmp_path, store.read(tmp_path), Played([squeezed] * 5), progress, wait=waited.append)
     assert waited == [2.0, 4.0, 6.0]
-    assert len(results.read(tmp_path).blocks) == 3, "each is kept with its reasons"
+    assert len(store.read(tmp_path).blocks) == 3, "each is kept with its reasons"
 
 
 class Timed(Played):
@@ -90,15 +91,15 @@ def test_an_attempt_that_does_not_fit_is_not_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, counting: int
 ) -> None:
     manifest = RUN.manifest.model_copy(update={"rule": sequential.rule(1, within=9.0), "blocks": 12})
-    results.create(tmp_path, manifest)
+    store.create(tmp_path, manifest)
     block = RUN.blocks[0]
     target = Timed([block if counting else builders.spoiled(block, "generator"), *RUN.blocks])
     monkeypatch.setattr(time, "monotonic", lambda: target.clock)
     out, text = console()
     none = nullcontext() if counting else pytest.raises(InvalidRun, match="1 block was rejected, none counts, and ano")
     with none, Progress(out, [1, 1]) as progress:
-        runner.measure(tmp_path, target, progress, "blocking", wait=lambda _: None)
-    assert len(results.read(tmp_path).blocks) == 1
+        measure_run(tmp_path, store.read(tmp_path), target, progress, wait=lambda _: None)
+    assert len(store.read(tmp_path).blocks) == 1
     assert f"no further blocks: {1 + counting} would take longer than --within allows" in text.getvalue()
 
 
@@ -149,9 +150,9 @@ def test_trials_that_become_faster_are_warm_up_and_measured_once_more(tmp_path: 
 def test_trials_that_outgrow_the_warm_up_reject_the_attempt(tmp_path: Path) -> None:
     target = Rising(low=1.0)
     run = builders.run(target.exp, blocks=1)
-    results.create(tmp_path, run.manifest.model_copy(update={"max_rejected": 0}))
+    store.create(tmp_path, run.manifest.model_copy(update={"max_rejected": 0}))
     with pytest.raises(InvalidRun, match=r"rose by 1\d\.\d %"), Progress(console()[0], [1]) as progress:
-        runner.measure(tmp_path, target, progress, "cpu", wait=lambda _: None)
+        measure_run(tmp_path, store.read(tmp_path), target, progress, wait=lambda _: None)
     assert target.measured == 1
 
 
@@ -163,7 +164,7 @@ def test_what_the_pre_flight_showed_is_recorded(tmp_path: Path) -> None:
 
 
 def test_a_variant_that_has_not_been_alone_is_so_in_the_next_block(tmp_path: Path) -> None:
-    results.create(tmp_path, RUN.manifest)
+    store.create(tmp_path, RUN.manifest)
 
     class Once(Breaking):
         def start(self, experiment: Experiment, block: int, attempt: int) -> Breaking:
@@ -173,7 +174,7 @@ def test_a_variant_that_has_not_been_alone_is_so_in_the_next_block(tmp_path: Pat
 
     target = Once(RUN.blocks)
     with Progress(console()[0], [1, 1]) as progress:
-        runner.measure(tmp_path, target, progress, "blocking")
+        measure_run(tmp_path, store.read(tmp_path), target, progress)
     assert [phrase for phrase in target.said if phrase.startswith("a single user")] == [
         f"a single user for {ALONE} of platform",
         f"a single user for {ALONE} of platform virtual",
