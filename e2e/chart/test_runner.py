@@ -12,7 +12,7 @@ import typer
 
 from e2e.chart.rendering import CHART, REPOSITORY, Json, Rendered, containers, env
 from tests.support.versions import VERSIONS
-from vtlab import cli
+from vtlab.commands import app as cli
 from vtlab.model import experiment
 from vtlab.services.resolve import resolve_service
 from vtlab.targets.kubernetes.copies import variants as copies

@@ -17,7 +17,8 @@ from tests.support.experiments import WITHOUT_LIGHT_LOAD, stub, stub_with
 from tests.support.lab_call import Running, leftovers, only, verdict, vtlab
 from tests.support.privileges import needs_root
 from tests.support.runs import RunFolder
-from vtlab import own_service, search
+from vtlab import search
+from vtlab.commands.try_ import measure_service
 from vtlab.errors import BadInput, InvalidRun, PrerequisiteMissing
 from vtlab.model import experiment_files
 from vtlab.model.service_file import RequestLines, TryOptions, of_call
@@ -53,7 +54,7 @@ def short_call(folder: Path, monkeypatch: pytest.MonkeyPatch, **environment: str
     try:
         # A block that the machine disturbed is reported as well.
         with contextlib.suppress(InvalidRun):
-            own_service.measure(call, options, Console(file=output, width=200))
+            measure_service(call, options, Console(file=output, width=200))
     finally:
         assert leftovers(folder / "results") == []
     return output.getvalue()

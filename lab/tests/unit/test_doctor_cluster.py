@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.test_kubernetes_target import RELEASE, SERVICE, FakeCluster
-from vtlab.doctor import Prerequisite
 from vtlab.doctor import cluster as doctor
+from vtlab.doctor.prerequisite import Prerequisite
 from vtlab.model.experiment_files import load
 from vtlab.planning.shipped_experiments import EXPERIMENTS
 from vtlab.targets.kubernetes.api.rights import MONITORING_RIGHTS, RIGHTS, Right

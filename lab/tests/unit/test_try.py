@@ -9,14 +9,19 @@ import pytest
 from rich.console import Console
 
 from tests.support import builders
-from vtlab import own_service
+from vtlab.commands import try_
 from vtlab.errors import BadInput, Interrupted, PrerequisiteMissing
 from vtlab.model.curve import Curve, Ended, Point
+from vtlab.model.manifest import RunFacts
 from vtlab.model.service_file import RequestLines, TryInput
 from vtlab.planning import try_experiment
+from vtlab.runs.create import Prepared
+from vtlab.runs.load_curve import refuse_without_levels
+from vtlab.runs.measure import TargetSite
 from vtlab.runs.options import Options
 
 EXPERIMENT = builders.experiment()
+FACTS = RunFacts(versions={}, jvm_flags=[], machine={})
 
 
 def curve(ended: Ended, why: str, *points: tuple[str, int, float, float]) -> Curve:
@@ -27,7 +32,7 @@ def curve(ended: Ended, why: str, *points: tuple[str, int, float, float]) -> Cur
 
 def test_a_variant_that_breaks_in_the_warm_up_is_named_with_how_and_with_fewer_users() -> None:
     with pytest.raises(PrerequisiteMissing) as error:
-        own_service.refuse_without_levels(curve("failed", "virtual: out of heap memory"), EXPERIMENT, "logs")
+        refuse_without_levels(curve("failed", "virtual: out of heap memory"), EXPERIMENT, "logs")
     assert error.value.message == "virtual: out of heap memory, after a warm-up with at most 64 users"
     assert "--users 16" in error.value.fix
 
@@ -35,17 +40,17 @@ def test_a_variant_that_breaks_in_the_warm_up_is_named_with_how_and_with_fewer_u
 def test_a_service_that_answers_nothing_as_expected_is_told_how_to_expect_it() -> None:
     silent = curve("levelled off", "", ("platform", 1, 0, 1), ("virtual", 1, 0, 1))
     with pytest.raises(BadInput, match="no request was answered as expected: there was no answer"):
-        own_service.refuse_without_levels(silent, EXPERIMENT, "logs")
+        refuse_without_levels(silent, EXPERIMENT, "logs")
 
 
 def test_errors_of_all_variants_are_the_services_and_those_of_one_are_a_result() -> None:
     both = curve("failed", "platform: 2 %", ("platform", 8, 90, 0.02), ("virtual", 8, 90, 0.03))
     with pytest.raises(BadInput) as error:
-        own_service.refuse_without_levels(both, EXPERIMENT, "logs")
+        refuse_without_levels(both, EXPERIMENT, "logs")
     assert error.value.message == "answers are errors at 8 users: 2.0 % by platform and 3.0 % by virtual"
     assert "max_errors" in error.value.fix
     one = curve("failed", "virtual: 3 %", ("platform", 8, 90, 0), ("virtual", 8, 90, 0.03))
-    own_service.refuse_without_levels(one, EXPERIMENT, "logs")
+    refuse_without_levels(one, EXPERIMENT, "logs")
 
 
 def test_a_call_that_is_interrupted_between_its_search_and_its_blocks_leaves_nothing(
@@ -54,21 +59,21 @@ def test_a_call_that_is_interrupted_between_its_search_and_its_blocks_leaves_not
     """Without a manifest nothing could resume it."""
     made: list[Path] = []
 
-    def searched(_: object, __: object, folder: Path, *___: object) -> Curve:
-        folder.mkdir()
-        made.append(folder)
+    def searched(_: object, site: TargetSite, *__: object) -> Curve:
+        site.folder.mkdir()
+        made.append(site.folder)
         return curve("levelled off", "", *((v, n, 9.0 * n, 0) for v in EXPERIMENT.variants for n in (1, 2)))
 
     def interrupted(*_: Any, **__: Any) -> Path:
         raise Interrupted("interrupted by SIGINT")
 
     monkeypatch.setattr(try_experiment, "experiment_of", lambda _: EXPERIMENT)
-    monkeypatch.setattr(own_service, "refuse_unmeasurable", lambda *_: None)
-    monkeypatch.setattr(own_service, "_searched", searched)
-    monkeypatch.setattr(own_service, "create_runs", interrupted)
+    monkeypatch.setattr(try_, "prepare", lambda *_: Prepared(FACTS, None))
+    monkeypatch.setattr(try_, "measure_curve", searched)
+    monkeypatch.setattr(try_, "create_searched_run", interrupted)
     options = Options(blocks=2, seed=1, root=tmp_path, no_cpu_limit=True)
     with pytest.raises(Interrupted, match="before the blocks; nothing was kept") as error:
-        own_service.measure(TryInput(Path("shop.jar"), RequestLines()), options, Console(quiet=True))
+        try_.measure_service(TryInput(Path("shop.jar"), RequestLines()), options, Console(quiet=True))
     assert error.value.fix == "give the same command again"
     assert made
     assert not made[0].exists()

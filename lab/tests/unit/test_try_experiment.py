@@ -13,7 +13,7 @@ import pytest
 from tests.support import jars
 from tests.support.experiments import STUB_SERVICE
 from tests.unit.conftest import JDK
-from vtlab import cli
+from vtlab.commands.options import variable_names
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host import variables
 from vtlab.host.processes import Ledger
@@ -97,7 +97,7 @@ def test_environment_comes_from_vtlabs_own_and_from_a_file(tmp_path: Path, monke
 def test_a_value_in_the_call_is_the_services_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(variables, "_by_option", {})
     monkeypatch.setenv("JAVA_HOME", "/of/vtlab")
-    assert cli._variables(["JAVA_HOME=/of/the/service", "PLAIN"]) == ["JAVA_HOME", "PLAIN"]
+    assert variable_names(["JAVA_HOME=/of/the/service", "PLAIN"]) == ["JAVA_HOME", "PLAIN"]
     given = private_environment(service(tmp_path, environment_from=["JAVA_HOME"]))
     assert (given, os.environ["JAVA_HOME"]) == ({"JAVA_HOME": "/of/the/service"}, "/of/vtlab")
 
@@ -124,7 +124,7 @@ def test_no_record_and_no_command_line_has_a_value(
         RequestLines(["GET /"]),
         TryOptions(
             rate=9,
-            environment_from=cli._variables([f"TOKEN={SECRET}"]),
+            environment_from=variable_names([f"TOKEN={SECRET}"]),
             environment_file=tmp_path / "prod.env",
         ),
     )

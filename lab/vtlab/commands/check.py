@@ -1,4 +1,4 @@
-"""``vtlab doctor app.jar``: what a service is made of, and what is known to break in it. Nothing is started."""
+"""``vtlab doctor app.jar``: the contents of a service's jar, and what is known to break in it. Nothing is started."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import json
 import shlex
 from pathlib import Path
 
-from rich.console import Console
-
 from vtlab.analysis.findings import commands, static
+from vtlab.commands.output import console
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host import tools
 from vtlab.host.tools import Java
@@ -16,8 +15,8 @@ from vtlab.report.words import finding_lines as findings
 from vtlab.services import inspection
 
 
-def examine(jar: Path, wanted: str | None, flags: str, console: Console, *, as_json: bool) -> None:
-    """Prints the look at a jar, and the static findings. BadInput for a jar that vtlab cannot measure.
+def check_jar(jar: Path, wanted: str | None, flags: str, *, as_json: bool) -> None:
+    """Prints what a jar holds, and the static findings. BadInput for a jar that vtlab cannot measure.
 
     ``wanted``: the JDK that would run it, as ``tools.find_java`` takes it. ``flags``: those of its JVM, in one line.
     """
@@ -47,7 +46,7 @@ def _split(flags: str) -> list[str]:
 
 
 def _java(wanted: str | None) -> Java | None:
-    """The JDK that would run the service; None where no JDK is asked for and none is here: a look needs none."""
+    """Finds the JDK that would run the service; None where no JDK is asked for and none is here: a look needs none."""
     try:
         return tools.find_java(wanted)
     except PrerequisiteMissing:

@@ -1,47 +1,70 @@
-"""``vtlab compare``: reads two calls, compares their runs, says what came of it."""
+"""``vtlab compare``: two runs that exist, one over the other."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
-from rich.console import Console
+import typer
 
 from vtlab.analysis import asserts, two_runs
 from vtlab.analysis.metrics import METRICS
 from vtlab.analysis.statistics.paired import Variance
 from vtlab.analysis.two_runs import TwoRuns
+from vtlab.commands.output import console
 from vtlab.errors import AssertionFailed, BadInput, InvalidRun
+from vtlab.model.run import Analysis
 from vtlab.report.words import changes as report
 from vtlab.runs.report import analyse_runs
 
 
 def compare(
-    before: Path, after: Path, spread: float | None, aa: Sequence[Path], demands: Sequence[str], console: Console
+    before: Annotated[Path, typer.Argument(metavar="BEFORE", help="The earlier results directory.")],
+    after: Annotated[Path, typer.Argument(metavar="AFTER", help="The later one.")],
+    spread: Annotated[
+        float | None,
+        typer.Option("--spread", metavar="PERCENT", help="SD of the throughput between runs of the same."),
+    ] = None,
+    aa: Annotated[
+        list[Path] | None, typer.Option("--aa", metavar="DIR", help="Shows that SD: results of vtlab aa, at least two.")
+    ] = None,
+    demand: Annotated[
+        list[str] | None,
+        typer.Option("--assert", help="Exit 1 unless the change is so: 'throughput(virtual/platform) >= 0.95'"),
+    ] = None,
 ) -> None:
-    """Shows the runs in ``after`` over those in ``before``. ``spread``: the standard deviation of a run's throughput
-    between runs of the same, in percent; ``aa``: the results directories that show it.
-
-    BadInput as of ``two_runs``; InvalidRun where a run lacks blocks, AssertionFailed where a demand does not hold.
-    """
-    parsed = [asserts.parse(text, alone=True) for text in demands]
-    for demand in parsed:
-        if demand.metric not in METRICS:
-            raise BadInput(f"--assert '{demand.text}': no metric '{demand.metric}'", f"there is: {', '.join(METRICS)}")
+    """Compare two runs that exist: the ratio of the variants in AFTER over that in BEFORE."""
+    demands = _parsed(demand or [])
     befores, afters = analyse_runs(before), analyse_runs(after)
     if spread is not None and aa:
         raise BadInput("--spread and --aa say the same", "leave one out")
-    if spread is not None and not (math.isfinite(spread) and spread >= 0):
-        raise BadInput(f"--spread {spread:g}: not a standard deviation in percent", "write 2 for 2 %")
-    between = None if spread is None else Variance(math.log1p(spread / 100) ** 2, math.inf)
-    if aa:
-        between = two_runs.between_runs([a for folder in aa for a in analyse_runs(folder)], befores[0])
-    compared = two_runs.compare(befores, afters, between)
+    compared = two_runs.compare(befores, afters, _between_runs(spread, aa or [], befores[0]))
     for line in report.lines(compared):
         console.print(line, highlight=False, soft_wrap=True)
     _refuse_invalid(compared)
-    _check(parsed, compared)
+    _check(demands, compared)
+
+
+def _parsed(texts: Sequence[str]) -> list[asserts.Demand]:
+    demands = [asserts.parse(text, alone=True) for text in texts]
+    for demand in demands:
+        if demand.metric not in METRICS:
+            raise BadInput(f"--assert '{demand.text}': no metric '{demand.metric}'", f"there is: {', '.join(METRICS)}")
+    return demands
+
+
+def _between_runs(spread: float | None, aa: Sequence[Path], first: Analysis) -> Variance | None:
+    """Returns the variance of the throughput between runs of the same: by its SD in percent, or by the results of
+    ``vtlab aa``; None where neither is named."""
+    if aa:
+        return two_runs.between_runs([analysis for folder in aa for analysis in analyse_runs(folder)], first)
+    if spread is None:
+        return None
+    if not (math.isfinite(spread) and spread >= 0):
+        raise BadInput(f"--spread {spread:g}: not a standard deviation in percent", "write 2 for 2 %")
+    return Variance(math.log1p(spread / 100) ** 2, math.inf)
 
 
 def _refuse_invalid(compared: Sequence[TwoRuns]) -> None:
@@ -68,6 +91,6 @@ def _check(demands: Sequence[asserts.Demand], compared: Sequence[TwoRuns]) -> No
 
 
 def _is_hollow(two: TwoRuns, demand: asserts.Demand) -> bool:
-    """Whether one of its variants failed in a block of either run: then nothing holds of it."""
+    """Tells whether one of its variants failed in a block of either run: then nothing holds of it."""
     results = [a.verdict.variants.get(v) for a in (two.before, two.after) for v in (demand.of, demand.over)]
     return any(result is not None and result.failed_blocks for result in results)

@@ -1,106 +1,108 @@
-"""``vtlab init``: writes the small file of ``vtlab try`` for a service."""
+"""``vtlab init``: the small file of ``vtlab try`` for a service."""
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
-from rich.console import Console
+import typer
 
+from vtlab.commands import options
+from vtlab.commands.options import ROOT, EnvFile, Results
+from vtlab.commands.output import console
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.host import agent, operating_system, processes, tools
-from vtlab.host import server as http
-from vtlab.model import documents
-from vtlab.model.endpoints import Endpoint, file_text, of_mappings, of_openapi
+from vtlab.model.endpoints import Endpoint, file_text, of_openapi
 from vtlab.model.inspection import Inspection
 from vtlab.model.service_file import RequestLines, TryInput, TryOptions
 from vtlab.planning.try_experiment import experiment_of
-from vtlab.services import from_jar, inspection, process
+from vtlab.services import discovery, from_jar, inspection, process
 from vtlab.services.companions.companion_services import CompanionServices
 from vtlab.services.resolve import resolve_service
 
-#: springdoc's default of ``springdoc.api-docs.path``.
-OPENAPI = "/v3/api-docs"
-#: Seconds for an answer: those of a measured request, if nothing else is said.
-_ANSWERS_WITHIN = 30.0
-#: How services answer a request without the login that it needs.
-_WITHOUT_LOGIN = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
-#: Exposed for the moment in which vtlab asks for it.
-_EXPOSED = {"MANAGEMENT_ENDPOINTS_WEB_EXPOSURE_INCLUDE": "health,mappings"}
 
-
-def write(jar: Path, out: Path, openapi: str | None, options: TryOptions, root: Path, console: Console) -> None:
-    """Writes the file. ``options``: the environment of the service.
-
-    BadInput where the file is there already, where vtlab cannot measure the jar, and where ``openapi``, a URL or a
-    file, is no OpenAPI document; PrerequisiteMissing where the service does not start.
-    """
+def init(
+    jar: Annotated[Path, typer.Argument(metavar="JAR", help="An executable Spring Boot jar.")],
+    openapi: Annotated[
+        str | None,
+        typer.Option("--openapi", metavar="URL|FILE", help="Its OpenAPI document; the started service if not given."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="The file; the jar's name with .yaml if not given.")] = None,
+    env: Annotated[
+        list[str] | None, typer.Option("--env", metavar="NAME[=VALUE]", help="A variable for the service.")
+    ] = None,
+    env_file: EnvFile = None,
+    database: Annotated[bool, typer.Option("--database", help="vtlab starts a MariaDB for it.")] = False,
+    root: Results = ROOT,
+) -> None:
+    """Write the file of vtlab try: the GET requests that a service has, by OpenAPI or its actuator."""
+    settings = TryOptions(
+        environment_from=options.variable_names(env or []), environment_file=env_file, database=database
+    )
+    out = out or Path(f"{from_jar.name_of(jar)}.yaml")
     seen = inspection.inspect(jar, tools.find_java())
     if out.exists():
         raise BadInput(f"{out} is there already", "name another one: --out other.yaml")
-    if openapi is not None:
-        endpoints, source = of_openapi(_openapi(openapi)), _beside(openapi, out.parent)
-        if not endpoints:
-            raise BadInput(f"{openapi} has no GET request", "name an OpenAPI 3 document, in JSON or YAML")
-        try:
-            with _started(jar, options, root, console, "") as started:
-                endpoints = [_tried(started, endpoint) for endpoint in endpoints]
-        except (BadInput, PrerequisiteMissing) as error:
-            fix = f" ({error.fix})" if error.fix else ""
-            console.print(f"no request was tried: {error}{fix}", highlight=False, soft_wrap=True)
+    if openapi is None:
+        endpoints, source = _from_service(jar, settings, root.resolve(), seen)
     else:
-        with _started(jar, options, root, console, "; or name its document: --openapi FILE") as started:
-            endpoints, source = _asked(started, seen)
-            endpoints = [_tried(started, endpoint) for endpoint in endpoints]
-    relative = _beside(str(jar), out.parent)
-    text = file_text(relative, endpoints, source, options.environment_from, bool(options.database))
+        endpoints, source = _from_document(jar, settings, root.resolve(), openapi), _path_from(openapi, out.parent)
+    _write(out, jar, settings, endpoints, source)
+
+
+def _from_service(jar: Path, settings: TryOptions, root: Path, seen: Inspection) -> tuple[list[Endpoint], str]:
+    """Returns the requests that the started service tells, tried once, and where it tells them."""
+    with _started(jar, settings, root, "; or name its document: --openapi FILE") as variant:
+        endpoints, source = discovery.discover(variant, seen)
+        return [discovery.try_once(variant, endpoint) for endpoint in endpoints], source
+
+
+def _from_document(jar: Path, settings: TryOptions, root: Path, openapi: str) -> list[Endpoint]:
+    """Returns the requests of a document, tried once where the service starts. BadInput where it has none."""
+    endpoints = of_openapi(discovery.read_openapi(openapi))
+    if not endpoints:
+        raise BadInput(f"{openapi} has no GET request", "name an OpenAPI 3 document, in JSON or YAML")
+    try:
+        with _started(jar, settings, root, "") as variant:
+            return [discovery.try_once(variant, endpoint) for endpoint in endpoints]
+    except (BadInput, PrerequisiteMissing) as error:
+        fix = f" ({error.fix})" if error.fix else ""
+        console.print(f"no request was tried: {error}{fix}", highlight=False, soft_wrap=True)
+        return endpoints
+
+
+def _write(out: Path, jar: Path, settings: TryOptions, endpoints: list[Endpoint], source: str) -> None:
+    """Writes the file, and says which requests it lacks."""
+    service = _path_from(str(jar), out.parent)
+    text = file_text(service, endpoints, source, settings.environment_from, bool(settings.database))
     out.write_text(text, encoding="utf-8")
-    count = sum(endpoint.is_ready for endpoint in endpoints)
     for endpoint in endpoints:
         if endpoint.refused:
             fate = "it may need a login" if endpoint.lacks_login else "left out, as a comment"
             console.print(f"{endpoint.line} {endpoint.refused}: {fate}", highlight=False, soft_wrap=True)
+    count = sum(endpoint.is_ready for endpoint in endpoints)
     console.print(f"{out}: {count} requests by {source}; edit it, then: vtlab try {out}", highlight=False)
 
 
-def _beside(where: str, folder: Path) -> str:
-    """A URL as it is, a file by its path from that folder: what is written holds on other machines, too."""
-    return where if _is_url(where) else os.path.relpath(where, folder)
-
-
-def _is_url(where: str) -> bool:
-    return where.startswith(("http://", "https://"))
-
-
-def _openapi(where: str) -> Any:
-    if not _is_url(where):
-        return documents.read(Path(where))
-    try:
-        with urllib.request.urlopen(where, timeout=30) as answer:
-            return documents.parse(answer.read().decode(), where, is_yaml=not where.endswith(".json"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"cannot read {where}: {error}", "name a URL that answers, or a file") from None
+def _path_from(where: str, folder: Path) -> str:
+    """Returns a URL as it is, a file by its path from that folder: the text holds on other machines, too."""
+    return where if discovery.is_url(where) else os.path.relpath(where, folder)
 
 
 @contextmanager
-def _started(
-    jar: Path, options: TryOptions, root: Path, console: Console, otherwise: str
-) -> Iterator[process.VariantProcess]:
-    """The service, ready, as one of its variants; it ends with the context. PrerequisiteMissing where it does not
-    start: ``otherwise`` says what else could be done."""
+def _started(jar: Path, settings: TryOptions, root: Path, otherwise: str) -> Iterator[process.VariantProcess]:
+    """Starts the service as one of its variants, until the context ends. PrerequisiteMissing where it does not start:
+    ``otherwise`` says what else could be done."""
     operating_system.refuse_other_than_linux()
     agent_jar = agent.find()
-    call = TryInput(jar, RequestLines(["GET /"]), replace(options, users=1))
-    experiment = experiment_of(call).model_copy(update={"settings": _EXPOSED})
+    call = TryInput(jar, RequestLines(["GET /"]), replace(settings, users=1))
+    experiment = experiment_of(call).model_copy(update={"settings": discovery.EXPOSED})
     service = resolve_service(experiment)
     variant, java = experiment.variants[0], tools.find_java()
     console.print(f"starting {jar.name}, which gets each of its requests once", highlight=False)
@@ -127,35 +129,3 @@ def _started(
                 str(fault), f"give it what it needs: --database, --env NAME=VALUE{otherwise}"
             ) from None
         yield started
-
-
-def _asked(started: process.VariantProcess, seen: Inspection) -> tuple[list[Endpoint], str]:
-    """What the service itself says of its requests; and where it says it."""
-    context = from_jar.context_path(seen)
-    openapi = context + from_jar.path_setting(seen, "springdoc.api-docs.path", OPENAPI)
-    if endpoints := of_openapi(_document(started, openapi)):
-        return endpoints, openapi
-    mappings = from_jar.actuator_path(seen) + "/mappings"
-    return of_mappings(_document(started, mappings), context), mappings
-
-
-def _tried(started: process.VariantProcess, endpoint: Endpoint) -> Endpoint:
-    """With how the service answers, where that is not by 200: what a workload expects, if it says nothing else."""
-    if endpoint.unknown:
-        return endpoint
-    status = http.status(started.server.port, endpoint.path, started.is_tls, _ANSWERS_WITHIN)
-    if status == HTTPStatus.OK:
-        return endpoint
-    refused = f"answered {status}" if status else f"gave no answer within {_ANSWERS_WITHIN:.0f} s"
-    if status is not None and 300 <= status < 400:
-        refused += ", a redirect, as without a login"
-    return replace(endpoint, refused=refused, lacks_login=status in _WITHOUT_LOGIN)
-
-
-def _document(started: process.VariantProcess, path: str) -> Any:
-    """The JSON document that a service has at that path; None where it has none."""
-    text = http.text(started.server.port, path, started.is_tls)
-    try:
-        return json.loads(text) if text else None
-    except ValueError:
-        return None

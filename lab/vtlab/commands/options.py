@@ -1,7 +1,8 @@
-"""Options of vtlab's commands, and what their texts mean. BadInput where a text means nothing."""
+"""Options of several commands, and the parsing of their texts. BadInput where a text means nothing."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, cast, get_args
 
@@ -9,6 +10,7 @@ import typer
 
 from vtlab.analysis.statistics import sequential
 from vtlab.errors import BadInput
+from vtlab.host import variables
 from vtlab.model import units
 from vtlab.model.blocks import FULL_RUN
 from vtlab.model.manifest import DiagnosisMode
@@ -16,8 +18,11 @@ from vtlab.runs.options import Options
 from vtlab.targets.kubernetes.api.release_ref import Copying, ReleaseRef
 from vtlab.targets.kubernetes.copies import reference
 
+#: Where the results directories go, if nothing else is named.
+ROOT = Path("results")
 Results = Annotated[Path, typer.Option("--results", help="Where the results directories go.")]
 BLOCKS = f"A fixed number of blocks; below {FULL_RUN} is a quick look."
+EnvFile = Annotated[Path | None, typer.Option("--env-file", help="Lines NAME=VALUE for the service.")]
 Blocks = Annotated[int, typer.Option("--blocks", help=BLOCKS)]
 Seed = Annotated[int | None, typer.Option("--seed", help="Draws the order of the variants in each block.")]
 NoLimit = Annotated[bool, typer.Option("--no-cpu-limit", help="Measure without a CPU limit where none can be set.")]
@@ -42,7 +47,8 @@ MonitorLabels = Annotated[
 
 
 def diagnosis(text: str, cluster: ReleaseRef | None) -> DiagnosisMode:
-    """BadInput for another word, and in a cluster, where vtlab may not run commands in a pod, for ``always``."""
+    """Parses the choice of thread dumps. BadInput for another word, and in a cluster, where vtlab may not run commands
+    in a pod, for ``always``."""
     if text not in get_args(DiagnosisMode):
         raise BadInput(f"--diagnosis {text}: no such choice", f"write {' or '.join(get_args(DiagnosisMode))}")
     if cluster and text == "always":
@@ -53,8 +59,8 @@ def diagnosis(text: str, cluster: ReleaseRef | None) -> DiagnosisMode:
     return cast(DiagnosisMode, text)
 
 
-def cluster(target: str, context: str | None, namespace: str, release: str) -> ReleaseRef | None:
-    """The cluster that is meant; None for this machine. BadInput for another target."""
+def cluster_ref(target: str, context: str | None, namespace: str, release: str) -> ReleaseRef | None:
+    """Returns the cluster that the options name; None for this machine. BadInput for another target."""
     if target not in ("local", "kubernetes"):
         raise BadInput(f"--target {target}: no such target", "write local or kubernetes")
     return ReleaseRef(context, namespace, release) if target == "kubernetes" else None
@@ -68,15 +74,16 @@ def refuse_no_limit(cluster: ReleaseRef | None, no_cpu_limit: bool) -> None:
 
 
 def copying(prometheus: str | None, agent_image: str | None, k6_image: str | None, monitor_labels: str) -> Copying:
-    """What copies of a service need in a cluster: what fits the chart, but for what is given."""
+    """Returns what copies of a service need in a cluster: what fits the chart, unless an option says otherwise."""
     usual = reference.default_copying()
     return Copying(
         prometheus or usual.prometheus, agent_image or usual.agent_image, k6_image or usual.k6_image, monitor_labels
     )
 
 
-def cpus(text: str) -> list[float]:
-    cpus = []
+def cpu_limits(text: str) -> list[float]:
+    """Parses CPU limits in cores, such as ``0.5,1``; none of an empty text."""
+    limits = []
     for part in filter(None, (p.strip() for p in text.split(","))):
         try:
             value = units.cores(part)
@@ -86,10 +93,10 @@ def cpus(text: str) -> list[float]:
             raise BadInput(
                 f"--cpu {text}: the kernel enforces no limit below {units.LEAST_CORES:g}", "choose a higher one"
             )
-        cpus.append(value)
-    if text and not cpus:
+        limits.append(value)
+    if text and not limits:
         raise BadInput(f"--cpu '{text}' names no limit", "write cores, such as --cpu 0.5,1")
-    return cpus
+    return limits
 
 
 def refuse_no_port(port: int) -> None:
@@ -98,7 +105,7 @@ def refuse_no_port(port: int) -> None:
 
 
 def precision(text: str | None, blocks: int | None) -> float:
-    """The share that ``25%`` or ``25 %`` names. BadInput for anything else, and beside a fixed number of blocks."""
+    """Parses a share such as ``25%`` or ``25 %``. BadInput for anything else, and beside a fixed number of blocks."""
     if text is None:
         return sequential.PRECISION
     _refuse_beside_blocks("--precision", blocks)
@@ -114,7 +121,7 @@ def precision(text: str | None, blocks: int | None) -> float:
 
 
 def within(text: str | None, blocks: int | None) -> float | None:
-    """The seconds that ``8m`` names. BadInput for anything else, and beside a fixed number of blocks."""
+    """Parses a time such as ``8m`` into seconds. BadInput for anything else, and beside a fixed number of blocks."""
     if text is None:
         return None
     _refuse_beside_blocks("--within", blocks)
@@ -132,7 +139,20 @@ def _refuse_beside_blocks(option: str, blocks: int | None) -> None:
         raise BadInput(f"{option} with --blocks {blocks}: a fixed number ends a run alone", "leave out one of them")
 
 
-def of_session(blocks: int | None, seed: int | None, root: Path, no_cpu_limit: bool) -> Options:
+def run_options(blocks: int | None, seed: int | None, root: Path, no_cpu_limit: bool) -> Options:
+    """Returns the options that every measuring command has. BadInput without a block."""
     if blocks is not None and blocks < 1:
         raise BadInput(f"--blocks {blocks}: at least one block is needed", f"a full run has {FULL_RUN}")
     return Options(blocks, seed, root.resolve(), no_cpu_limit)
+
+
+def variable_names(assignments: Sequence[str]) -> list[str]:
+    """Returns the names in ``--env NAME[=VALUE]``. A value is kept for the service (``vtlab.host.variables``), and goes
+    nowhere else."""
+    names = []
+    for assignment in assignments:
+        name, has_value, value = assignment.partition("=")
+        if has_value:
+            variables.add(name, value)
+        names.append(name)
+    return names

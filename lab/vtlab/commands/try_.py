@@ -1,107 +1,190 @@
-"""``vtlab try``: the reader's own service, from its jar and a line to a decision."""
+"""``vtlab try``: a user's service, from its jar and a line to a decision."""
 
 from __future__ import annotations
 
 import math
 import shutil
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.console import Console
 
-from vtlab import search
-from vtlab.errors import BadInput, BlockFault, Interrupted, PrerequisiteMissing, VariantFailed
+from vtlab.commands import options, output
+from vtlab.commands.options import (
+    BLOCKS,
+    ROOT,
+    AgentImage,
+    Context,
+    EnvFile,
+    K6Image,
+    MonitorLabels,
+    Namespace,
+    NoLimit,
+    PrometheusUrl,
+    Results,
+    Seed,
+    To,
+)
+from vtlab.errors import Interrupted
 from vtlab.host import agent, operating_system
-from vtlab.model import units
-from vtlab.model.curve import Curve
+from vtlab.model import service_file
 from vtlab.model.experiment import Experiment
-from vtlab.model.service_file import TryInput
-from vtlab.planning import curve_to_load, try_experiment
+from vtlab.model.service_file import RequestLines, TryInput, TryOptions
+from vtlab.planning import curve_to_load, extra_variants, try_experiment
 from vtlab.planning.planned_runs import PlannedRun
-from vtlab.report.words import curve_sentences as curve_words
-from vtlab.report.words import figures
-from vtlab.runs import store
-from vtlab.runs.create import create_runs, refuse_unmeasurable, resolve_cluster_ref
-from vtlab.runs.measure import TargetSite, measure_and_report, open_target
+from vtlab.report.words import curve_sentences
+from vtlab.runs.create import Searched, create_runs, create_searched_run, prepare
+from vtlab.runs.load_curve import measure_curve
+from vtlab.runs.measure import TargetSite, measure_and_report
 from vtlab.runs.options import Options
 from vtlab.services import from_jar
 from vtlab.services.environment import variant_environment
 from vtlab.services.resolve import resolve_service
-from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
-from vtlab.targets.target import Target
-
-#: Of the search, beside the manifest: its trials, one a line.
-TRIALS = "search.jsonl"
 
 
-def measure(call: TryInput, options: Options, console: Console) -> None:
-    """Looks at the jar, searches a load where none is asked for, measures blocks, reports. Errors as of ``session``."""
-    if not options.cluster:
-        operating_system.refuse_other_than_linux()
+def try_(
+    service: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SERVICE",
+            help="An executable Spring Boot jar: 3.2 or newer, on Tomcat or Jetty; or a YAML file (vtlab init);"
+            " or the JSON file of a service.",
+        ),
+    ],
+    requests: Annotated[
+        list[str] | None, typer.Argument(metavar="[REQUEST...]", help="Lines such as 'GET /orders/{id}'.")
+    ] = None,
+    script: Annotated[Path | None, typer.Option("--k6", help="A k6 script, in place of requests.")] = None,
+    data: Annotated[
+        Path | None, typer.Option("--data", help="A CSV file: its columns are {names} in requests.")
+    ] = None,
+    users: Annotated[int | None, typer.Option("--users", help="So many users; vtlab searches if not given.")] = None,
+    rate: Annotated[float | None, typer.Option("--rate", help="Arrivals per second, in place of users.")] = None,
+    think: Annotated[
+        str | None, typer.Option("--think", help="Between two requests of a user: 500ms; none if not given.")
+    ] = None,
+    cpu: Annotated[float | None, typer.Option("--cpu", help="CPU limit of each variant, in cores; 1.")] = None,
+    memory: Annotated[str | None, typer.Option("--memory", help="Memory limit of each variant; 1Gi.")] = None,
+    jvm: Annotated[
+        list[str] | None, typer.Option("--jvm", help="A flag of production, such as --jvm=-Xmx512m; once for each.")
+    ] = None,
+    java: Annotated[
+        str | None,
+        typer.Option("--java", help="A JDK: its major version, or its directory; JAVA_HOME, else the newest, if none."),
+    ] = None,
+    env: Annotated[
+        list[str] | None,
+        typer.Option("--env", metavar="NAME[=VALUE]", help="A variable for the service; no record has its value."),
+    ] = None,
+    env_file: EnvFile = None,
+    between: Annotated[
+        str | None, typer.Option("--between", help="Before each trial: 'POST /test/reset', or a command.")
+    ] = None,
+    database: Annotated[
+        bool, typer.Option("--database", help="vtlab starts a MariaDB, with a database for each variant.")
+    ] = False,
+    more: Annotated[
+        list[str] | None, typer.Option("--with", metavar="VARIANT", help=f"One more variant: {extra_variants.KINDS}.")
+    ] = None,
+    precision: Annotated[str, typer.Option("--precision", help="Wanted half-width of the ratio's interval.")] = "10%",
+    within: Annotated[
+        str,
+        typer.Option("--within", help="Time for all of it; what is not settled then is said, with what was reached."),
+    ] = "8m",
+    blocks: Annotated[
+        int | None, typer.Option("--blocks", help=f"{BLOCKS} If none: until the verdict is settled, or the time over.")
+    ] = None,
+    seed: Seed = None,
+    root: Results = ROOT,
+    no_cpu_limit: NoLimit = False,
+    target: To = "local",
+    context: Context = None,
+    namespace: Namespace = "lab",
+    prometheus_url: PrometheusUrl = None,
+    agent_image: AgentImage = None,
+    k6_image: K6Image = None,
+    monitor_labels: MonitorLabels = "",
+) -> None:
+    """Measure your own service: search a load, measure blocks, and say in a line what virtual threads change."""
+    settings = TryOptions(
+        users=users,
+        rate=rate,
+        think_time=think,
+        cpu=cpu,
+        memory=memory,
+        jvm_flags=jvm or [],
+        java=java,
+        environment_from=options.variable_names(env or []),
+        environment_file=env_file,
+        variants=more or [],
+        between=between,
+        database=database or None,
+    )
+    call = service_file.of_call(service, RequestLines(requests or [], script, data), settings)
+    cluster = options.cluster_ref(target, context, namespace, "")
+    options.refuse_no_limit(cluster, no_cpu_limit)
+    run_options = replace(
+        options.run_options(blocks, seed, root, no_cpu_limit),
+        cluster=cluster,
+        copying=options.copying(prometheus_url, agent_image, k6_image, monitor_labels),
+        diagnosis="always",
+    )
+    if blocks is None:
+        run_options = replace(
+            run_options, precision=options.precision(precision, None), within=options.within(within, None)
+        )
+    measure_service(call, run_options, output.console)
+
+
+def measure_service(call: TryInput, run_options: Options, console: Console) -> None:
+    """Searches a load where none is named, measures blocks, reports. Errors as of ``measure_and_report``."""
     began = time.monotonic()
+    if not run_options.cluster:
+        operating_system.refuse_other_than_linux()
     # The blocks are measured in the same cluster, whatever context is the current one by then.
-    options = replace(options, diagnosis="always", cluster=options.cluster and options.cluster.with_context())
-    try_experiment.choose_java(call.options.java)
+    cluster = run_options.cluster and run_options.cluster.with_context()
+    run_options = replace(run_options, cluster=cluster, java_home=call.options.java_home)
     experiment = try_experiment.experiment_of(call)
-    service = resolve_service(experiment)
-    if service.agent and not options.cluster:
+    if resolve_service(experiment).agent and not cluster:
         agent.find()
-    variables = {n for variant in experiment.variants for n in variant_environment(service, experiment, variant)}
-    for remark in [*try_experiment.writing_remarks(experiment), *from_jar.environment_remarks(sorted(variables))]:
+    for remark in _remarks(experiment):
         console.print(f"note: {remark}", highlight=False, style="yellow", soft_wrap=True)
-    folder = options.root / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{experiment.name}"
+    folder = run_options.root / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{experiment.name}"
     with _nothing_kept(folder):
-        curve = None
         if call.is_searched:
-            there = resolve_cluster_ref(experiment, options)
-            refuse_unmeasurable(experiment, there, options)
-            curve = _searched(experiment, there, folder, options, began, console)
-            for line in curve_words.lines(curve, experiment.variants):
-                console.print(line, highlight=False, soft_wrap=True)
-            experiment = curve_to_load.with_load(experiment, curve)
-            if options.within is not None:
-                options = replace(options, within=_left(options, began))
-        planned = [PlannedRun(experiment.name, experiment)]
-        create_runs(planned, options, experiment.name, folder=folder, curve=curve)
-    measure_and_report(folder, options.root, console)
+            _create_searched(experiment, run_options, folder, began, console)
+        else:
+            create_runs([PlannedRun(experiment.name, experiment)], run_options, experiment.name, folder)
+    measure_and_report(folder, run_options.root, console, run_options.java_home)
 
 
-def _left(options: Options, began: float) -> float | None:
-    """Seconds of the time that the call has; None where it may take as long as it does."""
-    return None if options.within is None else max(0.0, options.within - (time.monotonic() - began))
+def _create_searched(
+    experiment: Experiment, run_options: Options, folder: Path, began: float, console: Console
+) -> None:
+    """Searches the load, and creates the run with it in the time that is left of the call."""
+    deadline = math.inf if run_options.within is None else began + run_options.within
+    prepared = prepare(experiment, run_options)
+    site = TargetSite.of_search(folder, prepared.cluster_ref, run_options)
+    curve = measure_curve(experiment, site, deadline, console)
+    for line in curve_sentences.lines(curve, experiment.variants):
+        console.print(line, highlight=False, soft_wrap=True)
+    experiment = curve_to_load.with_load(experiment, curve)
+    if run_options.within is not None:
+        run_options = replace(run_options, within=max(0.0, deadline - time.monotonic()))
+    create_searched_run(experiment, run_options, Searched(folder, curve, prepared))
 
 
-def _searched(
-    experiment: Experiment,
-    there: ReleaseRef | None,
-    folder: Path,
-    options: Options,
-    began: float,
-    console: Console,
-) -> Curve:
-    """The curve of a pair of JVMs that the blocks do not use. PrerequisiteMissing where a variant does not start or
-    something around the pair breaks, BadInput where no request is answered as expected."""
-
-    def say(text: str) -> None:
-        console.print(f"{datetime.now():%H:%M:%S}  {experiment.name}: search: {text}", highlight=False, soft_wrap=True)
-
-    store.create_unmeasured(folder, experiment)
-    logs = f"the logs are in {folder / 'logs'}"
-    if there:
-        logs = f"logs of k6 are in {folder / 'logs'}, where it ran; those of the copies went with their pods"
-    try:
-        with _target(there, folder, options, say) as target:
-            curve = _curve(experiment, folder, target, lambda: _left(options, began), say)
-    except VariantFailed as broken:
-        raise PrerequisiteMissing(f"{broken.variant} failed: {broken}", logs) from None
-    except BlockFault as fault:
-        raise PrerequisiteMissing(f"the search broke off: {fault}", logs) from None
-    refuse_without_levels(curve, experiment, logs)
-    return curve
+def _remarks(experiment: Experiment) -> list[str]:
+    """Warns, in sentences, of what may disturb the measurement."""
+    service = resolve_service(experiment)
+    variables = {name for variant in experiment.variants for name in variant_environment(service, experiment, variant)}
+    return [*try_experiment.writing_remarks(experiment), *from_jar.environment_remarks(sorted(variables))]
 
 
 @contextmanager
@@ -114,53 +197,3 @@ def _nothing_kept(folder: Path) -> Iterator[None]:
         raise Interrupted(
             f"{error.message} before the blocks; nothing was kept", "give the same command again"
         ) from None
-
-
-def refuse_without_levels(curve: Curve, experiment: Experiment, logs: str) -> None:
-    """PrerequisiteMissing where a variant broke before any level was measured. BadInput where nothing was answered as
-    expected, and where every variant answered with errors: they are the service's, whatever its threads."""
-    if curve.ended == "failed" and not curve.points:
-        raise PrerequisiteMissing(
-            f"{curve.why}, after a warm-up with at most {try_experiment.WARM_UP_USERS} users",
-            f"give it more memory, or measure with fewer: --users {try_experiment.WARM_UP_USERS // 4}; {logs}",
-        )
-    if not any(point.throughput for point in curve.points):
-        raise BadInput(
-            f"no request was answered as expected: {curve.why or 'there was no answer'}",
-            f"correct the request, or say which answer is right in a file: expect: {{status: 201}}; {logs}",
-        )
-    last = [curve.of(variant)[-1] for variant in experiment.variants if curve.of(variant)]
-    if curve.ended != "failed" or not last or min(point.failed for point in last) <= experiment.max_errors:
-        return
-    shares = figures.listed([f"{units.percent(point.failed, 1)} by {point.variant}" for point in last])
-    raise BadInput(
-        f"answers are errors at {last[0].users} users: {shares}",
-        f"see why, or allow them in the file of vtlab try: max_errors: 0.02; {logs}",
-    )
-
-
-def _target(
-    there: ReleaseRef | None, folder: Path, options: Options, say: Callable[[str], None]
-) -> AbstractContextManager[Target]:
-    run_id = f"{folder.name}_search" if there else folder.name
-    return open_target(TargetSite(folder, options.root, run_id, there, not options.no_cpu_limit), say)
-
-
-def _curve(
-    experiment: Experiment,
-    folder: Path,
-    target: Target,
-    left: Callable[[], float | None],
-    say: Callable[[str], None],
-) -> Curve:
-    say(f"starting {' and '.join(experiment.variants)}")
-    started = target.start(experiment, 0, 1)
-    if started.failures:
-        raise BlockFault("; ".join(f"{f.variant} failed, {f.moment}: {f.reason}" for f in started.failures))
-    seconds = left()
-    searched = search.Search(started, experiment, say, search.WITHIN, left=math.inf if seconds is None else seconds)
-    try:
-        return searched.run()
-    finally:
-        lines = "".join(trial.model_dump_json() + "\n" for trial in searched.trials)
-        store.write_atomic(folder / TRIALS, lines)

@@ -139,6 +139,11 @@ class TryOptions:
     between: str | None = None
     database: bool | None = None
 
+    @property
+    def java_home(self) -> str | None:
+        """The JDK that is named by its directory; one named by its major version is a property of the variants."""
+        return None if self.java is None or self.java.isdigit() else self.java
+
     def overridden_by(self, call: TryOptions) -> TryOptions:
         """Returns these settings with those of the call in their place; lists have the entries of both."""
         lists = {name: [*getattr(self, name), *getattr(call, name)] for name in _LISTS}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -134,12 +133,6 @@ def _properties(java: str | None) -> dict[str, Properties]:
     if java is None or not java.isdigit():
         return {}
     return {name: Properties.model_validate({"threads": name, "java": int(java)}) for name in VARIANTS}
-
-
-def choose_java(java: str | None) -> None:
-    """Has everything that follows use the JDK in that directory; a major version is a property of the variants."""
-    if java is not None and not java.isdigit():
-        os.environ["VTLAB_JAVA_HOME"] = java
 
 
 def _valid(make: Callable[[], _Value]) -> _Value:
