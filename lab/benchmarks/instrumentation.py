@@ -33,6 +33,7 @@ from vtlab.host.server import await_ready
 from vtlab.model import experiment, normalised
 from vtlab.model.records import K6Document, Trial
 from vtlab.planning import plan
+from vtlab.planning.load_call import LoadCall
 from vtlab.services import process, sample
 from vtlab.services.process import Launch, VariantProcess
 from vtlab.targets import k6
@@ -148,7 +149,7 @@ def block(measured: str, number: int, folder: Path, ledger: Ledger) -> Measured:
             script=shipped.ROOT / "k6" / "block.ts",
             experiment=planned,
             targets=running.targets,
-            variables=k6.phase_variables(order, cycles, None),
+            variables=k6.phase_variables(LoadCall(trial_order=order, warmup_cycles=cycles)),
             run_id="instrumentation",
             block=number,
             document=folder / f"{number}.json",

@@ -18,6 +18,7 @@ from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, DiagnosisMode, Trial
 from vtlab.model.run import BlockSeries
 from vtlab.planning import dumping, load
+from vtlab.planning.load_call import LoadCall
 from vtlab.progress import Progress
 from vtlab.report import class_archives
 from vtlab.targets.target import StartedBlock, Target
@@ -121,7 +122,7 @@ class Attempt:
                     started,
                     0,
                     f"trial {position}",
-                    partial(started.trial_without_drain, variant, position, self._under_way.pace),
+                    partial(started.trial_without_drain, variant, position, self._under_way.pacing),
                 )
                 if document is not None:
                     self._under_way.keep(started, document)
@@ -164,20 +165,14 @@ class Attempt:
             gives_up = may_end and load.gives_up(under_way.experiment, left[-1], warmed)
             under_way.step(f"measuring in the order {', '.join(left)}" if left else "measuring a single user")
             at_once = not left and self._may(load.single_at_once, started)
-            document = under_way.survived(
-                started,
-                0,
-                "the trials",
-                partial(
-                    started.load,
-                    order=left,
-                    warmup_cycles=0,
-                    single=single,
-                    wait_for_answers=not gives_up,
-                    pace=under_way.pace,
-                    at_once=at_once,
-                ),
+            call = LoadCall(
+                single_user_phase=single,
+                trial_order=left,
+                wait_for_answers=not gives_up,
+                pacing=under_way.pacing,
+                is_at_once=at_once,
             )
+            document = under_way.survived(started, 0, "the trials", partial(started.load, call))
             if document is not None:
                 under_way.keep(started, document)
                 return
@@ -228,16 +223,8 @@ class Attempt:
         # Idle phases alone need no CPU, and nothing that variants share.
         is_silent = light.is_idle and not (experiment.workload.k6 or experiment.workload.login)
         at_once = at_once or (started.loads_at_once and is_silent)
-        call = partial(
-            started.load,
-            order=[],
-            warmup_cycles=0,
-            single=None,
-            light=light,
-            pace=self._under_way.pace,
-            at_once=at_once,
-        )
-        document = self._under_way.survived(started, 0, "light load", call)
+        call = LoadCall(light_load=light, pacing=self._under_way.pacing, is_at_once=at_once)
+        document = self._under_way.survived(started, 0, "light load", partial(started.load, call))
         block.light = document.light if document else []
 
     def _diagnose(
@@ -256,7 +243,7 @@ class Attempt:
         self._under_way.step(f"thread dumps of {' and '.join(wanted)}")
         trials = {variant: [trial for trial in block.trials if trial.variant == variant] for variant in wanted}
         block.diagnosis = started.diagnose(
-            {variant: dumping.pace(self._under_way.pace, experiment, trials[variant]) for variant in wanted}
+            {variant: dumping.pace(self._under_way.pacing, experiment, trials[variant]) for variant in wanted}
         )
         missing = [variant for variant in wanted if variant not in block.diagnosis]
         if missing and mode == "always":

@@ -15,7 +15,8 @@ from vtlab.model import units
 from vtlab.model.curve import Curve, Ended, Point
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, K6Document, Trial
-from vtlab.planning.load import COMING_UP, Pace
+from vtlab.planning.load import COMING_UP
+from vtlab.planning.load_call import CallPacing, LoadCall
 from vtlab.report import figures
 from vtlab.targets.target import StartedBlock
 from vtlab.warm_up import RAISED_CALLS, are_compiled, more_cpu
@@ -114,11 +115,11 @@ class Search:
     def _warm_up(self) -> None:
         self._say(f"warm-up with {WARM_UP_USERS} users")
         had_more = self._warm_up_raised()
-        pace = Pace(users=(WARM_UP_USERS,))
         count = AFTER_RAISED if had_more else WARM_UP_CYCLES
+        call = LoadCall(trial_load_cycles=count, pacing=CallPacing(users=(WARM_UP_USERS,)))
         cycles: list[Trial] = []
         while True:
-            document = self._started.load(order=[], warmup_cycles=0, own_cycles=count, single=None, pace=pace)
+            document = self._started.load(call)
             cycles += document.warmup
             if self._is_warm(document.warmup) and (had_more or self._is_steady(cycles)):
                 break
@@ -148,7 +149,7 @@ class Search:
         is_known = False
         with more_cpu(self._started, experiment) as is_raised:
             for _ in range(RAISED_CALLS if is_raised else 0):
-                warmup = self._started.load(order=[], warmup_cycles=cycles, single=None).warmup
+                warmup = self._started.load(LoadCall(warmup_cycles=cycles)).warmup
                 is_known = all(trial.server.get("jit_cpu") is not None for trial in warmup)
                 if self._has_warmed_up(RAISED_WITHIN) or are_compiled(warmup, experiment.variants, experiment):
                     break
@@ -177,7 +178,7 @@ class Search:
         # The order turns round from level to level: no variant is always the first.
         count = len({point.users for point in self._points})
         order = list(variants) if count % 2 == 0 else list(reversed(variants))
-        pace = Pace(
+        pacing = CallPacing(
             users=tuple(affordable),
             measure=round(1000 * window),
             rounds={variant: max(1, round(1000 * seconds)) for variant, seconds in rounds.items()},
@@ -185,7 +186,7 @@ class Search:
         began = self._clock()
         is_cold = max(affordable) > self._warmed
         try:
-            document = self._loaded(order, int(is_cold), pace)
+            document = self._loaded(order, int(is_cold), pacing)
         except GeneratorFailed:
             # It was the highest level that killed k6.
             for level in affordable[:-1]:
@@ -200,7 +201,7 @@ class Search:
             self._say(f"once more: {self._disturbed(document.trials)}")
             # Where that kills k6 there is what was disturbed, which ends the search.
             with contextlib.suppress(GeneratorFailed):
-                document = self._loaded(order, 0, pace)
+                document = self._loaded(order, 0, pacing)
         self.trials += document.trials
         measured = [_point(trial, self._experiment) for trial in document.trials]
         self._points += measured
@@ -218,10 +219,10 @@ class Search:
     def _end(self) -> float:
         return min(self._began + self._within, self._deadline)
 
-    def _loaded(self, order: Sequence[str], own_cycles: int, pace: Pace) -> K6Document:
+    def _loaded(self, order: Sequence[str], own_cycles: int, pacing: CallPacing) -> K6Document:
         """What one call of k6 measured."""
         self._within += self._coming
-        return self._started.load(order=order, warmup_cycles=0, own_cycles=own_cycles, single=None, pace=pace)
+        return self._started.load(LoadCall(trial_load_cycles=own_cycles, trial_order=order, pacing=pacing))
 
     def _affordable(self, levels: Sequence[int], window: float, rounds: Mapping[str, float]) -> list[int]:
         """Those of the levels, which grow, for which there is time; the first level of a search in any case."""

@@ -20,7 +20,7 @@ class UnderWay:
         self.experiment = experiment
         self.seed = seed
         self.block = block
-        self.pace = load.pace(experiment, seed)
+        self.pacing = load.pacing(experiment, seed)
         #: The variants that take part.
         self.variants: list[str] = []
         self._progress = progress
@@ -62,7 +62,7 @@ class UnderWay:
         if it was given up."""
         self.block.single += document.single
         self.block.thresholds |= document.thresholds
-        rounds = self.pace.rounds
+        rounds = self.pacing.rounds
         self.block.trials += [
             trial.model_copy(update={"round": rounds[trial.variant] / 1000}) if trial.variant in rounds else trial
             for trial in document.trials

@@ -13,6 +13,7 @@ from vtlab.model import units
 from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.model.records import K6Document, Trial
 from vtlab.planning import load
+from vtlab.planning.load_call import LoadCall
 from vtlab.targets.target import StartedBlock
 from vtlab.under_way import UnderWay, is_given_up
 
@@ -90,7 +91,9 @@ class WarmUpCycles:
             compiled = are_compiled(block.warmup, under_way.variants, experiment)
             is_over = unsteady.isdisjoint(under_way.variants) and (cycles >= most or compiled)
             if is_over and {t.variant for t in document.trials} <= set(under_way.variants):
-                under_way.pace = load.pace(experiment, under_way.seed, last_of_each(block.warmup, under_way.variants))
+                under_way.pacing = load.pacing(
+                    experiment, under_way.seed, last_of_each(block.warmup, under_way.variants)
+                )
                 self._say_pace()
                 under_way.keep(started, document)
                 return
@@ -147,16 +150,14 @@ class WarmUpCycles:
         block = self._under_way.block
         measuring = f", then measuring in the order {', '.join(order)}" if order else ""
         self._under_way.step(f"warm-up, cycle {before + 1} of {planned}{measuring}")
-        call = partial(
-            started.load,
-            order=order,
+        call = LoadCall(
             warmup_cycles=cheap,
-            own_cycles=own,
-            single=None,
+            trial_load_cycles=own,
+            trial_order=order,
             wait_for_answers=not gives_up,
-            pace=self._under_way.pace,
+            pacing=self._under_way.pacing,
         )
-        document = self._under_way.survived(started, before, "the warm-up", call)
+        document = self._under_way.survived(started, before, "the warm-up", partial(started.load, call))
         if document is None:
             return None
         block.warmup += [
@@ -171,11 +172,11 @@ class WarmUpCycles:
 
     def _say_pace(self) -> None:
         """That windows last longer than the experiment's, and what they show."""
-        pace = self._under_way.pace
-        if pace.measure is None and pace.shown is None:
+        pacing = self._under_way.pacing
+        if pacing.measure is None and pacing.shown_overload is None:
             return
-        shown = load.OVERLOAD if pace.shown is None else pace.shown
-        length = "" if pace.measure is None else f" of {pace.measure / 1000:.0f} s"
+        shown = load.OVERLOAD if pacing.shown_overload is None else pacing.shown_overload
+        length = "" if pacing.measure is None else f" of {pacing.measure / 1000:.0f} s"
         self._under_way.say(f"windows{length} show an overload from {units.percent(shown)} on")
 
     def _is_steady(self, variant: str) -> bool:

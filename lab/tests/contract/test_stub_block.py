@@ -28,8 +28,9 @@ from vtlab.errors import BadInput, BlockFault, GeneratorFailed, PrerequisiteMiss
 from vtlab.host import cgroup, ports
 from vtlab.host.cgroup import Limit
 from vtlab.host.wait import wait_until
-from vtlab.model.records import Block, Trial
+from vtlab.model.records import Block, K6Document, Trial
 from vtlab.planning import plan
+from vtlab.planning.load_call import LoadCall
 from vtlab.progress import Progress
 from vtlab.targets.local.block import LocalBlock
 from vtlab.targets.local.target import LocalTarget
@@ -67,7 +68,7 @@ def test_a_whole_block_is_measured_and_leaves_nothing(tmp_path: Path, monkeypatc
             assert environment["SPRING_THREADS_VIRTUAL_ENABLED"] == str(instance.variant == "virtual").lower()
             assert environment["SERVER_PORT"] != "1"
             assert not environment.keys() & (outer.keys() - {"SERVER_PORT"})
-        document = block.load(order=VARIANTS, warmup_cycles=1, single="1s")
+        document = block.load(LoadCall(trial_order=VARIANTS, warmup_cycles=1, single_user_phase="1s"))
         pids = dict(run.look())
         assert not environment_of(pids["prometheus"]).keys() & outer.keys()
         assert [instance.variant for instance in block.instances] == list(VARIANTS)
@@ -113,7 +114,7 @@ def test_every_side_counts_the_same_requests(run: RunFolder) -> None:
             # A run each: a k6 that was stopped while it wrote its samples may lose the last of a series.
             target.run_id = f"run-{attempt}"
             started = target.start(run.planned, 1, attempt)
-            document = started.load(order=VARIANTS, warmup_cycles=1, single="1s")
+            document = started.load(LoadCall(trial_order=VARIANTS, warmup_cycles=1, single_user_phase="1s"))
             return [*document.warmup, *document.single, *document.trials]
 
         def check(phases: Sequence[Trial]) -> None:
@@ -176,7 +177,7 @@ def test_what_is_unanswered_in_a_variants_last_trial_ends_with_it(tmp_path: Path
 
 
 def load(block: LocalBlock) -> None:
-    block.load(order=VARIANTS, warmup_cycles=LONG, single=None)
+    block.load(LoadCall(trial_order=VARIANTS, warmup_cycles=LONG))
 
 
 def kill_once_seen(target: LocalTarget, pid: int) -> None:
@@ -221,7 +222,7 @@ def test_a_process_that_dies_under_load_is_a_fault_with_its_name_and_the_next_bl
 
         block = target.start(run.planned, 1, 3)
         assert not alive(left)
-        (trial,) = block.load(order=["virtual"], warmup_cycles=0, single=None).trials
+        (trial,) = block.load(LoadCall(trial_order=["virtual"])).trials
         assert trial.ok > 0
         assert trial.server["server_throughput"] is not None
         run.look()
@@ -351,9 +352,9 @@ def test_trials_whose_pace_is_known_follow_the_warm_up_in_one_call_of_k6(
     calls: list[tuple[int, Sequence[str]]] = []
     loaded = LocalBlock.load
 
-    def load(block: LocalBlock, **rest: Any) -> Any:
-        calls.append((rest.get("own_cycles", 0), rest["order"]))
-        return loaded(block, **rest)
+    def load(block: LocalBlock, call: LoadCall) -> K6Document:
+        calls.append((call.trial_load_cycles, call.trial_order))
+        return loaded(block, call)
 
     monkeypatch.setattr(LocalBlock, "load", load)
     rounds = dict.fromkeys(VARIANTS, "50ms")

@@ -20,6 +20,7 @@ from vtlab.host.threads import compilers
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Trial
 from vtlab.model.run import BlockSeries
+from vtlab.planning.load_call import LoadCall
 from vtlab.targets.local.block import LocalBlock
 from vtlab.targets.local.target import LocalTarget
 from vtlab.targets.prometheus import Prometheus
@@ -75,14 +76,14 @@ def measured(root: Path, window: str, attempts: int = 4) -> Iterator[Measured]:
             target.run_id = f"run-{attempt}"
             started = target.start(run.planned, 1, attempt)
             raised = started.raise_cpu()
-            first = started.load(order=[], warmup_cycles=2, single=None)
+            first = started.load(LoadCall(warmup_cycles=2))
             nice_before = _nice_of_compilers(started)
             if raised is not None:
                 started.restore_cpu()
             nice_under_limit = _nice_of_compilers(started)
             started.end_warm_up()
             nice = nice_before, nice_under_limit, _nice_of_compilers(started)
-            document = started.load(order=VARIANTS, warmup_cycles=1, single="4s")
+            document = started.load(LoadCall(trial_order=VARIANTS, warmup_cycles=1, single_user_phase="4s"))
             block = Block(
                 block=1,
                 attempt=attempt,

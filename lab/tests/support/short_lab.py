@@ -25,7 +25,7 @@ from vtlab.errors import BlockFault
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block
 from vtlab.planning import load
-from vtlab.planning.load import AS_PLANNED
+from vtlab.planning.load_call import AS_PLANNED, LoadCall
 from vtlab.services import downstream
 from vtlab.targets.local.block import LocalBlock
 from vtlab.targets.local.target import LocalTarget
@@ -144,14 +144,22 @@ class Lab:
         cycles = planned.windows.warmup_cycles
         variants = list(dict.fromkeys(order))
         try:
-            pace, warmup = load.pace(planned, number), []
+            pacing, warmup = load.pacing(planned, number), []
             if planned.load.model == "open":
                 # By the warm-up open load settles before a window.
-                document = started.load(order=[], warmup_cycles=cycles, own_cycles=own_cycles, single=None, pace=pace)
+                document = started.load(LoadCall(warmup_cycles=cycles, trial_load_cycles=own_cycles, pacing=pacing))
                 warmup = document.warmup
                 last = [[t for t in warmup if t.variant == variant][-1] for variant in variants]
-                pace, cycles, own_cycles = load.pace(planned, number, last), 0, 0
-            document = started.load(order=order, warmup_cycles=cycles, own_cycles=own_cycles, single=single, pace=pace)
+                pacing, cycles, own_cycles = load.pacing(planned, number, last), 0, 0
+            document = started.load(
+                LoadCall(
+                    warmup_cycles=cycles,
+                    trial_load_cycles=own_cycles,
+                    single_user_phase=single,
+                    trial_order=order,
+                    pacing=pacing,
+                )
+            )
             block = Block(
                 block=number,
                 attempt=attempt,
@@ -164,7 +172,7 @@ class Lab:
             )
             if with_light:
                 light = load.light(*self._under_load(block, planned, variants))
-                block.light = started.load(order=[], warmup_cycles=0, single=None, light=light).light
+                block.light = started.load(LoadCall(light_load=light)).light
             # Without single-user phases nothing is known of a request alone.
             unexplained = [
                 name for name in variants if single and variant_results.is_unexplained([block], planned, name)

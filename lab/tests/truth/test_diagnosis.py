@@ -15,7 +15,7 @@ from vtlab.analysis.places import Cause
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Diagnosis
 from vtlab.planning import dumping
-from vtlab.planning.load import AS_PLANNED
+from vtlab.planning.load_call import AS_PLANNED
 from vtlab.targets.local.block import LocalBlock
 from vtlab.targets.local.target import LocalTarget
 

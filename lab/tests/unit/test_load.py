@@ -21,7 +21,7 @@ from vtlab.model import units
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import InFlight, Trial
 from vtlab.planning import load
-from vtlab.planning.load import LightLoad, Pace
+from vtlab.planning.load_call import CallPacing, LightLoad
 
 #: Seconds of a request alone, requests per second under load, share of the CPU limit used for them.
 VARIANT = st.tuples(st.floats(0, 20), st.floats(0, 50_000), st.floats(0, 1.2))
@@ -139,8 +139,8 @@ def cycle(mean: float | None, longest: float | None, added: int = 0) -> Trial:
 
 
 def test_a_warm_up_without_answers_changes_nothing() -> None:
-    assert load.pace(OPEN, 7) == Pace(7)
-    assert load.pace(OPEN, 7, [cycle(None, None)]) == Pace(7)
+    assert load.pacing(OPEN, 7) == CallPacing(7)
+    assert load.pacing(OPEN, 7, [cycle(None, None)]) == CallPacing(7)
 
 
 def with_windows(measure: str, gaps: str = "exponential", rate: float = 150) -> Experiment:
@@ -150,27 +150,27 @@ def with_windows(measure: str, gaps: str = "exponential", rate: float = 150) -> 
 
 def test_a_window_is_long_enough_to_show_an_overload_of_5_percent() -> None:
     slow, fast = cycle(4.0, 4.5), cycle(1.0, 1.5)
-    pace = load.pace(OPEN, 7, [fast, slow])
-    assert pace == load.pace(OPEN, 7, [slow]), "of the slower variant"
-    assert pace.settle == 4500, "as long as the longest answer"
-    assert pace.measure is not None
-    window = pace.measure / 1000
+    pacing = load.pacing(OPEN, 7, [fast, slow])
+    assert pacing == load.pacing(OPEN, 7, [slow]), "of the slower variant"
+    assert pacing.settle == 4500, "as long as the longest answer"
+    assert pacing.measure is not None
+    window = pacing.measure / 1000
     before = 4.5 + units.seconds(OPEN.windows.ramp_up)
     # Exceeded by 1.96 standard deviations of the arrivals; R is what it is half way through.
     limit = 0.01 * 150 * window + 3 * math.sqrt(2 * 150 * (4.0 + 0.05 * (before + window / 2)))
     assert 0.05 * 150 * window - limit == pytest.approx(1.96 * math.sqrt(150 * window), rel=0.001)
-    assert load.pace(with_windows("55s"), 7, [slow]).measure is None, "the experiment's are enough"
+    assert load.pacing(with_windows("55s"), 7, [slow]).measure is None, "the experiment's are enough"
 
 
 def test_the_window_is_never_shorter_than_the_issues_formula() -> None:
-    even = load.pace(with_windows("5s", "even", rate=2000), 7, [cycle(4.0, 4.5)])
+    even = load.pacing(with_windows("5s", "even", rate=2000), 7, [cycle(4.0, 4.5)])
     assert even.measure is not None
     assert even.measure / 1000 >= 150 * math.sqrt(2 * 4.0 / 2000)
 
 
 def test_even_gaps_need_no_time_for_the_chance_of_arrivals() -> None:
     even, drawn = (
-        load.pace(with_windows("5s", gaps), 7, [cycle(0.2, 0.3)]).measure for gaps in ("even", "exponential")
+        load.pacing(with_windows("5s", gaps), 7, [cycle(0.2, 0.3)]).measure for gaps in ("even", "exponential")
     )
     assert even is not None
     assert drawn is not None
@@ -179,16 +179,18 @@ def test_even_gaps_need_no_time_for_the_chance_of_arrivals() -> None:
 
 def test_a_window_lasts_a_minute_at_most_and_says_what_it_then_shows() -> None:
     rare = with_windows("5s", rate=20)
-    pace = load.pace(rare, 7, [cycle(1.0, 1.5)])
-    assert pace.measure == 60_000
-    assert pace.shown is not None
-    assert 0.05 < pace.shown < 0.12
-    assert load.Arriving(20, 1.0, 1.5 + units.seconds(rare.windows.ramp_up)).window(pace.shown) == pytest.approx(60)
-    planned = load.pace(with_windows("90s", rate=20), 7, [cycle(1.0, 1.5)])
+    pacing = load.pacing(rare, 7, [cycle(1.0, 1.5)])
+    assert pacing.measure == 60_000
+    assert pacing.shown_overload is not None
+    assert 0.05 < pacing.shown_overload < 0.12
+    assert load.Arriving(20, 1.0, 1.5 + units.seconds(rare.windows.ramp_up)).window(
+        pacing.shown_overload
+    ) == pytest.approx(60)
+    planned = load.pacing(with_windows("90s", rate=20), 7, [cycle(1.0, 1.5)])
     assert planned.measure is None, "never less than the experiment's own"
-    assert planned.shown is not None
-    assert 0.05 < planned.shown < pace.shown
-    assert load.pace(OPEN, 7, [cycle(1.0, 1.5)]).shown is None, "5 % is what was asked for"
+    assert planned.shown_overload is not None
+    assert 0.05 < planned.shown_overload < pacing.shown_overload
+    assert load.pacing(OPEN, 7, [cycle(1.0, 1.5)]).shown_overload is None, "5 % is what was asked for"
 
 
 def test_of_a_variant_that_is_far_overloaded_the_queue_is_no_response() -> None:
@@ -196,10 +198,10 @@ def test_of_a_variant_that_is_far_overloaded_the_queue_is_no_response() -> None:
     healthy = cycle(1.0, 1.5)
     falling = cycle(15.0, 20.0, added=2000)
     before = (falling.start - falling.begin) / 1000
-    window = load.pace(OPEN, 7, [healthy, falling]).measure
+    window = load.pacing(OPEN, 7, [healthy, falling]).measure
     assert window is not None
-    assert window <= (load.pace(OPEN, 7, [healthy, cycle(max(1.0, before), 20.0)]).measure or 0)
-    assert window < (load.pace(OPEN, 7, [healthy, cycle(15.0, 20.0)]).measure or 0)
+    assert window <= (load.pacing(OPEN, 7, [healthy, cycle(max(1.0, before), 20.0)]).measure or 0)
+    assert window < (load.pacing(OPEN, 7, [healthy, cycle(15.0, 20.0)]).measure or 0)
 
 
 #: Arrivals per second, servers that each take as long as their number over 95 % of these.
@@ -229,10 +231,10 @@ class Simulated:
         self.experiment = with_windows("5s", rate=rate)
         self._servers = servers
         self._service = servers * utilisation / rate
-        pace = load.pace(self.experiment, 7, [cycle(self._service, 1.1 * self._service)])
-        assert pace.shown is None
-        self._start = (pace.settle / 1000) + units.seconds(self.experiment.windows.ramp_up)
-        self._end = self._start + (pace.measure or 5000) / 1000
+        pacing = load.pacing(self.experiment, 7, [cycle(self._service, 1.1 * self._service)])
+        assert pacing.shown_overload is None
+        self._start = (pacing.settle / 1000) + units.seconds(self.experiment.windows.ramp_up)
+        self._end = self._start + (pacing.measure or 5000) / 1000
 
     def trials(self, count: int) -> list[Trial]:
         draw = np.random.default_rng(16)
@@ -258,13 +260,13 @@ class Simulated:
 
 
 def test_load_settles_no_longer_than_an_answer_may_take() -> None:
-    assert load.pace(OPEN, 7, [cycle(1.0, 60.0)]).settle == 20_000
+    assert load.pacing(OPEN, 7, [cycle(1.0, 60.0)]).settle == 20_000
 
 
 def test_the_longest_window_of_the_variants_is_compared() -> None:
     windows = {**OPEN.document()["windows"], "measure": "10s", "measure_by_variant": {"virtual": "60s"}}
     exp = builders.arrivals(windows=windows)
-    assert load.pace(exp, 7, [cycle(8.0, 9.5)]).measure is None
+    assert load.pacing(exp, 7, [cycle(8.0, 9.5)]).measure is None
 
 
 # --- a round of closed load --------------------------------------------------
@@ -328,7 +330,7 @@ def test_the_round_of_a_user_is_known_by_the_warm_up(
     users: int, takes: Callable[[], float], threads: int, round_: float
 ) -> None:
     exp = closed(users)
-    rounds = load.pace(exp, 7, [warmed_up(exp, takes, threads)]).rounds
+    rounds = load.pacing(exp, 7, [warmed_up(exp, takes, threads)]).rounds
     assert rounds["platform"] / 1000 == pytest.approx(round_, rel=0.1)
 
 
@@ -337,7 +339,7 @@ def test_users_who_are_spread_over_their_round_are_counted_right(response: float
     """Windows of 5 s, drawn from a round as ``k6/lib/plan.ts`` does; begun in one second: off by up to 26 %."""
     users, window = 100, 5.0
     exp = closed(users, "5s")
-    round_ = load.pace(exp, 7, [warmed_up(exp, lambda: response)]).rounds["platform"] / 1000
+    round_ = load.pacing(exp, 7, [warmed_up(exp, lambda: response)]).rounds["platform"] / 1000
     ramp_up = round_ * math.ceil(0.005 * users / round_)
     off = []
     for drawn_ in (0.0, 0.25, 0.5, 0.75):
@@ -349,27 +351,27 @@ def test_users_who_are_spread_over_their_round_are_counted_right(response: float
 def test_think_time_belongs_to_a_round() -> None:
     exp = closed(1000, think_time="2s")
     trial = warmed_up(exp, lambda: 1.0)
-    assert load.pace(exp, 7, [trial]).rounds == {"platform": 3000}
+    assert load.pacing(exp, 7, [trial]).rounds == {"platform": 3000}
 
 
 def test_rounds_that_the_experiment_says_or_that_are_short_are_not_told() -> None:
     exp = closed(1000, round={"platform": "5s"})
     cycles = [warmed_up(exp, lambda: 1.0, 200), warmed_up(exp, lambda: 1.5, variant="virtual")]
-    assert load.pace(exp, 7, cycles).rounds == {"virtual": 1500}
-    assert load.pace(closed(1000, "15s"), 7, cycles[1:]).rounds == {}
+    assert load.pacing(exp, 7, cycles).rounds == {"virtual": 1500}
+    assert load.pacing(closed(1000, "15s"), 7, cycles[1:]).rounds == {}
     # Where one needs it, the other would begin in as long a round without its own.
     short = [warmed_up(closed(50), lambda: 0.01), *cycles[1:]]
-    assert load.pace(closed(50), 7, short[:1]).rounds == {}
+    assert load.pacing(closed(50), 7, short[:1]).rounds == {}
     many = closed(1000)
     fast = warmed_up(many, lambda: 0.05)
-    assert load.pace(many, 7, [fast, cycles[1]]).rounds == {"platform": 50, "virtual": 1500}
+    assert load.pacing(many, 7, [fast, cycles[1]]).rounds == {"platform": 50, "virtual": 1500}
 
 
 def test_fewer_users_than_in_the_trials_tell_no_round() -> None:
     exp = closed(1000)
     trial = warmed_up(exp, lambda: 3.0)
-    assert load.pace(exp, 7, [trial.model_copy(update={"users": 50})]) == Pace(7)
-    assert load.pace(exp, 7) == Pace(7)
+    assert load.pacing(exp, 7, [trial.model_copy(update={"users": 50})]) == CallPacing(7)
+    assert load.pacing(exp, 7) == CallPacing(7)
 
 
 def test_the_last_answers_are_waited_for_where_that_is_short() -> None:

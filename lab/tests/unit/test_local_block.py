@@ -17,7 +17,7 @@ from tests.support import builders
 from vtlab.errors import BadInput, BlockFault, VariantFailed
 from vtlab.host import jcmd
 from vtlab.model.records import Diagnosis, Trial
-from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
+from vtlab.planning.load_call import AS_PLANNED, CallPacing, LightLoad, LoadCall
 from vtlab.targets.k6 import Call
 from vtlab.targets.local import dumps, short_pins
 from vtlab.targets.local import target as target_module
@@ -65,7 +65,7 @@ def test_a_variant_that_breaks_under_its_dumps_does_not_cost_the_next_one_its_ow
         return SimpleNamespace(trials=trials)
 
     def diagnose(
-        running: Iterable[Any], _: Path, trial: Callable[[str], Trial], paces: Mapping[str, Pace]
+        running: Iterable[Any], _: Path, trial: Callable[[str], Trial], pacings: Mapping[str, CallPacing]
     ) -> dict[str, Diagnosis]:
         for variant in running:
             with contextlib.suppress(BlockFault):
@@ -111,9 +111,9 @@ def test_at_once_each_variant_that_runs_has_a_call_of_k6_of_its_own(
         return SimpleNamespace(light=[])
 
     monkeypatch.setattr(block, "_run", run_calls)
-    block.load(order=[], warmup_cycles=0, single="6s", at_once=True)
+    block.load(LoadCall(single_user_phase="6s", is_at_once=True))
     light = LightLoad({"platform": (0.0, 2.0), "virtual": (0.0, 8.0)})
-    block.load(order=[], warmup_cycles=0, single=None, light=light, at_once=True)
+    block.load(LoadCall(light_load=light, is_at_once=True))
     assert [list(call.targets) for call in made] == [["platform"], ["virtual"]] * 2
     assert [call.variables["SINGLE"] for call in made] == ["6s", "6s", "0s", "0s"]
     assert [json.loads(call.variables["LIGHT"]) for call in made[2:]] == [{"platform": [0, 2]}, {"virtual": [0, 8]}]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import builders
-from tests.support.played import RUN, Played, as_recorded, console
+from tests.support.played import RUN, as_recorded, console, recorded
 from vtlab import results, runner
 from vtlab.planning import load
 from vtlab.progress import Progress
@@ -21,7 +21,7 @@ def test_progress_says_what_was_measured_and_when_it_ends(tmp_path: Path) -> Non
     results.create(tmp_path, RUN.manifest)
     screen, text = console()
     with Progress(screen, [100, 100]) as progress:
-        runner.measure(tmp_path, Played(RUN.blocks), progress, "blocking")
+        runner.measure(tmp_path, recorded(RUN.blocks), progress, "blocking")
     assert "2 blocks to measure, about 3 minutes, until " in text.getvalue()
     assert "blocking: block 1 of 2: starting platform and virtual" in text.getvalue()
     assert "blocking: block 2 of 2: virtual 998.8/s, 1 s; platform 199.6/s, 5.01 s · ends about" in text.getvalue()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 from vtlab.analysis.laws import demands
@@ -12,6 +12,7 @@ from vtlab.analysis.validity.overload import fell_behind, most_added
 from vtlab.model import units
 from vtlab.model.experiment import ClosedLoad, Experiment, OpenLoad
 from vtlab.model.records import Trial
+from vtlab.planning.load_call import CallPacing, LightLoad
 
 #: Seconds of light load of all variants together, at most, one after the other and at once; and of these for k6 to come
 #: up and end.
@@ -50,60 +51,22 @@ _MANY_ROUNDS = 10
 _ALIKE = 1.1
 
 
-@dataclass(frozen=True)
-class Pace:
-    """The same for every call of one block. Milliseconds."""
-
-    #: What k6 draws depends on it and on the block's number; None: on the run's id.
-    seed: int | None = None
-    #: Open load: from the ramp-up to a trial's window.
-    settle: int = 0
-    #: Length of the trials' windows; None: the experiment's.
-    measure: int | None = None
-    #: Open load: the smallest overload that a trial shows, where that is more than OVERLOAD; else None.
-    shown: float | None = None
-    #: Closed load: a round of a user, by variant, where the experiment has none and windows hold few of them.
-    rounds: Mapping[str, int] = field(default_factory=dict, hash=False)
-    #: Users of the trials and of the warm-up cycles with the trials' own load, in place of the experiment's. Of several
-    #: each has its trials, in an order that turns round from one to the next.
-    users: tuple[int, ...] = ()
-
-
-AS_PLANNED = Pace()
-
-
-@dataclass(frozen=True)
-class LightLoad:
-    """Phases of light load, with arrivals at even gaps."""
-
-    #: By variant: arrivals per second of its phases, in their order; 0 for an idle one.
-    rates: Mapping[str, Sequence[float]]
-    #: Milliseconds of each: with arrivals before the window, as long as an answer may take; the window.
-    settle: int = 1000
-    measure: int = 2000
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether nothing arrives in any of them."""
-        return not any(map(any, self.rates.values()))
-
-
-def pace(experiment: Experiment, seed: int, warmed: Sequence[Trial] = ()) -> Pace:
+def pacing(experiment: Experiment, seed: int, warmed: Sequence[Trial] = ()) -> CallPacing:
     """How the calls of k6 of one block are paced. ``warmed``: the last warm-up cycles, one of each variant, by which
     open load settles before a window, and by which its window is long enough to show an overload of 5 %; and by which
     the users of closed load are spread over a round."""
     load = experiment.load
     if isinstance(load, ClosedLoad):
-        return Pace(seed, rounds=_rounds(experiment, load, warmed))
+        return CallPacing(seed, rounds=_rounds(experiment, load, warmed))
     answered = [t.latency for t in warmed if t.latency.mean is not None and t.latency.max is not None]
     if not answered:
-        return Pace(seed)
+        return CallPacing(seed)
     longest = max(latency.max or 0.0 for latency in answered)
     settle = min(round(1000 * longest), round(units.milliseconds(experiment.max_response)))
     return replace(_window(experiment, load, warmed, settle / 1000), seed=seed, settle=settle)
 
 
-def _window(experiment: Experiment, load: OpenLoad, warmed: Sequence[Trial], settle: float) -> Pace:
+def _window(experiment: Experiment, load: OpenLoad, warmed: Sequence[Trial], settle: float) -> CallPacing:
     """The length of an open load's windows, which show an overload of 5 %, and what they show if that is more.
 
     R is that of the slowest variant. Of one that fell behind in its last warm-up cycle it is no longer than the time
@@ -125,7 +88,7 @@ def _window(experiment: Experiment, load: OpenLoad, warmed: Sequence[Trial], set
     planned = max(units.seconds(experiment.window_of(variant)) for variant in experiment.variants)
     window = max(planned, min(LONGEST_WINDOW, arriving.window()))
     shown = arriving.overload(window) if window < arriving.window() else None
-    return Pace(measure=math.ceil(1000 * window) if window > planned else None, shown=shown)
+    return CallPacing(measure=math.ceil(1000 * window) if window > planned else None, shown_overload=shown)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from vtlab import services
@@ -25,7 +25,7 @@ from vtlab.model.experiment import Experiment
 from vtlab.model.records import Diagnosis, Failure, Findings, Instance, K6Document, Trial
 from vtlab.model.run import BlockSeries
 from vtlab.model.service import Meters, Service
-from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
+from vtlab.planning.load_call import AS_PLANNED, CallPacing, LoadCall
 from vtlab.services import processors
 from vtlab.targets import script, verification
 from vtlab.targets.annotation import annotate
@@ -262,31 +262,20 @@ class KubernetesBlock:
     def end_warm_up(self) -> None:
         """The compilers of a pod never go first: vtlab is not in it."""
 
-    def load(
-        self,
-        *,
-        order: Sequence[str],
-        warmup_cycles: int,
-        single: str | None,
-        own_cycles: int = 0,
-        light: LightLoad | None = None,
-        wait_for_answers: bool = True,
-        pace: Pace = AS_PLANNED,
-        at_once: bool = False,
-    ) -> K6Document:
+    def load(self, call: LoadCall) -> K6Document:
         """Runs k6 once, as a Job. BlockFault when k6 fails, or, deleting the Job at once, when a pod does;
         VariantFailed when the service in it does.
 
-        Fills ``server`` and ``machine`` of every record. Every answer is waited for (``wait_for_answers``): vtlab may
-        replace pods, not end one, and the next block waits for their end anyway.
+        Fills ``server`` and ``machine`` of every record. Every answer is waited for: vtlab may replace pods, not end
+        one, and the next block waits for their end anyway.
         """
-        return self._load(phase_variables(order, warmup_cycles, single, own_cycles=own_cycles, light=light, pace=pace))
+        return self._load(phase_variables(replace(call, wait_for_answers=True)))
 
-    def trial_without_drain(self, variant: str, position: int, pace: Pace = AS_PLANNED) -> K6Document:
+    def trial_without_drain(self, variant: str, position: int, pacing: CallPacing = AS_PLANNED) -> K6Document:
         """Runs k6 once, as a Job, and waits for every answer: vtlab may replace pods, not end one."""
-        return self._load(phase_variables([variant], 0, None, position=position, pace=pace))
+        return self.load(LoadCall(trial_order=[variant], first_position=position, pacing=pacing))
 
-    def diagnose(self, paces: Mapping[str, Pace]) -> dict[str, Diagnosis]:
+    def diagnose(self, pacings: Mapping[str, CallPacing]) -> dict[str, Diagnosis]:
         """Nothing: vtlab may not run commands in a pod."""
         return {}
 

@@ -20,7 +20,8 @@ from vtlab.model import units
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Diagnosis, Failure, Instance, K6Document, ServerFigure, Trial
 from vtlab.model.run import BlockSeries
-from vtlab.planning.load import AS_PLANNED, COMING_UP, LightLoad, Pace
+from vtlab.planning.load import COMING_UP
+from vtlab.planning.load_call import AS_PLANNED, CallPacing, LoadCall
 from vtlab.services import between
 from vtlab.services.process import VariantProcess
 from vtlab.targets import k6
@@ -123,47 +124,24 @@ class LocalBlock:
     def _running(self) -> list[VariantProcess]:
         return [variant for variant in self.variants if variant.variant not in self._retired]
 
-    def load(
-        self,
-        *,
-        order: Sequence[str],
-        warmup_cycles: int,
-        single: str | None,
-        own_cycles: int = 0,
-        light: LightLoad | None = None,
-        wait_for_answers: bool = True,
-        pace: Pace = AS_PLANNED,
-        at_once: bool = False,
-    ) -> K6Document:
+    def load(self, call: LoadCall) -> K6Document:
         """Runs k6 once, or once for each variant. BlockFault when k6 fails, or, stopping k6, when what the variants
         need or Prometheus dies; VariantFailed when a variant does.
 
         Fills ``server`` and ``machine`` of every record. Under light load the shortest pins of JDKs before 24 count,
         too, and CPU is what the kernel counts, as it is of the levels of a search.
         """
-        if self.experiment.between and order:
-            return self._load_apart(order, warmup_cycles, single, own_cycles, pace)
-        calls = [
-            self._call(
-                phase_variables(
-                    order,
-                    warmup_cycles,
-                    single,
-                    own_cycles=own_cycles,
-                    light=part,
-                    wait_for_answers=wait_for_answers,
-                    pace=pace,
-                ),
-                only=name,
-            )
-            for name, part in (self._parts(light) if at_once else {None: light}).items()
-        ]
+        if self.experiment.between and call.trial_order:
+            return self._load_apart(call)
+        light = call.light_load
+        parts = self._parts(call) if call.is_at_once else {None: call}
+        calls = [self._call(phase_variables(part), only=name) for name, part in parts.items()]
         if light is None:
             document = self._run(calls)
-            if pace.users:
+            if call.pacing.users:
                 self._count_cpu(document.trials)
             return document
-        pinning = [v for name in light.rates if (v := self._process_of(name)).pins]
+        pinning = [variant for name in light.rates if (variant := self._process_of(name)).pins]
         with short_pins.counted(pinning):
             document = self._run(calls)
         self._count_cpu(document.light)
@@ -174,29 +152,30 @@ class LocalBlock:
         for phase in phases:
             phase.server["cpu_cores"] = self._usage(phase.variant, phase.start, phase.end).get("cpu_cores")
 
-    def _parts(self, light: LightLoad | None) -> dict[str | None, LightLoad | None]:
-        """What each variant that runs has of it."""
+    def _parts(self, call: LoadCall) -> dict[str | None, LoadCall]:
+        """Returns the part of a call for each variant that runs."""
+        light = call.light_load
         if light is None:
-            return dict.fromkeys([variant.variant for variant in self._running()])
-        return {name: replace(light, rates={name: rates}) for name, rates in light.rates.items()}
+            return dict.fromkeys([variant.variant for variant in self._running()], call)
+        return {
+            name: replace(call, light_load=replace(light, rates={name: rates})) for name, rates in light.rates.items()
+        }
 
-    def _load_apart(
-        self, order: Sequence[str], warmup_cycles: int, single: str | None, own_cycles: int, pace: Pace
-    ) -> K6Document:
-        """The same by one call of k6 for each trial, with what is to come between before it."""
+    def _load_apart(self, call: LoadCall) -> K6Document:
+        """Runs k6 once for each trial, and before each what the experiment wants done between trials."""
         documents = []
-        if warmup_cycles or own_cycles or single:
-            documents.append(self._load(phase_variables([], warmup_cycles, single, own_cycles=own_cycles, pace=pace)))
-        levels: list[tuple[int, ...]] = [(users,) for users in pace.users] or [()]
+        if call.cycles or call.single_user_phase:
+            documents.append(self._load(phase_variables(replace(call, trial_order=[], wait_for_answers=True))))
+        levels: list[tuple[int, ...]] = [(users,) for users in call.pacing.users] or [()]
         trials = [
             (variant, users)
             for turn, users in enumerate(levels)
-            for variant in (order if turn % 2 == 0 else list(reversed(order)))
+            for variant in (call.trial_order if turn % 2 == 0 else list(reversed(call.trial_order)))
         ]
         for position, (variant, users) in enumerate(trials, 1):
             self._reset(variant)
-            variables = phase_variables([variant], 0, None, position, pace=replace(pace, users=users))
-            documents.append(self._load(variables))
+            trial = LoadCall(trial_order=[variant], first_position=position, pacing=replace(call.pacing, users=users))
+            documents.append(self._load(phase_variables(trial)))
         return k6.joined(documents)
 
     def _reset(self, variant: str) -> None:
@@ -206,10 +185,11 @@ class LocalBlock:
             log = self._target.folder / "logs" / f"{self.number}-{self.attempt}-between.log"
             between.run(self.experiment.between, variant, base, self._target.ledger, log)
 
-    def trial_without_drain(self, variant: str, position: int, pace: Pace = AS_PLANNED) -> K6Document:
+    def trial_without_drain(self, variant: str, position: int, pacing: CallPacing = AS_PLANNED) -> K6Document:
         """Runs k6 once; it gives up what is unanswered when the window ends, and the variant ends with it."""
         self._reset(variant)
-        document = self._load(phase_variables([variant], 0, None, position, wait_for_answers=False, pace=pace))
+        call = LoadCall(trial_order=[variant], first_position=position, wait_for_answers=False, pacing=pacing)
+        document = self._load(phase_variables(call))
         self.drop(variant)
         with Prometheus(self._target.prometheus.url) as client:
             client.await_gone(variant, within=30)
@@ -222,14 +202,14 @@ class LocalBlock:
         self._process_of(variant).process.stop(0)
         self._before.pop(variant, None)
 
-    def diagnose(self, paces: Mapping[str, Pace]) -> dict[str, Diagnosis]:
+    def diagnose(self, pacings: Mapping[str, CallPacing]) -> dict[str, Diagnosis]:
         """Runs one more trial of each of these variants, which does not count, with thread dumps in it. Without a
         variant of which none came, or which has ended."""
-        running = [self._process_of(name) for name in paces if name not in self._retired]
+        running = [self._process_of(name) for name in pacings if name not in self._retired]
 
         def trial(name: str) -> Trial:
             try:
-                variables = phase_variables([name], 0, None, pace=paces[name])
+                variables = phase_variables(LoadCall(trial_order=[name], pacing=pacings[name]))
                 return self._load(variables, f"{self._target.run_id}_diagnosis").trials[0]
             except VariantFailed as broken:
                 # The next one's trial does without it.
@@ -241,7 +221,7 @@ class LocalBlock:
             # Where what comes between trials fails now, there are no dumps, and the block counts.
             with contextlib.suppress(BlockFault, BadInput):
                 self._reset(variant.variant)
-                diagnoses |= dumps.diagnose([variant], self._target.folder, trial, paces)
+                diagnoses |= dumps.diagnose([variant], self._target.folder, trial, pacings)
         return diagnoses
 
     def check_instances(self) -> list[Instance]:
