@@ -11,17 +11,17 @@ from typing import Any
 from vtlab import results
 from vtlab.analysis import standing
 from vtlab.analysis.validity import checks, failing
-from vtlab.attempt import Attempt
 from vtlab.errors import InvalidRun
 from vtlab.host import processes
+from vtlab.measuring.attempt import Attempt
+from vtlab.measuring.progress import Progress
 from vtlab.model import units
 from vtlab.model.experiment import OpenLoad
 from vtlab.model.records import Facts, Manifest
 from vtlab.model.run import Run
 from vtlab.planning import load, plan
-from vtlab.progress import Progress
 from vtlab.report import words
-from vtlab.targets.target import Target
+from vtlab.targets.protocol import Target
 
 
 def measure(

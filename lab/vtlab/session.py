@@ -19,13 +19,13 @@ from vtlab.analysis import asserts, sequential, standing, statistics, verdict
 from vtlab.catalogue.dashboards import link
 from vtlab.errors import BadInput, BlockFault, Interrupted, InvalidRun, LabError, PrerequisiteMissing
 from vtlab.host import processes, tools
+from vtlab.measuring.progress import Progress
 from vtlab.model import publication
 from vtlab.model.curve import Curve
 from vtlab.model.experiment import Experiment, load
 from vtlab.model.records import DiagnosisMode, Manifest, SequentialRule
 from vtlab.model.run import Analysis, Run
 from vtlab.planning import plan
-from vtlab.progress import Progress
 from vtlab.report import hints, terminal, words
 from vtlab.report import write as write_report
 from vtlab.services import sample
@@ -36,7 +36,7 @@ from vtlab.targets.kubernetes.target import kubernetes_target
 from vtlab.targets.local.prometheus_server import PrometheusServer, serving
 from vtlab.targets.local.target import KEPT, local_target
 from vtlab.targets.prometheus_api import PrometheusApi
-from vtlab.targets.target import Target
+from vtlab.targets.protocol import Target
 
 EXPERIMENTS = shipped.ROOT / "k6" / "experiments"
 #: A seed is a whole number from 0 to below this.

@@ -22,16 +22,16 @@ from tests.support.privileges import needs_root
 from tests.support.runs import LONG, Later, RunFolder, environment_of, kill_under_load
 from tests.support.stalls import Stalls, undisturbed
 from vtlab.analysis.validity import failing
-from vtlab.attempt import Attempt
 from vtlab.catalogue.metrics import REPORT_SERIES, WINDOW_METRICS
 from vtlab.errors import BadInput, BlockFault, GeneratorFailed, PrerequisiteMissing, VariantFailed
 from vtlab.host import cgroup, ports
 from vtlab.host.cgroup import Limit
 from vtlab.host.wait import wait_until
+from vtlab.measuring.attempt import Attempt
+from vtlab.measuring.progress import Progress
 from vtlab.model.records import Block, K6Document, Trial
 from vtlab.planning import plan
 from vtlab.planning.load_call import LoadCall
-from vtlab.progress import Progress
 from vtlab.targets.local.block import LocalBlock
 from vtlab.targets.local.target import LocalTarget
 from vtlab.targets.prometheus import Prometheus

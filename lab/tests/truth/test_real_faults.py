@@ -16,10 +16,10 @@ from tests.support.runs import RunFolder
 from vtlab import results as stored
 from vtlab import session
 from vtlab.analysis.validity import checks
-from vtlab.attempt import Attempt
 from vtlab.host.cgroup import Cgroup
+from vtlab.measuring.attempt import Attempt
+from vtlab.measuring.progress import Progress
 from vtlab.planning import plan
-from vtlab.progress import Progress
 from vtlab.targets.local.target import local_target
 
 pytestmark = [pytest.mark.timeout(900), needs_root]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support import builders
-from tests.support.played import (
+from tests.support.recorded_runs import (
     DIAGNOSIS,
     GIVING_UP,
     RUN,

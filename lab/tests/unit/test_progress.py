@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.support import builders
-from tests.support.played import RUN, as_recorded, console, recorded
+from tests.support.recorded_runs import RUN, as_recorded, console, recorded
 from vtlab import results, runner
+from vtlab.measuring.progress import Progress
 from vtlab.planning import load
-from vtlab.progress import Progress
 
 __all__ = ["as_recorded"]
 
@@ -67,7 +67,7 @@ class Noon(datetime):
 
 
 def test_an_attempt_that_ended_early_does_not_shorten_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vtlab.progress.datetime", Noon)
+    monkeypatch.setattr("vtlab.measuring.progress.datetime", Noon)
     with Progress(console()[0], [3600, 3600]) as progress:
         assert progress._end() == " · ends about 14:00"
         progress.block_done("blocking", RUN.blocks[0], ["k6 died"], [], 0, "2")
@@ -77,8 +77,8 @@ def test_an_attempt_that_ended_early_does_not_shorten_the_rest(monkeypatch: pyte
 
 
 def test_a_block_of_unknown_length_takes_as_long_as_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vtlab.progress.datetime", Noon)
-    monkeypatch.setattr("vtlab.progress.time.monotonic", iter([0.0, 1800.0, 1800.0, 5400.0, 5400.0]).__next__)
+    monkeypatch.setattr("vtlab.measuring.progress.datetime", Noon)
+    monkeypatch.setattr("vtlab.measuring.progress.time.monotonic", iter([0.0, 1800.0, 1800.0, 5400.0, 5400.0]).__next__)
     screen, text = console()
     with Progress(screen, [None, None, None]) as progress:
         progress.step("block 1 of 3")

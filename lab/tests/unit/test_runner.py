@@ -12,16 +12,16 @@ from pathlib import Path
 import pytest
 
 from tests.support import builders
-from tests.support.played import ALONE, GIVING_UP, RUN, as_recorded, console, one_block, recorded
+from tests.support.recorded_runs import ALONE, GIVING_UP, RUN, as_recorded, console, one_block, recorded
 from vtlab import results, runner
 from vtlab.analysis import sequential
 from vtlab.errors import InvalidRun, VariantFailed
 from vtlab.host import processes
+from vtlab.measuring.progress import Progress
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, K6Document
 from vtlab.planning import plan
 from vtlab.planning.load_call import LoadCall
-from vtlab.progress import Progress
 from vtlab.targets.recorded import Playback, RecordedBlock, RecordedTarget
 
 __all__ = ["as_recorded"]

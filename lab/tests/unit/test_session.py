@@ -15,12 +15,12 @@ from vtlab import results, session
 from vtlab.analysis import sequential, verdict
 from vtlab.errors import AssertionFailed, BadInput, InvalidRun, LabError, PrerequisiteMissing
 from vtlab.host import ports, tools
+from vtlab.measuring.progress import minutes
 from vtlab.model import units
 from vtlab.model.experiment import load
 from vtlab.model.inspection import Inspection
 from vtlab.planning import load as pace
 from vtlab.planning import plan
-from vtlab.progress import minutes
 from vtlab.report import hints
 from vtlab.services import database
 

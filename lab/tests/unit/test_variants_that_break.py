@@ -8,14 +8,23 @@ from pathlib import Path
 import pytest
 
 from tests.support import builders
-from tests.support.played import ALONE, GIVING_UP, RUN, FailingEveryBlock, as_recorded, console, one_block, recorded
+from tests.support.recorded_runs import (
+    ALONE,
+    GIVING_UP,
+    RUN,
+    FailingEveryBlock,
+    as_recorded,
+    console,
+    one_block,
+    recorded,
+)
 from vtlab import results, runner
 from vtlab.analysis import sequential, standing
 from vtlab.analysis.validity import failing
 from vtlab.errors import VariantFailed
+from vtlab.measuring.progress import Progress
 from vtlab.model.records import Failure
 from vtlab.planning import plan
-from vtlab.progress import Progress
 
 __all__ = ["as_recorded"]
 

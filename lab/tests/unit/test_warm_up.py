@@ -11,13 +11,24 @@ from typing import Any
 import pytest
 
 from tests.support import builders
-from tests.support.played import ALONE, COUNTED, RUN, as_recorded, console, measured, one_block, pacings, recorded
-from vtlab import results, runner, warm_up
+from tests.support.recorded_runs import (
+    ALONE,
+    COUNTED,
+    RUN,
+    as_recorded,
+    console,
+    measured,
+    one_block,
+    pacings,
+    recorded,
+)
+from vtlab import results, runner
 from vtlab.errors import BlockFault, InvalidRun, VariantFailed
+from vtlab.measuring import warm_up
+from vtlab.measuring.progress import Progress
 from vtlab.model.records import Block, Failure, K6Document
 from vtlab.planning import load, plan
 from vtlab.planning.load_call import CallPacing, LoadCall
-from vtlab.progress import Progress
 from vtlab.targets.recorded import RecordedTarget
 
 __all__ = ["as_recorded"]

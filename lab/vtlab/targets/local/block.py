@@ -27,7 +27,7 @@ from vtlab.services.process import VariantProcess
 from vtlab.targets import k6
 from vtlab.targets.annotation import annotate, fill_gaps, fill_series_gaps
 from vtlab.targets.k6 import phase_variables
-from vtlab.targets.local import dumps, raised, short_pins, workload
+from vtlab.targets.local import dumps, short_pins, warm_up_cpu, workload
 from vtlab.targets.local.disk import named_when_full
 from vtlab.targets.prometheus import Prometheus
 
@@ -77,7 +77,7 @@ class LocalBlock:
     @property
     def loads_at_once(self) -> bool:
         """Where vtlab may use the whole machine, as idle cores that it may not use tell nothing."""
-        return raised.available() >= (os.cpu_count() or 1)
+        return warm_up_cpu.available() >= (os.cpu_count() or 1)
 
     def renumbered(self, experiment: Experiment, number: int, attempt: int) -> LocalBlock:
         """Another block, with the variants of this one as they run."""
@@ -87,18 +87,18 @@ class LocalBlock:
         """Gives the variants more CPU; how many cores each, None where they keep their limit: the machine has hardly
         more, nothing limits them, or their shape is not fixed, as that of a service that is no jar."""
         limit = self.experiment.limits.cpu
-        cpu = raised.cores(limit, raised.available())
+        cpu = warm_up_cpu.cores(limit, warm_up_cpu.available())
         running = self._running()
         if cpu is None or not running or not all(v.cgroup and v.launch.service.jar for v in running):
             return None
         try:
-            raised.allow(running, cpu)
+            warm_up_cpu.allow(running, cpu)
         except BlockFault:
             # What stands above the groups may allow no more.
-            raised.allow(running, limit)
+            warm_up_cpu.allow(running, limit)
             return None
         self._raised = cpu
-        self._compilers_first = raised.prefer_compilers([variant.process.pid for variant in running], True)
+        self._compilers_first = warm_up_cpu.prefer_compilers([variant.process.pid for variant in running], True)
         return cpu
 
     def restore_cpu(self) -> None:
@@ -108,17 +108,17 @@ class LocalBlock:
         follow in the same call of k6, and the warm-up's part for the compilers ends here."""
         running = [variant for variant in self._running() if variant.end() is None]
         if running and not self.experiment.is_paced:
-            raised.read_meters([f"http://{v.metrics_address}{v.launch.service.metrics}" for v in running])
+            warm_up_cpu.read_meters([f"http://{v.metrics_address}{v.launch.service.metrics}" for v in running])
         pids = [variant.process.pid for variant in running]
-        raised.await_compilers(pids)
+        warm_up_cpu.await_compilers(pids)
         if self.experiment.is_paced:
             self.end_warm_up()
-        raised.allow(running, self.experiment.limits.cpu)
+        warm_up_cpu.allow(running, self.experiment.limits.cpu)
         self._raised = None
 
     def end_warm_up(self) -> None:
         """From now on the JIT compilers get the share of a thread, as any other."""
-        raised.prefer_compilers([v.process.pid for v in self._running() if v.end() is None], False)
+        warm_up_cpu.prefer_compilers([v.process.pid for v in self._running() if v.end() is None], False)
         self._compilers_first = False
 
     def _running(self) -> list[VariantProcess]:

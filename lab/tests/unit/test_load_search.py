@@ -10,11 +10,11 @@ import pytest
 
 from tests.support import builders
 from vtlab.errors import BlockFault, GeneratorFailed, VariantFailed
+from vtlab.measuring.load_search import AFTER_RAISED, WARM_UP_CYCLES, WARM_UP_USERS, WITHIN, Search
 from vtlab.model.curve import Curve
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import K6Document, Trial
 from vtlab.planning.load_call import CallPacing, LoadCall
-from vtlab.search import AFTER_RAISED, WARM_UP_CYCLES, WARM_UP_USERS, WITHIN, Search
 from vtlab.targets.recorded import Journal, Playback, RecordedBlock
 
 PLANNED = builders.experiment(load={"model": "closed", "users": 64}, expected=None)

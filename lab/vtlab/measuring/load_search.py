@@ -11,6 +11,7 @@ from vtlab.analysis import curve
 from vtlab.analysis.validity import generator, warmth
 from vtlab.analysis.validity.steady_state import steady_state
 from vtlab.errors import GeneratorFailed, VariantFailed
+from vtlab.measuring.warm_up import RAISED_CALLS, are_compiled, more_cpu
 from vtlab.model import units
 from vtlab.model.curve import Curve, Ended, Point
 from vtlab.model.experiment import Experiment
@@ -18,8 +19,7 @@ from vtlab.model.records import Block, K6Document, Trial
 from vtlab.planning.load import COMING_UP
 from vtlab.planning.load_call import CallPacing, LoadCall
 from vtlab.report import figures
-from vtlab.targets.target import StartedBlock
-from vtlab.warm_up import RAISED_CALLS, are_compiled, more_cpu
+from vtlab.targets.protocol import StartedBlock
 
 #: Seconds that the levels of a search take at most, once the pair is warm.
 WITHIN = 90.0

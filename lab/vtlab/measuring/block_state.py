@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable
 
 from vtlab.errors import VariantFailed
+from vtlab.measuring.progress import Progress
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Failure, K6Document
 from vtlab.planning import load
-from vtlab.progress import Progress
-from vtlab.targets.target import StartedBlock
+from vtlab.targets.protocol import StartedBlock
 
 
 class UnderWay:

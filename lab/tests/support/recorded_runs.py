@@ -14,12 +14,12 @@ from tests.support import builders
 from vtlab import results, runner
 from vtlab.analysis.validity import checks
 from vtlab.errors import BlockFault, VariantFailed
+from vtlab.measuring.progress import Progress
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Diagnosis
 from vtlab.model.run import Run
 from vtlab.planning import plan
 from vtlab.planning.load_call import CallPacing, LightLoad
-from vtlab.progress import Progress
 from vtlab.targets.recorded import Moment, Playback, RecordedBlock, RecordedTarget, moment_of
 
 RUN = builders.run(blocks=2)

@@ -13,17 +13,17 @@ from vtlab.analysis.laws.demands import cpu_share
 from vtlab.analysis.laws.phases import of_variant
 from vtlab.analysis.validity import checks, steady_state, warmth
 from vtlab.errors import BlockFault
+from vtlab.measuring.block_state import UnderWay
+from vtlab.measuring.progress import Progress
+from vtlab.measuring.warm_up import WarmUpCycles, last_of_each
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, DiagnosisMode, Trial
 from vtlab.model.run import BlockSeries
 from vtlab.planning import dumping, load
 from vtlab.planning.load_call import LoadCall
-from vtlab.progress import Progress
 from vtlab.report import class_archives
-from vtlab.targets.target import StartedBlock, Target
-from vtlab.under_way import UnderWay
-from vtlab.warm_up import WarmUpCycles, last_of_each
+from vtlab.targets.protocol import StartedBlock, Target
 
 
 class Attempt:

@@ -9,13 +9,13 @@ from functools import partial
 
 from vtlab.analysis.validity import steady_state, warmth
 from vtlab.analysis.validity.steady_state import expected_cycles, least_cycles
+from vtlab.measuring.block_state import UnderWay, is_given_up
 from vtlab.model import units
 from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.model.records import K6Document, Trial
 from vtlab.planning import load
 from vtlab.planning.load_call import LoadCall
-from vtlab.targets.target import StartedBlock
-from vtlab.under_way import UnderWay, is_given_up
+from vtlab.targets.protocol import StartedBlock
 
 #: Calls of k6 with more CPU than the limit, at most, and seconds after which none begins.
 RAISED_CALLS, RAISED_SECONDS = 12, 75.0
