@@ -156,9 +156,8 @@ def _curve(
     if started.failures:
         raise BlockFault("; ".join(f"{f.variant} failed, {f.moment}: {f.reason}" for f in started.failures))
     seconds = left()
-    searched = load_search.Search(
-        started, experiment, say, load_search.WITHIN, left=math.inf if seconds is None else seconds
-    )
+    time_limit = load_search.SearchTime(load_search.WITHIN, math.inf if seconds is None else seconds)
+    searched = load_search.LoadSearch(started, experiment, say, time_limit)
     try:
         return searched.run()
     finally:

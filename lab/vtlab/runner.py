@@ -13,13 +13,13 @@ from vtlab.analysis import standing
 from vtlab.analysis.validity import checks, failing
 from vtlab.errors import InvalidRun
 from vtlab.host import processes
-from vtlab.measuring.attempt import Attempt
-from vtlab.measuring.progress import Progress
+from vtlab.measuring.attempt import Attempt, AttemptPlan
+from vtlab.measuring.progress import BlockOutcome, Progress
 from vtlab.model import units
 from vtlab.model.experiment import OpenLoad
 from vtlab.model.records import Facts, Manifest
 from vtlab.model.run import Run
-from vtlab.planning import load, plan
+from vtlab.planning import light_load, plan
 from vtlab.report import words
 from vtlab.targets.protocol import Target
 
@@ -44,20 +44,22 @@ def measure(
         number = len(accepted) + 1
         tries = 1 + sum(block.block == number for block, _ in rejected)
         title = f"{name}: block {number} of {planned}"
-        attempt = Attempt(experiment, manifest.seed, progress, title, number, tries, wait)
-        order = plan.order(experiment.variants, manifest.seed, number, experiment.windows.trials)
-        # Of a variant that failed before it was alone there is nothing yet.
-        alone = {phase.variant for block in accepted for phase in block.single}
-        lit = {phase.variant for block in accepted for phase in block.light}
-        began = time.monotonic()
-        block, samples = attempt.measure(
-            target,
-            order,
-            with_single=not alone.issuperset(experiment.variants),
-            beside=[variant for variant in experiment.variants if variant not in lit],
-            before=accepted,
+        # A variant that failed before it was alone has nothing yet.
+        variants_with_single = {phase.variant for block in accepted for phase in block.single}
+        variants_with_light_load = {phase.variant for block in accepted for phase in block.light}
+        attempt = AttemptPlan(
+            experiment,
+            manifest.seed,
+            number,
+            tries,
+            plan.order(experiment.variants, manifest.seed, number, experiment.windows.trials),
+            with_single_user=not variants_with_single.issuperset(experiment.variants),
+            unmeasured_variants=[name for name in experiment.variants if name not in variants_with_light_load],
             diagnosis=manifest.diagnosis,
+            blocks_before=accepted,
         )
+        began = time.monotonic()
+        block, samples = Attempt(attempt, progress, title, wait).measure(target)
         block.seconds = round(time.monotonic() - began, 3)
         # Ctrl-C must not cost a block that is measured.
         with processes.uninterrupted():
@@ -73,7 +75,7 @@ def measure(
         else:
             accepted.append(block)
         failures = [] if reasons else failing.failures(block, experiment)
-        progress.block_done(name, block, reasons, failures, len(accepted), planned)
+        progress.block_done(BlockOutcome(name, block, reasons, failures, len(accepted), planned))
         _say_where_it_stands(run, progress, name, left if reasons else left - 1)
     if rejected and not accepted:
         raise InvalidRun(
@@ -102,7 +104,7 @@ def seconds_beside(run: Run) -> float:
     has_single = variants <= {phase.variant for block in accepted for phase in block.single}
     has_light = variants <= {phase.variant for block in accepted for phase in block.light}
     always = run.manifest.diagnosis == "always"
-    return load.beside_seconds(run.experiment, not has_single, not has_light, always)
+    return light_load.extra_phase_seconds(run.experiment, not has_single, not has_light, always)
 
 
 def seconds_longer(run: Run) -> float | None:

@@ -27,7 +27,7 @@ from vtlab.errors import BadInput, BlockFault, GeneratorFailed, PrerequisiteMiss
 from vtlab.host import cgroup, ports
 from vtlab.host.cgroup import Limit
 from vtlab.host.wait import wait_until
-from vtlab.measuring.attempt import Attempt
+from vtlab.measuring.attempt import Attempt, AttemptPlan
 from vtlab.measuring.progress import Progress
 from vtlab.model.records import Block, K6Document, Trial
 from vtlab.planning import plan
@@ -338,8 +338,8 @@ def attempted(run: RunFolder, *broken: str) -> Block:
     """The first attempt at the first block, of the variant platform and of those that break."""
     order = plan.order(run.planned.variants, 1, 1, run.planned.windows.trials)
     with run.target() as target:
-        attempt = Attempt(run.planned, 1, Progress(Console(quiet=True), [60]), "stub", 1, 1)
-        block, _ = attempt.measure(target, order, with_single=True)
+        attempt = AttemptPlan(run.planned, 1, 1, 1, order, with_single_user=True)
+        block, _ = Attempt(attempt, Progress(Console(quiet=True), [60]), "stub").measure(target)
         run.look()
     run.nothing_left("service platform", *(f"service {variant}" for variant in broken), "k6", "prometheus")
     return block

@@ -17,7 +17,7 @@ from vtlab import results as stored
 from vtlab import session
 from vtlab.analysis.validity import checks
 from vtlab.host.cgroup import Cgroup
-from vtlab.measuring.attempt import Attempt
+from vtlab.measuring.attempt import Attempt, AttemptPlan
 from vtlab.measuring.progress import Progress
 from vtlab.planning import plan
 from vtlab.targets.local.target import local_target
@@ -79,8 +79,8 @@ def test_a_squeezed_k6_is_called_saturated(tmp_path: Path) -> None:
         with local_target(folder, root, k6_prefix=squeeze.prefix) as target:
             run = stored.read(folder)
             order = plan.order(run.experiment.variants, 1, 1)
-            attempt = Attempt(run.experiment, 1, Progress(Console(quiet=True), [60]), "tiny", 1, 1)
-            block, _ = attempt.measure(target, order, with_single=True)
+            attempt = AttemptPlan(run.experiment, 1, 1, 1, order, with_single_user=True)
+            block, _ = Attempt(attempt, Progress(Console(quiet=True), [60]), "tiny").measure(target)
     finally:
         squeeze.remove()
     reasons = checks.reasons(block, run.experiment)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support import builders
 from vtlab.errors import BlockFault, GeneratorFailed, VariantFailed
-from vtlab.measuring.load_search import AFTER_RAISED, WARM_UP_CYCLES, WARM_UP_USERS, WITHIN, Search
+from vtlab.measuring.load_search import AFTER_RAISED, WARM_UP_CYCLES, WARM_UP_USERS, WITHIN, LoadSearch, SearchTime
 from vtlab.model.curve import Curve
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import K6Document, Trial
@@ -113,9 +113,9 @@ WARM_UP_SECONDS = 2.5 + WARM_UP_CYCLES * 4
 
 def searched(
     pair: Pair, planned: Experiment = PLANNED, within: float = WITHIN, left: float = math.inf
-) -> tuple[Curve, Search, list[str]]:
+) -> tuple[Curve, LoadSearch, list[str]]:
     lines: list[str] = []
-    search = Search(pair, planned, lines.append, within, lambda: pair.now, left)
+    search = LoadSearch(pair, planned, lines.append, SearchTime(within, left, lambda: pair.now))
     return search.run(), search, lines
 
 

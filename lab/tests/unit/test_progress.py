@@ -11,8 +11,8 @@ import pytest
 from tests.support import builders
 from tests.support.recorded_runs import RUN, as_recorded, console, recorded
 from vtlab import results, runner
-from vtlab.measuring.progress import Progress
-from vtlab.planning import load
+from vtlab.measuring.progress import BlockOutcome, Progress
+from vtlab.planning import k6_timing, light_load
 
 __all__ = ["as_recorded"]
 
@@ -39,10 +39,12 @@ def test_the_first_block_has_more_than_its_trials() -> None:
     rounds = {"model": "closed", "users": 1000, "round": {"platform": "5s", "virtual": "1s"}}
     run = replace(builders.run(builders.experiment(load=rounds, windows=windows), blocks=1), blocks=[])
     # Alone, light load, and a trial of platform.
-    assert runner.seconds_beside(run) == pytest.approx(2 * 9 + load.LIGHT_SECONDS + load.COMING_UP + 0.4 + 2 * 5 + 5)
+    assert runner.seconds_beside(run) == pytest.approx(
+        2 * 9 + light_load.SEQUENTIAL_SECONDS + k6_timing.START_UP + 0.4 + 2 * 5 + 5
+    )
     measured = RUN.blocks[0].model_copy(update={"light": []})
     assert runner.seconds_beside(replace(RUN, blocks=[measured])) == pytest.approx(
-        load.beside_seconds(RUN.experiment, False, True)
+        light_load.extra_phase_seconds(RUN.experiment, False, True)
     )
     lit = {"light": [t.model_copy(update={"phase": "light"}) for t in measured.trials]}
     assert runner.seconds_beside(replace(RUN, blocks=[measured.model_copy(update=lit)])) == 0
@@ -70,7 +72,7 @@ def test_an_attempt_that_ended_early_does_not_shorten_the_rest(monkeypatch: pyte
     monkeypatch.setattr("vtlab.measuring.progress.datetime", Noon)
     with Progress(console()[0], [3600, 3600]) as progress:
         assert progress._end() == " · ends about 14:00"
-        progress.block_done("blocking", RUN.blocks[0], ["k6 died"], [], 0, "2")
+        progress.block_done(BlockOutcome("blocking", RUN.blocks[0], ["k6 died"], accepted=0, planned="2"))
         assert progress._end() == " · ends about 14:00"
         progress.give_up(2)
         assert progress._left == [], "an invalid run takes no more time"
@@ -82,8 +84,8 @@ def test_a_block_of_unknown_length_takes_as_long_as_the_one_before(monkeypatch: 
     screen, text = console()
     with Progress(screen, [None, None, None]) as progress:
         progress.step("block 1 of 3")
-        progress.block_done("blocking", RUN.blocks[0], [], [], 1, "3")
-        progress.block_done("blocking", RUN.blocks[0], [], [], 2, "3")
+        progress.block_done(BlockOutcome("blocking", RUN.blocks[0], accepted=1, planned="3"))
+        progress.block_done(BlockOutcome("blocking", RUN.blocks[0], accepted=2, planned="3"))
     begin, step, first, second = text.getvalue().splitlines()
     assert begin.endswith("3 blocks to measure")
     assert step.endswith("block 1 of 3")

@@ -27,7 +27,7 @@ from vtlab.errors import BlockFault, InvalidRun, VariantFailed
 from vtlab.measuring import warm_up
 from vtlab.measuring.progress import Progress
 from vtlab.model.records import Block, Failure, K6Document
-from vtlab.planning import load, plan
+from vtlab.planning import plan, round_pacing
 from vtlab.planning.load_call import CallPacing, LoadCall
 from vtlab.targets.recorded import RecordedTarget
 
@@ -270,7 +270,7 @@ def test_what_the_trials_gave_up_ends_with_its_variant_or_is_waited_for(
 ) -> None:
     order = "virtual platform platform virtual"
     monkeypatch.setattr(plan, "order", lambda *_: order.split())
-    monkeypatch.setattr(load, "WORTH_WAITING", 0.5)
+    monkeypatch.setattr(round_pacing, "WORTH_WAITING", 0.5)
     run = builders.run(PACED, blocks=3)
     results.create(tmp_path, run.manifest)
     waited: list[float] = []
@@ -362,7 +362,7 @@ def test_open_load_settles_and_has_a_longer_window_as_the_warm_up_tells(tmp_path
     ((block,), _) = measured(target := recorded(run.blocks), tmp_path, run)
     warming, *others = pacings(target)
     assert warming == CallPacing(run.manifest.seed)
-    assert others == [load.pacing(run.experiment, run.manifest.seed, block.warmup[-2:])] * 3, (
+    assert others == [round_pacing.pacing(run.experiment, run.manifest.seed, block.warmup[-2:])] * 3, (
         "trials, a single user, light load"
     )
     assert others[0].settle > 1000, "the longest answer of the warm-up"

@@ -1,29 +1,30 @@
-"""The warm-up of a block: cheap cycles with more CPU than the limit, then cycles with the trials' own load."""
+"""The warm-up of a block: cheap cycles with more CPU than the limit, then cycles with the trials' load."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 
 from vtlab.analysis.validity import steady_state, warmth
 from vtlab.analysis.validity.steady_state import expected_cycles, least_cycles
-from vtlab.measuring.block_state import UnderWay, is_given_up
+from vtlab.measuring.block_state import BlockState, is_given_up
 from vtlab.model import units
 from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.model.records import K6Document, Trial
-from vtlab.planning import load
+from vtlab.planning import open_windows, round_pacing
 from vtlab.planning.load_call import LoadCall
 from vtlab.targets.protocol import StartedBlock
 
-#: Calls of k6 with more CPU than the limit, at most, and seconds after which none begins.
+#: The most calls of k6 with more CPU than the limit, and seconds after which none begins.
 RAISED_CALLS, RAISED_SECONDS = 12, 75.0
 
 
 @contextmanager
 def more_cpu(started: StartedBlock, experiment: Experiment) -> Iterator[bool]:
-    """Within it the variants have more CPU than their limit, where the machine has it: whether that is so.
+    """Gives the variants more CPU than their limit, where the machine has it; yields whether that is so.
 
     The JIT compiler is ready sooner, and does not have to share the limit with the requests. More CPU serves variants
     unequally, so cycles must have as many requests for each (``windows.warmup_requests``).
@@ -39,125 +40,142 @@ def more_cpu(started: StartedBlock, experiment: Experiment) -> Iterator[bool]:
 
 
 def last_of_each(trials: Sequence[Trial], variants: Sequence[str]) -> list[Trial]:
-    """The last of these trials, or warm-up cycles, of each of these variants."""
+    """Returns the last of these trials, or warm-up cycles, of each of these variants."""
     return [[trial for trial in trials if trial.variant == variant][-1] for variant in variants]
 
 
 def are_compiled(warmup: Sequence[Trial], variants: Sequence[str], experiment: Experiment) -> bool:
-    """Whether the JIT compilers of these variants took nothing from the requests in their last warm-up cycle."""
+    """Tells whether the JIT compilers of these variants took nothing from the requests in their last warm-up cycle."""
     return all(warmth.is_compiled(trial, experiment) for trial in last_of_each(warmup, variants))
 
 
-class WarmUpCycles:
-    """Those of one block under way."""
+@dataclass(frozen=True)
+class CycleCounts:
+    """Numbers of warm-up cycles of each variant."""
 
-    def __init__(self, under_way: UnderWay, wait: Callable[[float], None]) -> None:
-        self._under_way = under_way
+    #: Before the cycles with the trials' load: with more CPU or cheap.
+    raised: int
+    #: Cheap ones without more CPU, and ones with the trials' load, of the first call of k6.
+    cheap: int
+    trial_load: int
+    #: The most in all.
+    most: int
+
+    @property
+    def planned(self) -> str:
+        """The planned number in words."""
+        return f"{self.raised + self.cheap + self.trial_load} to {self.most}"
+
+
+class WarmUp:
+    """The warm-up of one block."""
+
+    def __init__(self, state: BlockState, wait: Callable[[float], None]) -> None:
+        self._state = state
         self._wait = wait
 
     def run(self, started: StartedBlock, order: Sequence[str], may_end: bool) -> None:
-        """Equal warm-up cycles for all variants, until all have reached their steady state and their JIT compilers
-        rest. Those without a steady state leave; of those that still compile the checks judge the trials.
+        """Runs equal warm-up cycles for all variants, until all have reached their steady state and their JIT compilers
+        rest. Variants without a steady state leave; where a compiler still works the checks judge the trials.
 
-        Where the pace of the trials is known before, they follow in the same call of k6, whose users are connected.
+        Where the pacing of the trials is known before, they follow in the same call of k6, whose users are connected.
         They count where the cycles before them show the steady state: else there are further cycles, and trials later.
         ``may_end``: nothing comes after these. What the last one leaves unanswered may be given up then.
         """
         try:
-            self._run(started, order, may_end)
+            counts = self._counts(self._run_raised(started))
+            self._run_until_steady(started, counts, order if self._are_followed_by_trials() else (), may_end)
         finally:
             started.end_warm_up()
 
-    def _run(self, started: StartedBlock, order: Sequence[str], may_end: bool) -> None:
-        under_way = self._under_way
-        experiment, block = under_way.experiment, under_way.block
-        windows = experiment.windows
-        cycles = self._raised(started)
-        is_raised, cheap_cycles = bool(cycles), 0 if cycles else windows.warmup_cycles
-        own_cycles = expected_cycles(experiment, is_raised)
-        before = cycles + cheap_cycles
-        planned, most = before + own_cycles, before + least_cycles(is_raised) + windows.max_cycles
-        follow = self._are_followed_by_trials()
-        while under_way.variants:
-            trials = [variant for variant in order if variant in under_way.variants] if follow else []
-            gives_up = may_end and bool(trials) and load.gives_up(experiment, trials[-1])
-            document = self._cycles(started, cycles, cheap_cycles, own_cycles, f"{planned} to {most}", trials, gives_up)
+    def _counts(self, raised: int) -> CycleCounts:
+        experiment = self._state.experiment
+        cheap = 0 if raised else experiment.windows.warmup_cycles
+        most = raised + cheap + least_cycles(bool(raised)) + experiment.windows.max_cycles
+        return CycleCounts(raised, cheap, expected_cycles(experiment, bool(raised)), most)
+
+    def _run_until_steady(
+        self, started: StartedBlock, counts: CycleCounts, order: Sequence[str], may_end: bool
+    ) -> None:
+        """``order``: of the trials that follow the first cycles; empty where none do."""
+        state, done = self._state, counts.raised
+        cheap, trial_load = counts.cheap, counts.trial_load
+        while state.variants:
+            trials = [variant for variant in order if variant in state.variants]
+            gives_up = may_end and bool(trials) and round_pacing.gives_up(state.experiment, trials[-1])
+            call = LoadCall(
+                warmup_cycles=cheap,
+                trial_load_cycles=trial_load,
+                trial_order=trials,
+                wait_for_answers=not gives_up,
+                pacing=state.pacing,
+            )
+            document = self._run_cycles(started, call, done, counts.planned)
             if document is None:
                 continue
-            cycles += cheap_cycles + own_cycles
-            unsteady = {variant for variant in under_way.variants if not self._is_steady(variant)}
-            for variant in [name for name in under_way.variants if name in unsteady and cycles >= most]:
-                under_way.leave(started, variant)
-            compiled = are_compiled(block.warmup, under_way.variants, experiment)
-            is_over = unsteady.isdisjoint(under_way.variants) and (cycles >= most or compiled)
-            if is_over and {t.variant for t in document.trials} <= set(under_way.variants):
-                under_way.pacing = load.pacing(
-                    experiment, under_way.seed, last_of_each(block.warmup, under_way.variants)
-                )
-                self._say_pace()
-                under_way.keep(started, document)
+            done += call.cycles
+            is_over = self._is_over(started, is_last=done >= counts.most)
+            if is_over and {trial.variant for trial in document.trials} <= set(state.variants):
+                self._adapt_pacing()
+                state.store_phases(started, document)
                 return
             if is_given_up(document):
                 # What follows must not meet these requests.
                 self._wait(self._longest_round())
             if is_over:
-                # Of those that left there are trials, too.
+                # The document has trials of variants that left, too.
                 return
-            cheap_cycles, own_cycles, follow = 0, 1, False
+            cheap, trial_load, order = 0, 1, ()
 
-    def _raised(self, started: StartedBlock) -> int:
-        """The cheap cycles with more CPU than the limit, where the machine has it: how many there were. Until the JIT
-        compilers rest, unless they will take nothing from the trials, whose bound is the load."""
-        cycles, count = 0, self._under_way.experiment.windows.warmup_cycles
-        most = count if self._under_way.experiment.is_paced else RAISED_CALLS * count
+    def _is_over(self, started: StartedBlock, is_last: bool) -> bool:
+        """Tells whether no further cycles are needed, or allowed (``is_last``). Then variants without a steady state
+        leave."""
+        state = self._state
+        unsteady = {variant for variant in state.variants if not self._is_steady(variant)}
+        if is_last:
+            for variant in [name for name in state.variants if name in unsteady]:
+                state.drop_variant(started, variant)
+        compiled = are_compiled(state.block.warmup, state.variants, state.experiment)
+        return unsteady.isdisjoint(state.variants) and (is_last or compiled)
+
+    def _run_raised(self, started: StartedBlock) -> int:
+        """Runs the cheap cycles with more CPU than the limit, where the machine has it; returns how many there were.
+        They go on until the JIT compilers rest, unless these will take nothing from the trials, whose bound is the
+        load."""
+        state = self._state
+        cycles, count = 0, state.experiment.windows.warmup_cycles
+        most = count if state.experiment.is_paced else RAISED_CALLS * count
         end = time.monotonic() + RAISED_SECONDS
-        with more_cpu(started, self._under_way.experiment) as is_raised:
-            while is_raised and self._under_way.variants and cycles < most:
-                if self._cycles(started, cycles, count, 0, "those with more CPU") is None:
+        with more_cpu(started, state.experiment) as is_raised:
+            while is_raised and state.variants and cycles < most:
+                call = LoadCall(warmup_cycles=count, pacing=state.pacing)
+                if self._run_cycles(started, call, cycles, "those with more CPU") is None:
                     continue
                 cycles += count
-                compiled = are_compiled(
-                    self._under_way.block.warmup, self._under_way.variants, self._under_way.experiment
-                )
+                compiled = are_compiled(state.block.warmup, state.variants, state.experiment)
                 if compiled or time.monotonic() > end:
                     break
         return cycles
 
     def _are_followed_by_trials(self) -> bool:
-        """Whether nothing of the trials depends on the cycles before them."""
-        experiment = self._under_way.experiment
+        """Tells whether nothing of the trials depends on the cycles before them."""
+        experiment = self._state.experiment
         return experiment.is_paced and experiment.windows.wait_for_answers and not experiment.between
 
     def _longest_round(self) -> float:
-        """Seconds; 0 where no round is known."""
-        closed = self._under_way.experiment.load
-        rounds = closed.round.values() if isinstance(closed, ClosedLoad) else ()
+        """Returns the seconds of the longest declared round; 0 where none is declared."""
+        load = self._state.experiment.load
+        rounds = load.round.values() if isinstance(load, ClosedLoad) else ()
         return max(map(units.seconds, rounds), default=0.0)
 
-    def _cycles(
-        self,
-        started: StartedBlock,
-        before: int,
-        cheap: int,
-        own: int,
-        planned: str,
-        order: Sequence[str] = (),
-        gives_up: bool = False,
-    ) -> K6Document | None:
-        """One call of k6 for so many further cycles, of which there are to be ``planned``, and trials in this order
-        after them. None where a variant broke, which left. So does one without an OK answer: more of the same does not
-        help, and the checks say why."""
-        block = self._under_way.block
-        measuring = f", then measuring in the order {', '.join(order)}" if order else ""
-        self._under_way.step(f"warm-up, cycle {before + 1} of {planned}{measuring}")
-        call = LoadCall(
-            warmup_cycles=cheap,
-            trial_load_cycles=own,
-            trial_order=order,
-            wait_for_answers=not gives_up,
-            pacing=self._under_way.pacing,
-        )
-        document = self._under_way.survived(started, before, "the warm-up", partial(started.load, call))
+    def _run_cycles(self, started: StartedBlock, call: LoadCall, done: int, planned: str) -> K6Document | None:
+        """Runs further cycles, after ``done`` of the ``planned`` ones, and the trials of the call. Returns None where a
+        variant broke, which left. A variant without an OK answer leaves, too: more of the same does not help, and the
+        checks say why."""
+        state, block = self._state, self._state.block
+        measuring = f", then measuring in the order {', '.join(call.trial_order)}" if call.trial_order else ""
+        state.step(f"warm-up, cycle {done + 1} of {planned}{measuring}")
+        document = state.run_or_drop_variant(started, "the warm-up", partial(started.load, call), done)
         if document is None:
             return None
         block.warmup += [
@@ -166,19 +184,21 @@ class WarmUpCycles:
         ]
         block.agreed = block.agreed and document.agreed
         silent = {trial.variant for trial in document.warmup if not trial.ok}
-        for variant in [name for name in self._under_way.variants if name in silent]:
-            self._under_way.leave(started, variant)
+        for variant in [name for name in state.variants if name in silent]:
+            state.drop_variant(started, variant)
         return document
 
-    def _say_pace(self) -> None:
-        """That windows last longer than the experiment's, and what they show."""
-        pacing = self._under_way.pacing
+    def _adapt_pacing(self) -> None:
+        """Paces the calls from now on by the last cycles, and tells the user where windows are longer for that."""
+        state = self._state
+        warmed = last_of_each(state.block.warmup, state.variants)
+        state.pacing = pacing = round_pacing.pacing(state.experiment, state.seed, warmed)
         if pacing.measure is None and pacing.shown_overload is None:
             return
-        shown = load.OVERLOAD if pacing.shown_overload is None else pacing.shown_overload
+        shown = open_windows.OVERLOAD if pacing.shown_overload is None else pacing.shown_overload
         length = "" if pacing.measure is None else f" of {pacing.measure / 1000:.0f} s"
-        self._under_way.say(f"windows{length} show an overload from {units.percent(shown)} on")
+        state.say(f"windows{length} show an overload from {units.percent(shown)} on")
 
     def _is_steady(self, variant: str) -> bool:
-        warm_up = steady_state.warm_up_of(self._under_way.block, self._under_way.experiment, variant)
+        warm_up = steady_state.warm_up_of(self._state.block, self._state.experiment, variant)
         return len(warm_up.judged) >= warm_up.least and warm_up.state.reached

@@ -10,7 +10,7 @@ from vtlab.errors import BlockFault, VariantFailed
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Diagnosis, Failure, Instance, K6Document, Trial
 from vtlab.model.run import BlockSeries
-from vtlab.planning.load import COMING_UP
+from vtlab.planning import k6_timing
 from vtlab.planning.load_call import AS_PLANNED, CallPacing, LoadCall
 
 #: A moment of a block at which a fault can be planned.
@@ -30,7 +30,7 @@ class Playback:
     #: Cores of a variant with more CPU than its limit; None where no variant gets more.
     raised_cores: float | None = None
     loads_at_once: bool = True
-    call_seconds: float = COMING_UP
+    call_seconds: float = k6_timing.START_UP
     #: Changes what was recorded of a call of k6.
     change: Callable[[LoadCall, K6Document], K6Document] = _unchanged
 

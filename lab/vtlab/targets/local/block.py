@@ -20,7 +20,7 @@ from vtlab.model import units
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Diagnosis, Failure, Instance, K6Document, ServerFigure, Trial
 from vtlab.model.run import BlockSeries
-from vtlab.planning.load import COMING_UP
+from vtlab.planning import k6_timing
 from vtlab.planning.load_call import AS_PLANNED, CallPacing, LoadCall
 from vtlab.services import between
 from vtlab.services.process import VariantProcess
@@ -72,7 +72,7 @@ class LocalBlock:
     @property
     def call_seconds(self) -> float:
         """Of a process of this machine."""
-        return COMING_UP
+        return k6_timing.START_UP
 
     @property
     def loads_at_once(self) -> bool:
