@@ -28,7 +28,7 @@ from vtlab.report import figures
 from vtlab.services import own
 from vtlab.targets.kubernetes.cluster import ReleaseRef
 from vtlab.targets.kubernetes.target import kubernetes_target
-from vtlab.targets.local.target import local_target
+from vtlab.targets.local.target import LocalOptions, local_target
 from vtlab.targets.protocol import Target
 
 #: Of the search, beside the manifest: its trials, one a line.
@@ -141,7 +141,7 @@ def _target(
 ) -> AbstractContextManager[Target]:
     if there:
         return kubernetes_target(folder, options.root, there, f"{folder.name}_search", say)
-    return local_target(folder, options.root, no_cpu_limit=options.no_cpu_limit, say=say)
+    return local_target(folder, options.root, LocalOptions(no_cpu_limit=options.no_cpu_limit), say)
 
 
 def _curve(

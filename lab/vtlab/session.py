@@ -34,7 +34,7 @@ from vtlab.targets.kubernetes import copies, forward
 from vtlab.targets.kubernetes.cluster import Copying, ReleaseRef
 from vtlab.targets.kubernetes.target import kubernetes_target
 from vtlab.targets.local.prometheus_server import PrometheusServer, serving
-from vtlab.targets.local.target import KEPT, local_target
+from vtlab.targets.local.target import KEPT, LocalOptions, local_target
 from vtlab.targets.prometheus_api import PrometheusApi
 from vtlab.targets.protocol import Target
 
@@ -318,14 +318,10 @@ def _target(folder: Path, root: Path, manifest: Manifest, say: Callable[[str], N
     if manifest.target == "kubernetes":
         ref = ReleaseRef.from_manifest(manifest.cluster)
         return kubernetes_target(folder, root, ref, manifest.run_id, say)
-    return local_target(
-        folder,
-        root,
-        no_cpu_limit=not manifest.cpu_limited,
-        prometheus_port=manifest.prometheus_port,
-        run_id=manifest.run_id,
-        say=say,
+    options = LocalOptions(
+        no_cpu_limit=not manifest.cpu_limited, prometheus_port=manifest.prometheus_port, run_id=manifest.run_id
     )
+    return local_target(folder, root, options, say)
 
 
 def serve(folder: Path, port: int, console: Console) -> None:

@@ -67,7 +67,7 @@ def test_a_variant_that_dies_is_named_and_every_k6_is_stopped(run: RunFolder) ->
         pid = run.look()["service virtual"]
 
         def kill_under_load() -> None:
-            with Prometheus(target.prometheus.url) as client:
+            with Prometheus(target.site.prometheus.url) as client:
                 wait_until("no sample of k6", lambda: client.last_phase("virtual", 0), within=60)
             os.kill(pid, signal.SIGKILL)
 

@@ -10,6 +10,7 @@ import signal
 import socket
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ from vtlab.model.records import Block, K6Document, Trial
 from vtlab.planning import plan
 from vtlab.planning.load_call import LoadCall
 from vtlab.targets.local.block import LocalBlock
-from vtlab.targets.local.target import LocalTarget
+from vtlab.targets.local.target import LocalOptions, LocalTarget
 from vtlab.targets.prometheus import Prometheus
 
 pytestmark = [pytest.mark.timeout(300), needs_root]
@@ -112,15 +113,15 @@ def test_every_side_counts_the_same_requests(run: RunFolder) -> None:
 
         def measure(attempt: int) -> list[Trial]:
             # A run each: a k6 that was stopped while it wrote its samples may lose the last of a series.
-            target.run_id = f"run-{attempt}"
+            target.site = replace(target.site, run_id=f"run-{attempt}")
             started = target.start(run.planned, 1, attempt)
             document = started.load(LoadCall(trial_order=VARIANTS, warmup_cycles=1, single_user_phase="1s"))
             return [*document.warmup, *document.single, *document.trials]
 
         def check(phases: Sequence[Trial]) -> None:
-            with Prometheus(target.prometheus.url) as client:
+            with Prometheus(target.site.prometheus.url) as client:
                 for variant in VARIANTS:
-                    counts_agree([trial for trial in phases if trial.variant == variant], client, target.run_id)
+                    counts_agree([trial for trial in phases if trial.variant == variant], client, target.site.run_id)
 
         undisturbed(measure, check, stalls.disturbed)
 
@@ -168,7 +169,7 @@ def test_what_is_unanswered_in_a_variants_last_trial_ends_with_it(tmp_path: Path
         assert first.given_up == first.in_flight.end
         assert first.given_up >= 9, "each user waits, but one that may have had an answer"
         assert (first.failed, first.failed_outside, first.started) == ({}, 0, first.completed)
-        with Prometheus(target.prometheus.url) as client:
+        with Prometheus(target.site.prometheus.url) as client:
             client.await_scrape("virtual", client.now(), within=60)
         (second,) = block.trial_without_drain("virtual", 2).trials
         assert (first.position, second.position, second.server["in_flight_before"]) == (1, 2, 0)
@@ -182,7 +183,7 @@ def load(block: LocalBlock) -> None:
 
 def kill_once_seen(target: LocalTarget, pid: int) -> None:
     """Kills a service of platform once k6 has told Prometheus of the load on it."""
-    with Prometheus(target.prometheus.url) as client:
+    with Prometheus(target.site.prometheus.url) as client:
         wait_until("no sample of k6", lambda: client.last_phase("platform", 0), within=60)
     os.kill(pid, signal.SIGKILL)
 
@@ -325,7 +326,7 @@ def test_a_limit_that_does_not_hold_is_refused(run: RunFolder, monkeypatch: pyte
 
 def test_without_a_limit_nothing_is_refused_and_none_is_told(run: RunFolder) -> None:
     """With --no-cpu-limit no control group is made, and the record of a variant has no limit."""
-    with run.target(no_cpu_limit=True) as target:
+    with run.target(LocalOptions(no_cpu_limit=True)) as target:
         for instance in target.start(run.planned, 1, 1).instances:
             assert instance.cpu_limit is None
             assert instance.processors == os.cpu_count()

@@ -6,7 +6,7 @@ import contextlib
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,7 @@ class Measured:
 
     @property
     def run_id(self) -> str:
-        return self.target.run_id
+        return self.target.site.run_id
 
     def query(self, expr: str, at_ms: int) -> list[dict[str, Any]]:
         """The result of an instant query, as Prometheus gives it."""
@@ -73,7 +73,7 @@ def measured(root: Path, window: str, attempts: int = 4) -> Iterator[Measured]:
 
         def measure(attempt: int) -> Measured:
             # A run each: what a rejected attempt measured is not this one's.
-            target.run_id = f"run-{attempt}"
+            target.site = replace(target.site, run_id=f"run-{attempt}")
             started = target.start(run.planned, 1, attempt)
             raised = started.raise_cpu()
             first = started.load(LoadCall(warmup_cycles=2))
@@ -98,7 +98,7 @@ def measured(root: Path, window: str, attempts: int = 4) -> Iterator[Measured]:
             failed = [check for check in checks.results([block], run.planned) if not check.passed]
             reasons = [f"{check.name}: {check.worst}" for check in failed if check.name not in NOT_HERE]
             reasons += stalls.disturbed([*block.single, *block.trials])
-            return Measured(run, target, block, series, Prometheus(target.prometheus.url), reasons, nice)
+            return Measured(run, target, block, series, Prometheus(target.site.prometheus.url), reasons, nice)
 
         result = least_disturbed(measure, lambda measurement: measurement.disturbances, attempts)
         run.look()

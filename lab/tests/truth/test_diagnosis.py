@@ -47,7 +47,7 @@ class Lab:
         )
         self.run.plan(planned)
         if self.block and same_jvms(self.block.experiment, planned):
-            self.block = self.block.renumbered(planned, self.block.number + 1, 1)
+            self.block = self.block.renumbered(planned, self.block.start.number + 1, 1)
         else:
             self.block = self.target.start(planned, 1, 1)
         diagnoses = self.block.diagnose(dict.fromkeys(planned.variants, AS_PLANNED))

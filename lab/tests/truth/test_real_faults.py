@@ -20,7 +20,7 @@ from vtlab.host.cgroup import Cgroup
 from vtlab.measuring.attempt import Attempt, AttemptPlan
 from vtlab.measuring.progress import Progress
 from vtlab.planning import plan
-from vtlab.targets.local.target import local_target
+from vtlab.targets.local.target import LocalOptions, local_target
 
 pytestmark = [pytest.mark.timeout(900), needs_root]
 
@@ -76,7 +76,7 @@ def test_a_squeezed_k6_is_called_saturated(tmp_path: Path) -> None:
     folder = session.create_runs([planned], session.Options(1, 1, root, no_cpu_limit=False), "tiny")
     squeeze = Cgroup.create(f"test-{os.getpid()}-squeeze", 0.2, 2 * 1024**3)
     try:
-        with local_target(folder, root, k6_prefix=squeeze.prefix) as target:
+        with local_target(folder, root, LocalOptions(k6_prefix=squeeze.prefix)) as target:
             run = stored.read(folder)
             order = plan.order(run.experiment.variants, 1, 1)
             attempt = AttemptPlan(run.experiment, 1, 1, 1, order, with_single_user=True)

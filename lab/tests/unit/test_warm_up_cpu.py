@@ -14,7 +14,7 @@ from vtlab.errors import BlockFault
 from vtlab.host import cgroup
 from vtlab.host.cgroup import Limit
 from vtlab.targets.local import warm_up_cpu
-from vtlab.targets.local.block import LocalBlock
+from vtlab.targets.local.block import LocalBlock, LocalStart
 
 
 def test_a_variant_gets_what_the_others_leave_over_where_that_is_more_than_its_limit() -> None:
@@ -96,8 +96,8 @@ def test_a_variant_that_has_ended_has_no_quota_to_set() -> None:
 
 def block(*variants: Any) -> LocalBlock:
     run = builders.run(blocks=1)
-    target: Any = SimpleNamespace(run_id="r")
-    return LocalBlock(target, run.experiment, 1, 1, variants, run.blocks[0].instances)
+    site: Any = SimpleNamespace(run_id="r")
+    return LocalBlock(site, LocalStart(run.experiment, 1, 1, variants, run.blocks[0].instances))
 
 
 def test_all_variants_of_a_block_are_raised_and_restored() -> None:
@@ -121,9 +121,9 @@ def test_variants_are_loaded_at_once_only_where_vtlab_may_use_the_whole_machine(
 def test_meters_are_not_read_where_the_load_is_the_bound() -> None:
     rounds = {"platform": "5s", "virtual": "1s"}
     run = builders.run(builders.experiment(load={"model": "closed", "users": 1000, "round": rounds}), blocks=1)
-    target: Any = SimpleNamespace(run_id="r")
+    site: Any = SimpleNamespace(run_id="r")
     variants: Any = [variant := Limited("platform")]
-    started = LocalBlock(target, run.experiment, 1, 1, variants, run.blocks[0].instances)
+    started = LocalBlock(site, LocalStart(run.experiment, 1, 1, variants, run.blocks[0].instances))
     started.raise_cpu()
     started.restore_cpu()
     assert READ == []

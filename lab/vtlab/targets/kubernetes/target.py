@@ -37,7 +37,7 @@ from vtlab.targets.kubernetes.forward import Forward
 from vtlab.targets.kubernetes.objects import RunObjects
 from vtlab.targets.preflight import Preflight
 from vtlab.targets.prometheus import NotScraped, Prometheus
-from vtlab.targets.verification import Figures
+from vtlab.targets.verification import Figures, StartedVariant
 
 #: Seconds until a fresh pod must have been scraped: after an installation, and for each call's copies, the operator's
 #: configuration reaches Prometheus through a Secret that the kubelet renews within two minutes, later on a busy node.
@@ -136,15 +136,10 @@ class KubernetesTarget:
         """What the JVM says of itself; PrerequisiteMissing where that is not the limit that it should have."""
         figures = verification.read(self.client, name, scraped_at)
         meters = _meters_of_agent(figures) if self.copies else service.meters
-        verification.refuse_other_limits(
-            name,
-            experiment,
-            meters,
-            figures,
-            "let the node's kubelet enforce CPU limits (cpuCFSQuota: true)",
-            processors=processors.counted(pods.jvm_flags(pod), experiment.limits.cpu) if self.copies else None,
-        )
-        verification.refuse_other_threads(name, experiment, meters, figures)
+        counted = processors.counted(pods.jvm_flags(pod), experiment.limits.cpu) if self.copies else None
+        started = StartedVariant(name, experiment, meters, figures, processors=counted)
+        verification.refuse_other_limits(started, "let the node's kubelet enforce CPU limits (cpuCFSQuota: true)")
+        verification.refuse_other_threads(started)
         refuse_other_java(self.cluster.release, experiment, name, figures.java)
         return Instance(
             variant=name,

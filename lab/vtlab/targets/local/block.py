@@ -8,9 +8,8 @@ import os
 import signal
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from vtlab import results, shipped
 from vtlab.errors import BadInput, BlockFault, GeneratorFailed, VariantFailed
@@ -29,40 +28,41 @@ from vtlab.targets.annotation import annotate, fill_gaps, fill_series_gaps
 from vtlab.targets.k6 import phase_variables
 from vtlab.targets.local import dumps, short_pins, warm_up_cpu, workload
 from vtlab.targets.local.disk import named_when_full
+from vtlab.targets.local.site import LocalSite
 from vtlab.targets.prometheus import Prometheus
 
-if TYPE_CHECKING:
-    from vtlab.targets.local.target import LocalTarget
+
+@dataclass(frozen=True)
+class LocalStart:
+    """The variants of one attempt at one block, as they started."""
+
+    experiment: Experiment
+    number: int
+    attempt: int
+    #: All that were started, and of these the instances that run.
+    variants: Sequence[VariantProcess]
+    instances: Sequence[Instance]
+    failures: Sequence[Failure] = ()
 
 
 class LocalBlock:
     """One attempt at one block: its variants run, and k6 loads them. They stay until the target's next start, or its
     end: a block that is measured is stored first."""
 
-    def __init__(
-        self,
-        target: LocalTarget,
-        experiment: Experiment,
-        number: int,
-        attempt: int,
-        variants: Sequence[VariantProcess],
-        instances: Sequence[Instance],
-        failures: Sequence[Failure] = (),
-    ) -> None:
-        self.experiment = experiment
-        self.number = number
-        self.attempt = attempt
-        self.variants = variants
-        self.instances = list(instances)
-        self.failures = list(failures)
+    def __init__(self, site: LocalSite, start: LocalStart) -> None:
+        self.experiment = start.experiment
+        self.variants = start.variants
+        self.instances = list(start.instances)
+        self.failures = list(start.failures)
         self.differences: list[str] = []
         self.preflight_seconds = 0.0
-        self._target = target
+        self._site = site
+        self.start = start
         #: As they were when their part in the block was over; None where they had none.
-        self._retired: dict[str, Instance | None] = {failure.variant: None for failure in failures}
+        self._retired: dict[str, Instance | None] = {failure.variant: None for failure in start.failures}
         #: The last phase in the block of each variant that still runs.
         self._before: dict[str, Trial] = {}
-        #: Of each call of k6.
+        #: One for each call of k6.
         self._samplers: list[machine.Sampler] = []
         #: Cores of each variant, while that is more than its limit.
         self._raised: float | None = None
@@ -81,7 +81,15 @@ class LocalBlock:
 
     def renumbered(self, experiment: Experiment, number: int, attempt: int) -> LocalBlock:
         """Another block, with the variants of this one as they run."""
-        return LocalBlock(self._target, experiment, number, attempt, self.variants, self.instances, self.failures)
+        renumbered = replace(
+            self.start,
+            experiment=experiment,
+            number=number,
+            attempt=attempt,
+            instances=self.instances,
+            failures=self.failures,
+        )
+        return LocalBlock(self._site, renumbered)
 
     def raise_cpu(self) -> float | None:
         """Gives the variants more CPU; how many cores each, None where they keep their limit: the machine has hardly
@@ -182,8 +190,8 @@ class LocalBlock:
         """Does what the experiment wants done before a trial. Errors as of ``between.run``."""
         if self.experiment.between:
             base = self._process_of(variant).url
-            log = self._target.folder / "logs" / f"{self.number}-{self.attempt}-between.log"
-            between.run(self.experiment.between, variant, base, self._target.ledger, log)
+            log = self._site.folder / "logs" / f"{self.start.number}-{self.start.attempt}-between.log"
+            between.run(self.experiment.between, variant, base, self._site.ledger, log)
 
     def trial_without_drain(self, variant: str, position: int, pacing: CallPacing = AS_PLANNED) -> K6Document:
         """Runs k6 once; it gives up what is unanswered when the window ends, and the variant ends with it."""
@@ -191,7 +199,7 @@ class LocalBlock:
         call = LoadCall(trial_order=[variant], first_position=position, wait_for_answers=False, pacing=pacing)
         document = self._load(phase_variables(call))
         self.drop(variant)
-        with Prometheus(self._target.prometheus.url) as client:
+        with Prometheus(self._site.prometheus.url) as client:
             client.await_gone(variant, within=30)
         return document
 
@@ -210,7 +218,7 @@ class LocalBlock:
         def trial(name: str) -> Trial:
             try:
                 variables = phase_variables(LoadCall(trial_order=[name], pacing=pacings[name]))
-                return self._load(variables, f"{self._target.run_id}_diagnosis").trials[0]
+                return self._load(variables, f"{self._site.run_id}_diagnosis").trials[0]
             except VariantFailed as broken:
                 # The next one's trial does without it.
                 self.drop(broken.variant)
@@ -221,7 +229,7 @@ class LocalBlock:
             # Where what comes between trials fails now, there are no dumps, and the block counts.
             with contextlib.suppress(BlockFault, BadInput):
                 self._reset(variant.variant)
-                diagnoses |= dumps.diagnose([variant], self._target.folder, trial, pacings)
+                diagnoses |= dumps.diagnose([variant], self._site.folder, trial, pacings)
         return diagnoses
 
     def check_instances(self) -> list[Instance]:
@@ -230,7 +238,7 @@ class LocalBlock:
 
     def series(self, begin_ms: int, end_ms: int) -> BlockSeries:
         """The charts' samples of all variants, every second."""
-        with Prometheus(self._target.prometheus.url) as client:
+        with Prometheus(self._site.prometheus.url) as client:
             series = {variant.variant: client.charted(variant.variant, begin_ms, end_ms) for variant in self.variants}
         for variant in self.variants:
             usage = functools.partial(self._usage, variant.variant)
@@ -248,13 +256,13 @@ class LocalBlock:
 
     def _run(self, calls: Sequence[k6.Call]) -> K6Document:
         """Runs these calls of k6 at the same time. Errors as of ``load``."""
-        target = self._target
-        with named_when_full(target.root), Prometheus(target.prometheus.url) as client:
+        site = self._site
+        with named_when_full(site.root), Prometheus(site.prometheus.url) as client:
             running: list[tuple[Process, machine.Sampler]] = []
             with contextlib.ExitStack() as end:
                 for call in calls:
                     call.document.unlink(missing_ok=True)
-                    generator = self._start(call)
+                    generator = self._start_k6(call)
                     end.callback(generator.stop, 1)
                     usages = {name: self._process_of(name).usage() for name in call.targets}
                     sampler = end.enter_context(machine.Sampler(generator.pid, services=usages))
@@ -287,13 +295,13 @@ class LocalBlock:
 
     @functools.cached_property
     def _workload(self) -> workload.Start:
-        target = self._target
+        site = self._site
         self._work.mkdir(parents=True, exist_ok=True)
-        return workload.prepare(self.experiment, target.k6.path, shipped.ROOT / "k6", self._work)
+        return workload.prepare(self.experiment, site.k6.path, shipped.ROOT / "k6", self._work)
 
     @property
     def _work(self) -> Path:
-        return self._target.folder / "k6"
+        return self._site.folder / "k6"
 
     def _call(
         self,
@@ -304,27 +312,27 @@ class LocalBlock:
         only: str | None = None,
     ) -> k6.Call:
         """``only``: the variant that it loads, all that run if not given. ``name``: in place of its number."""
-        target = self._target
+        site = self._site
         name = name or "-".join([str(len(self._samplers) + 1), *([only] if only else [])])
         return k6.Call(
             script=self._workload.script,
-            experiment=target.folder / results.PLAN,
+            experiment=site.folder / results.PLAN,
             targets={v.variant: v.url for v in self._running() if only in (None, v.variant)},
             variables=variables,
-            run_id=run_id or target.run_id,
-            block=self.number,
-            document=self._work / f"{self.number}-{self.attempt}-{name}.json",
+            run_id=run_id or site.run_id,
+            block=self.start.number,
+            document=self._work / f"{self.start.number}-{self.start.attempt}-{name}.json",
             private=self._workload.private,
-            origin=target.preflight.origin,
+            origin=site.preflight.origin,
         )
 
-    def _start(self, call: k6.Call, push: bool = True) -> Process:
-        target = self._target
-        return target.ledger.start(
-            [*target.k6_prefix, *k6.command(target.k6.path, call, push)],
+    def _start_k6(self, call: k6.Call, push: bool = True) -> Process:
+        site = self._site
+        return site.ledger.start(
+            [*site.k6_prefix, *k6.command(site.k6.path, call, push)],
             role="k6",
-            log=target.folder / "logs" / f"{call.document.stem}-k6.log",
-            environment=tools.clean_environment(**k6.environment(target.prometheus.remote_write, self._work)),
+            log=site.folder / "logs" / f"{call.document.stem}-k6.log",
+            environment=tools.clean_environment(**k6.environment(site.prometheus.remote_write, self._work)),
             folder=self._work,
         )
 
@@ -340,7 +348,7 @@ class LocalBlock:
         call = self._call({}, name="preflight")
 
         def run(wanted: k6.Call, variables: Mapping[str, str], seconds: float) -> Process:
-            generator = self._start(replace(wanted, variables=variables), push=False)
+            generator = self._start_k6(replace(wanted, variables=variables), push=False)
             try:
                 workload.wait(generator, seconds)
             finally:
@@ -359,7 +367,7 @@ class LocalBlock:
         if any(url.startswith("https://") for url in call.targets.values()):
             remarks = ["the service answers by HTTPS: k6 takes any certificate, and what TLS costs counts", *remarks]
         for remark in [*self._workload.remarks, *remarks, *self.differences]:
-            self._target.say(f"{self.experiment.name}: {remark}")
+            self._site.say(f"{self.experiment.name}: {remark}")
         return checked.origin
 
     def _watch(self, generators: Sequence[Process]) -> None:
@@ -367,7 +375,7 @@ class LocalBlock:
         needs, and where one of several k6 fails."""
         began = round(1000 * time.time())
         while any(generator.exit_description() is None for generator in generators):
-            self._target.bound_logs()
+            self._site.bound_logs()
             for variant in self.variants:
                 how = None if variant.variant in self._retired else variant.end()
                 if how is not None:
@@ -375,13 +383,13 @@ class LocalBlock:
                     raise VariantFailed(variant.variant, how, phase, variant.process.last_lines(3))
             for generator in generators:
                 _refuse_failed(generator)
-            how = self._target.companions.exit_description() or self._target.prometheus.exit_description()
+            how = self._site.companions.exit_description() or self._site.prometheus.exit_description()
             if how is not None:
                 raise BlockFault(f"{how} while k6 loaded the variants")
             time.sleep(0.1)
 
     def _last_phase(self, variant: str, since_ms: int) -> str | None:
-        with contextlib.suppress(BlockFault), Prometheus(self._target.prometheus.url) as client:
+        with contextlib.suppress(BlockFault), Prometheus(self._site.prometheus.url) as client:
             return client.last_phase(variant, since_ms)
         return None
 
