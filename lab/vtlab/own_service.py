@@ -13,9 +13,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from vtlab import own_experiment, search, services
+from vtlab import own_experiment, services
 from vtlab.errors import BadInput, BlockFault, Interrupted, PrerequisiteMissing, VariantFailed
 from vtlab.host import agent, operating_system
+from vtlab.measuring import load_search
 from vtlab.model import units
 from vtlab.model.curve import Curve
 from vtlab.model.experiment import Experiment
@@ -30,7 +31,7 @@ from vtlab.runs.measure import TargetSite, measure_and_report, open_target
 from vtlab.runs.options import Options
 from vtlab.services import own
 from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
-from vtlab.targets.target import Target
+from vtlab.targets.protocol import Target
 
 #: Of the search, beside the manifest: its trials, one a line.
 TRIALS = "search.jsonl"
@@ -119,8 +120,8 @@ def refuse_without_levels(curve: Curve, experiment: Experiment, logs: str) -> No
     expected, and where every variant answered with errors: they are the service's, whatever its threads."""
     if curve.ended == "failed" and not curve.points:
         raise PrerequisiteMissing(
-            f"{curve.why}, after a warm-up with at most {search.WARM_UP_USERS} users",
-            f"give it more memory, or measure with fewer: --users {search.WARM_UP_USERS // 4}; {logs}",
+            f"{curve.why}, after a warm-up with at most {load_search.WARM_UP_USERS} users",
+            f"give it more memory, or measure with fewer: --users {load_search.WARM_UP_USERS // 4}; {logs}",
         )
     if not any(point.throughput for point in curve.points):
         raise BadInput(
@@ -156,7 +157,8 @@ def _curve(
     if started.failures:
         raise BlockFault("; ".join(f"{f.variant} failed, {f.moment}: {f.reason}" for f in started.failures))
     seconds = left()
-    searched = search.Search(started, experiment, say, search.WITHIN, left=math.inf if seconds is None else seconds)
+    time_limit = load_search.SearchTime(load_search.WITHIN, math.inf if seconds is None else seconds)
+    searched = load_search.LoadSearch(started, experiment, say, time_limit)
     try:
         return searched.run()
     finally:

@@ -17,8 +17,9 @@ from tests.support.experiments import WITHOUT_LIGHT_LOAD, stub, stub_with
 from tests.support.lab_call import Running, leftovers, only, verdict, vtlab
 from tests.support.privileges import needs_root
 from tests.support.runs import RunFolder
-from vtlab import own_experiment, own_service, search
+from vtlab import own_experiment, own_service
 from vtlab.errors import BadInput, InvalidRun, PrerequisiteMissing
+from vtlab.measuring import load_search
 from vtlab.model import experiment_files
 from vtlab.runs import store
 from vtlab.runs.options import Options
@@ -44,7 +45,7 @@ def short_call(folder: Path, monkeypatch: pytest.MonkeyPatch, **environment: str
     monkeypatch.setattr(
         own_experiment, "experiment_of", lambda asked: described(asked).model_copy(update={"windows": windows})
     )
-    monkeypatch.setattr(search, "WITHIN", 1.0)
+    monkeypatch.setattr(load_search, "WITHIN", 1.0)
     output = io.StringIO()
     asked = own_experiment.of_call(Path(stub_with(folder, **environment)), [REQUEST], None, None, memory="64Mi")
     options = Options(blocks=1, seed=1, root=folder / "results", no_cpu_limit=False, max_rejected=0)
