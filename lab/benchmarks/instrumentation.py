@@ -36,6 +36,7 @@ from vtlab.model.blocks import FULL_RUN
 from vtlab.model.k6_documents import K6Document
 from vtlab.model.records import Trial
 from vtlab.planning import trial_order
+from vtlab.planning.load_call import LoadCall
 from vtlab.planning.shipped_experiments import EXPERIMENTS
 from vtlab.services import process, sample
 from vtlab.services.process import Launch, VariantProcess
@@ -151,7 +152,7 @@ def block(measured: str, number: int, folder: Path, ledger: Ledger) -> Measured:
             script=shipped.ROOT / "k6" / "block.ts",
             experiment=planned,
             targets=running.targets,
-            variables=k6.phase_variables(order, cycles, None),
+            variables=k6.phase_variables(LoadCall(trial_order=order, warmup_cycles=cycles)),
             run_id="instrumentation",
             block=number,
             document=folder / f"{number}.json",

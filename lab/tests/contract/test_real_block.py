@@ -31,7 +31,7 @@ from vtlab.runs import store
 from vtlab.runs.create import create_runs
 from vtlab.runs.options import Options
 from vtlab.runs.report import write_files
-from vtlab.targets.local import raised
+from vtlab.targets.local import warm_up_cpu
 
 pytestmark = [pytest.mark.timeout(600), needs_root]
 
@@ -99,7 +99,7 @@ def test_limits_are_read_back(measured: Measured, variant: str) -> None:
 def test_the_first_part_of_the_warm_up_has_more_cpu(measured: Measured) -> None:
     """Where the machine has it, a JVM reads more CPU in the first part of its warm-up, and its limit afterwards. It
     counts as many processors as by its limit all along, and each variant is sent as many requests."""
-    cpu = raised.cores(1.0, raised.available())
+    cpu = warm_up_cpu.cores(1.0, warm_up_cpu.available())
     warmup = measured.block.warmup
     assert [t.raised_cpu for t in warmup] == [cpu] * 4 + [None] * 2
     assert [t.server["cpu_limit"] for t in warmup] == [pytest.approx(cpu or 1.0)] * 4 + [1.0] * 2
@@ -112,7 +112,7 @@ def test_the_first_part_of_the_warm_up_has_more_cpu(measured: Measured) -> None:
 
 def test_jit_compilers_go_first_until_the_warm_up_ends(measured: Measured) -> None:
     """In a warm-up that begins with more CPU the JIT compilers go before all other threads until it ends."""
-    first = 0 if raised.cores(1.0, raised.available()) is None else -20
+    first = 0 if warm_up_cpu.cores(1.0, warm_up_cpu.available()) is None else -20
     assert measured.nice == ({first}, {first}, {0})
 
 

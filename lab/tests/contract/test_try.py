@@ -17,9 +17,9 @@ from tests.support.experiments import WITHOUT_LIGHT_LOAD, stub, stub_with
 from tests.support.lab_call import Running, leftovers, only, verdict, vtlab
 from tests.support.privileges import needs_root
 from tests.support.runs import RunFolder
-from vtlab import search
 from vtlab.commands.try_ import measure_service
 from vtlab.errors import BadInput, InvalidRun, PrerequisiteMissing
+from vtlab.measuring import load_search
 from vtlab.model import experiment_files
 from vtlab.model.service_file import RequestLines, TryOptions, of_call
 from vtlab.planning import try_experiment
@@ -47,7 +47,7 @@ def short_call(folder: Path, monkeypatch: pytest.MonkeyPatch, **environment: str
     monkeypatch.setattr(
         try_experiment, "experiment_of", lambda call: described(call).model_copy(update={"windows": windows})
     )
-    monkeypatch.setattr(search, "WITHIN", 1.0)
+    monkeypatch.setattr(load_search, "WITHIN", 1.0)
     output = io.StringIO()
     call = of_call(Path(stub_with(folder, **environment)), RequestLines([REQUEST]), TryOptions(memory="64Mi"))
     options = Options(blocks=1, seed=1, root=folder / "results", no_cpu_limit=False, max_rejected=0)

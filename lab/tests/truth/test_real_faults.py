@@ -14,14 +14,14 @@ from tests.support.lab_call import TINY, Running, alive, blocks, leftovers, meas
 from tests.support.privileges import needs_root
 from tests.support.runs import RunFolder
 from vtlab.analysis.validity import checks
-from vtlab.attempt import Attempt
 from vtlab.host.cgroup import Cgroup
+from vtlab.measuring.attempt import Attempt, AttemptPlan
+from vtlab.measuring.progress import Progress
 from vtlab.planning import planned_runs, trial_order
-from vtlab.progress import Progress
 from vtlab.runs import store as stored
 from vtlab.runs.create import create_runs
 from vtlab.runs.options import Options
-from vtlab.targets.local.target import local_target
+from vtlab.targets.local.target import LocalOptions, local_target
 
 pytestmark = [pytest.mark.timeout(900), needs_root]
 
@@ -77,11 +77,11 @@ def test_a_squeezed_k6_is_called_saturated(tmp_path: Path) -> None:
     folder = create_runs([planned], Options(1, 1, root, no_cpu_limit=False), "tiny")
     squeeze = Cgroup.create(f"test-{os.getpid()}-squeeze", 0.2, 2 * 1024**3)
     try:
-        with local_target(folder, root, k6_prefix=squeeze.prefix) as target:
+        with local_target(folder, root, LocalOptions(k6_prefix=squeeze.prefix)) as target:
             run = stored.read(folder)
             order = trial_order.order(run.experiment.variants, 1, 1)
-            attempt = Attempt(run.experiment, 1, Progress(Console(quiet=True), [60]), "tiny", 1, 1)
-            block, _ = attempt.measure(target, order, with_single=True)
+            attempt = AttemptPlan(run.experiment, 1, 1, 1, order, with_single_user=True)
+            block, _ = Attempt(attempt, Progress(Console(quiet=True), [60]), "tiny").measure(target)
     finally:
         squeeze.remove()
     reasons = checks.reasons(block, run.experiment)

@@ -5,23 +5,26 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.support import builders
-from tests.support.played import ALONE, GIVING_UP, RUN, Breaking, InTurn, Played, as_recorded, console, one_block
+from tests.support.recorded_runs import ALONE, GIVING_UP, RUN, as_recorded, console, one_block, recorded
 from vtlab.analysis.statistics import sequential
 from vtlab.errors import InvalidRun, VariantFailed
 from vtlab.host import processes
+from vtlab.measuring.progress import Progress
 from vtlab.model.experiment import Experiment
 from vtlab.model.k6_documents import K6Document
+from vtlab.model.records import Block
 from vtlab.planning import trial_order
-from vtlab.progress import Progress
+from vtlab.planning.load_call import LoadCall
 from vtlab.runs import store
 from vtlab.runs.measure import measure_run
+from vtlab.targets.recorded import Playback, RecordedBlock, RecordedTarget
 
 __all__ = ["as_recorded"]
 
@@ -41,7 +44,7 @@ def test_a_signal_while_a_block_is_stored_costs_no_block(tmp_path: Path, monkeyp
     monkeypatch.setattr(store.os, "fsync", interrupted)
     try:
         with pytest.raises(Stop), Progress(console()[0], [1, 1]) as progress:
-            measure_run(tmp_path, store.read(tmp_path), Played(RUN.blocks), progress)
+            measure_run(tmp_path, store.read(tmp_path), recorded(RUN.blocks), progress)
     finally:
         signal.signal(signal.SIGINT, before)
     assert [block.block for block in store.read(tmp_path).blocks] == [1]
@@ -53,10 +56,15 @@ def test_without_a_drain_each_trial_is_a_call_of_its_own(tmp_path: Path, monkeyp
     windows = GIVING_UP
     run = builders.run(builders.experiment(windows=windows), blocks=1)
     store.create(tmp_path, run.manifest)
-    target = InTurn(run.blocks)
+    target = recorded(run.blocks)
     with Progress(console()[0], [1]) as progress:
         measure_run(tmp_path, store.read(tmp_path), target, progress)
-    assert target.calls == [f"load , {ALONE}", f"trial 1 of {first}", f"trial 2 of {second}"]
+    assert target.journal.events[1:] == [
+        "end of the warm-up",
+        f"a single user for {ALONE} of platform virtual",
+        f"trial 1 of {first}",
+        f"trial 2 of {second}",
+    ]
     (block,) = store.read(tmp_path).blocks
     assert [(t.variant, t.position) for t in block.trials] == [(first, 1), (second, 2)]
     assert block.single == run.blocks[0].single
@@ -67,23 +75,25 @@ def test_too_many_rejected_blocks_end_a_run(tmp_path: Path) -> None:
     squeezed = builders.spoiled(RUN.blocks[0], "generator")
     waited: list[float] = []
     with pytest.raises(InvalidRun, match="3 blocks were rejected"), Progress(console()[0], [1, 1]) as progress:
-        measure_run(tmp_path, store.read(tmp_path), Played([squeezed] * 5), progress, wait=waited.append)
+        measure_run(tmp_path, store.read(tmp_path), recorded([squeezed] * 5), progress, wait=waited.append)
     assert waited == [2.0, 4.0, 6.0]
     assert len(store.read(tmp_path).blocks) == 3, "each is kept with its reasons"
 
 
-class Timed(Played):
+class Timed(RecordedTarget):
     """Takes ten seconds for the start, and for each call, by a clock of its own."""
 
-    clock = 0.0
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        super().__init__(blocks, Playback(change=self._take))
+        self.clock = 0.0
 
-    def start(self, experiment: Experiment, block: int, attempt: int) -> Played:
+    def start(self, experiment: Experiment, block: int, attempt: int) -> RecordedBlock:
         self.clock += 10
         return super().start(experiment, block, attempt)
 
-    def load(self, **asked: Any) -> K6Document:
+    def _take(self, call: LoadCall, document: K6Document) -> K6Document:
         self.clock += 10
-        return super().load(**asked)
+        return document
 
 
 @pytest.mark.parametrize("counting", [0, 1])
@@ -112,21 +122,20 @@ def test_the_time_of_what_is_measured_once_is_recorded(tmp_path: Path, monkeypat
     assert block.repeated_seconds >= 30.0
 
 
-class Rising(Played):
+class Rising(RecordedTarget):
     """Computes. Its virtual variant becomes so much faster in the first trials, and is steady in those after them."""
 
     exp = builders.cpu()
 
     def __init__(self, low: float) -> None:
         """``low``: throughput of the first trial of virtual, as a share of that of its warm-up."""
-        super().__init__(builders.run(self.exp, blocks=1).blocks)
+        super().__init__(builders.run(self.exp, blocks=1).blocks, Playback(change=self._rise))
         self.low = low
         self.measured = 0
 
-    def load(self, **asked: Any) -> K6Document:
-        document = super().load(**asked)
-        self.measured += bool(asked["order"])
-        if not asked["order"] or self.measured > 1:
+    def _rise(self, call: LoadCall, document: K6Document) -> K6Document:
+        self.measured += bool(call.trial_order)
+        if not call.trial_order or self.measured > 1:
             return document
         first, second = [i for i, t in enumerate(document.trials) if t.variant == "virtual"]
         trials = [*document.trials]
@@ -159,23 +168,17 @@ def test_trials_that_outgrow_the_warm_up_reject_the_attempt(tmp_path: Path) -> N
 def test_what_the_pre_flight_showed_is_recorded(tmp_path: Path) -> None:
     good = builders.run(blocks=1).blocks[0]
     seen = good.model_copy(update={"differences": ["virtual answered 500 to GET /a"]})
-    block, _ = one_block(Breaking([seen]), tmp_path)
+    block, _ = one_block(recorded([seen]), tmp_path)
     assert block.differences == ["virtual answered 500 to GET /a"]
 
 
 def test_a_variant_that_has_not_been_alone_is_so_in_the_next_block(tmp_path: Path) -> None:
     store.create(tmp_path, RUN.manifest)
 
-    class Once(Breaking):
-        def start(self, experiment: Experiment, block: int, attempt: int) -> Breaking:
-            if block == 1:
-                self.breaks = {"warmup": VariantFailed("virtual", "it ended with exit code 1")}
-            return super().start(experiment, block, attempt)
-
-    target = Once(RUN.blocks)
+    target = recorded(RUN.blocks, {"warm-up": VariantFailed("virtual", "it ended with exit code 1")})
     with Progress(console()[0], [1, 1]) as progress:
         measure_run(tmp_path, store.read(tmp_path), target, progress)
-    assert [phrase for phrase in target.said if phrase.startswith("a single user")] == [
+    assert [phrase for phrase in target.journal.events if phrase.startswith("a single user")] == [
         f"a single user for {ALONE} of platform",
         f"a single user for {ALONE} of platform virtual",
     ]

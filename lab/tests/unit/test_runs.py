@@ -15,13 +15,12 @@ from vtlab.analysis import verdict
 from vtlab.analysis.statistics import sequential
 from vtlab.errors import AssertionFailed, BadInput, InvalidRun, LabError, PrerequisiteMissing
 from vtlab.host import ports, tools
+from vtlab.measuring.progress import minutes
 from vtlab.model import units
 from vtlab.model.experiment_files import load
 from vtlab.model.inspection import Inspection
-from vtlab.planning import load as pace
-from vtlab.planning import planned_runs
+from vtlab.planning import light_load, planned_runs
 from vtlab.planning.shipped_experiments import EXPERIMENTS
-from vtlab.progress import minutes
 from vtlab.report.words import hints
 from vtlab.runs import measure, store
 from vtlab.runs.create import create_runs
@@ -196,9 +195,9 @@ def test_the_time_of_a_run_has_what_its_first_block_has_beside(
     with pytest.raises(LabError, match="enough"):
         measure_and_report(folder, tmp_path, Console(file=text, width=200))
     # A block takes a minute, by the invented k6.
-    seconds = 3 * 60 + pace.beside_seconds(planned, True, True)
+    seconds = 3 * 60 + light_load.extra_phase_seconds(planned, True, True)
     assert f"3 blocks to measure, {amount} {minutes(seconds)}, until" in text.getvalue()
-    assert seconds > 3 * 60 + pace.LIGHT_SECONDS + units.seconds(planned.windows.measure)
+    assert seconds > 3 * 60 + light_load.SEQUENTIAL_SECONDS + units.seconds(planned.windows.measure)
 
 
 def test_a_run_with_looks_takes_at_least_as_long_as_to_the_next(

@@ -14,7 +14,7 @@ from vtlab.model import normalised, units
 from vtlab.model.experiment import Experiment
 from vtlab.model.load import OpenLoad
 from vtlab.model.run import Run
-from vtlab.planning import load, planned_runs
+from vtlab.planning import light_load, planned_runs
 
 
 def block_seconds(plan_file: Path, experiment: Experiment) -> float | None:
@@ -49,7 +49,7 @@ def extra_phase_seconds(run: Run) -> float:
     has_single = variants <= {phase.variant for block in accepted for phase in block.single}
     has_light = variants <= {phase.variant for block in accepted for phase in block.light}
     always = run.manifest.diagnosis == "always"
-    return load.beside_seconds(run.experiment, not has_single, not has_light, always)
+    return light_load.extra_phase_seconds(run.experiment, not has_single, not has_light, always)
 
 
 def window_overrun_seconds(run: Run) -> float | None:

@@ -12,14 +12,14 @@ from rich.console import Console
 
 from vtlab.analysis import asserts, run_status
 from vtlab.analysis.validity import checks, failing
-from vtlab.attempt import Attempt
 from vtlab.errors import BadInput, Interrupted, InvalidRun, LabError
 from vtlab.host import operating_system, processes
+from vtlab.measuring.attempt import Attempt, AttemptPlan
+from vtlab.measuring.progress import BlockOutcome, Progress
 from vtlab.model.manifest import Manifest
 from vtlab.model.records import Block
 from vtlab.model.run import Analysis, BlockSeries, Run
 from vtlab.planning import trial_order
-from vtlab.progress import Progress
 from vtlab.report.words import headline as words
 from vtlab.runs import facts, store
 from vtlab.runs.create import train_sample
@@ -29,8 +29,8 @@ from vtlab.runs.publish import publish_verdicts
 from vtlab.runs.report import report_runs
 from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
 from vtlab.targets.kubernetes.target import kubernetes_target
-from vtlab.targets.local.target import local_target
-from vtlab.targets.target import Target
+from vtlab.targets.local.target import LocalOptions, local_target
+from vtlab.targets.protocol import Target
 
 
 def measure_and_report(folder: Path, root: Path, console: Console, java_home: str | None = None) -> list[Analysis]:
@@ -99,15 +99,10 @@ def open_target(site: TargetSite, say: Callable[[str], None]) -> AbstractContext
     """Opens this machine or a cluster as a target; ``say`` tells the user what a pre-flight shows."""
     if site.cluster_ref:
         return kubernetes_target(site.folder, site.root, site.cluster_ref, site.run_id, say)
-    return local_target(
-        site.folder,
-        site.root,
-        no_cpu_limit=not site.cpu_limited,
-        java=site.java_home,
-        prometheus_port=site.prometheus_port,
-        run_id=site.run_id,
-        say=say,
+    options = LocalOptions(
+        no_cpu_limit=not site.cpu_limited, prometheus_port=site.prometheus_port, run_id=site.run_id, java=site.java_home
     )
+    return local_target(site.folder, site.root, options, say)
 
 
 def _measure_runs(runs: Mapping[Path, Run], root: Path, console: Console, java_home: str | None) -> InvalidRun | None:
@@ -184,20 +179,22 @@ class _Measurement:
         number = len(self._accepted) + 1
         tries = 1 + sum(block.block == number for block, _ in self._rejected)
         title = f"{name}: block {number} of {self._planned}"
-        attempt = Attempt(experiment, manifest.seed, self._progress, title, number, tries, self._wait)
-        order = trial_order.order(experiment.variants, manifest.seed, number, experiment.windows.trials)
         # A variant that failed before its single-user phase has none yet.
         with_single = {phase.variant for block in self._accepted for phase in block.single}
         with_light = {phase.variant for block in self._accepted for phase in block.light}
-        began = time.monotonic()
-        block, samples = attempt.measure(
-            self._target,
-            order,
-            with_single=not with_single.issuperset(experiment.variants),
-            beside=[variant for variant in experiment.variants if variant not in with_light],
-            before=self._accepted,
+        attempt = AttemptPlan(
+            experiment,
+            manifest.seed,
+            number,
+            tries,
+            trial_order.order(experiment.variants, manifest.seed, number, experiment.windows.trials),
+            with_single_user=not with_single.issuperset(experiment.variants),
+            unmeasured_variants=[variant for variant in experiment.variants if variant not in with_light],
             diagnosis=manifest.diagnosis,
+            blocks_before=self._accepted,
         )
+        began = time.monotonic()
+        block, samples = Attempt(attempt, self._progress, title, self._wait).measure(self._target)
         block.seconds = round(time.monotonic() - began, 3)
         return block, samples
 
@@ -211,7 +208,8 @@ class _Measurement:
         else:
             self._accepted.append(block)
         failures = [] if reasons else failing.failures(block, self.run.experiment)
-        self._progress.block_done(self.run.name, block, reasons, failures, len(self._accepted), self._planned)
+        counted = len(self._accepted)
+        self._progress.block_done(BlockOutcome(self.run.name, block, reasons, failures, counted, self._planned))
         return not reasons
 
     def _refuse_too_many_rejected(self) -> None:

@@ -1,4 +1,4 @@
-"""A block under way: what is measured of it so far, and which of its variants still take part."""
+"""The state of a block that is being measured: what is measured of it so far, and which variants still take part."""
 
 from __future__ import annotations
 
@@ -6,64 +6,68 @@ import math
 from collections.abc import Callable
 
 from vtlab.errors import VariantFailed
+from vtlab.measuring.progress import Progress
 from vtlab.model.experiment import Experiment
 from vtlab.model.k6_documents import K6Document
 from vtlab.model.records import Block, Failure
-from vtlab.planning import load
-from vtlab.progress import Progress
-from vtlab.targets.target import StartedBlock
+from vtlab.planning import round_pacing
+from vtlab.targets.protocol import StartedBlock
 
 
-class UnderWay:
-    """One attempt at one block. A variant that breaks leaves it: its failure is a result."""
+class BlockState:
+    """State of one attempt at one block. A variant that breaks leaves it: its failure is a result."""
 
     def __init__(self, experiment: Experiment, seed: int, progress: Progress, title: str, block: Block) -> None:
         self.experiment = experiment
         self.seed = seed
         self.block = block
-        self.pace = load.pace(experiment, seed)
+        self.pacing = round_pacing.pacing(experiment, seed)
         #: The variants that take part.
         self.variants: list[str] = []
         self._progress = progress
         self._title = title
 
-    def survived(
-        self, started: StartedBlock, cycles: int, moment: str, call: Callable[[], K6Document]
+    def run_or_drop_variant(
+        self, started: StartedBlock, moment: str, call: Callable[[], K6Document], cycles_before: int = 0
     ) -> K6Document | None:
-        """What a call of k6 measured; None where a variant broke, which then leaves the block. ``cycles``: those of the
-        warm-up before the call."""
+        """Runs a call of k6 and returns what it measured; drops a variant that broke meanwhile, and returns None.
+
+        ``moment``: when the variant broke, in words, unless k6 tells. ``cycles_before``: warm-up cycles before this
+        call.
+        """
         try:
             return call()
         except VariantFailed as broken:
-            when = _moment(broken.phase, cycles, len(self.variants)) or moment
-            failure = Failure(variant=broken.variant, reason=broken.reason, moment=when)
+            phase = _phase_in_words(broken.phase, cycles_before, len(self.variants))
+            failure = Failure(variant=broken.variant, reason=broken.reason, moment=phase or moment)
             self.block.failures.append(failure)
             self.say_failed(failure)
-            self.leave(started, broken.variant)
+            self.drop_variant(started, broken.variant)
             return None
 
-    def leave(self, started: StartedBlock, variant: str) -> None:
-        """The variant gets no more load in this block."""
+    def drop_variant(self, started: StartedBlock, variant: str) -> None:
+        """Ends the variant's part in this block: it gets no more load."""
         self.variants.remove(variant)
         started.drop(variant)
 
     def step(self, text: str) -> None:
-        """What is being done."""
+        """Shows what is being done."""
         self._progress.step(f"{self._title}: {text}")
 
     def say(self, text: str) -> None:
-        """Tells the user something of this block."""
+        """Tells the user something about this block."""
         self._progress.say(f"{self._title}: {text}")
 
     def say_failed(self, failure: Failure) -> None:
+        """Tells the user how a variant failed."""
         self.say(f"{failure.variant} failed, {failure.moment}: {failure.reason}")
 
-    def keep(self, started: StartedBlock, document: K6Document) -> None:
-        """Takes over the trials and single-user phases of a call. The last variant ends with what it has not answered,
-        if it was given up."""
+    def store_phases(self, started: StartedBlock, document: K6Document) -> None:
+        """Stores the trials and single-user phases of a call. The last variant ends with what it has not answered, if
+        that was given up."""
         self.block.single += document.single
         self.block.thresholds |= document.thresholds
-        rounds = self.pace.rounds
+        rounds = self.pacing.rounds
         self.block.trials += [
             trial.model_copy(update={"round": rounds[trial.variant] / 1000}) if trial.variant in rounds else trial
             for trial in document.trials
@@ -74,14 +78,14 @@ class UnderWay:
 
 
 def is_given_up(document: K6Document) -> bool:
-    """Whether the last trial left requests unanswered, which are still in flight."""
+    """Tells whether the last trial left requests unanswered, which are still in flight."""
     return bool(document.trials) and document.trials[-1].given_up > 0
 
 
-def _moment(phase: str | None, cycles: int, variants: int) -> str | None:
-    """In words the phase that k6's tag names, after so many warm-up cycles of so many variants; None without one."""
+def _phase_in_words(phase: str | None, cycles_before: int, variants: int) -> str | None:
+    """Describes k6's phase tag, after so many warm-up cycles of so many variants; None without one."""
     if not phase:
         return None
     if phase.startswith("w"):
-        return f"warm-up cycle {cycles + math.ceil(int(phase[1:]) / variants)}"
+        return f"warm-up cycle {cycles_before + math.ceil(int(phase[1:]) / variants)}"
     return {"a": "the login", "s": "the single-user phase", "l": "light load"}.get(phase[0], f"trial {phase}")

@@ -1,15 +1,31 @@
-"""Tells what runs now, what has been measured so far and when it will end; plain lines without a terminal."""
+"""Progress of a call: what runs now, what was measured, and when it will end; plain lines without a terminal."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rich.console import Console
 from rich.status import Status
 
 from vtlab.model.records import Block, Failure
+
+
+@dataclass(frozen=True)
+class BlockOutcome:
+    """What became of a block, for the user."""
+
+    run_name: str
+    block: Block
+    #: Why it does not count; empty where it does.
+    rejections: Sequence[str] = ()
+    failures: Sequence[Failure] = ()
+    #: Number of the run's blocks that count.
+    accepted: int = 0
+    #: Number of planned blocks, in words.
+    planned: str = ""
 
 
 class Progress:
@@ -42,27 +58,20 @@ class Progress:
             self._status.stop()
 
     def say(self, text: str) -> None:
-        """A line that stays."""
+        """Prints a line that stays."""
         now = datetime.now().strftime("%H:%M:%S")
         self._console.print(f"{now}  {text}", highlight=False, markup=False, soft_wrap=True)
 
     def step(self, text: str) -> None:
-        """What runs now: the status line on a terminal, a separate line elsewhere."""
+        """Shows what runs now: in the status line on a terminal, in a separate line elsewhere."""
         if self._status:
             self._status.update(text + self._end())
         else:
             self.say(text)
 
-    def block_done(
-        self,
-        name: str,
-        block: Block,
-        reasons: Sequence[str],
-        failures: Sequence[Failure],
-        accepted: int,
-        planned: str,
-    ) -> None:
+    def block_done(self, outcome: BlockOutcome) -> None:
         """Shows what a block measured and how variants failed in it, or why it does not count."""
+        name, block, reasons = outcome.run_name, outcome.block, outcome.rejections
         spent = time.monotonic() - self._began
         self._began = time.monotonic()
         if reasons:
@@ -76,18 +85,20 @@ class Progress:
             if expected is None:
                 # The next blocks are most likely of the same run.
                 self._left = [spent if left is None else left for left in self._left]
-        self.say(f"{name}: block {accepted} of {planned}: {_measured(block, failures)}{self._end()}")
+        self.say(
+            f"{name}: block {outcome.accepted} of {outcome.planned}: {_measured(block, outcome.failures)}{self._end()}"
+        )
 
     def give_up(self, blocks: int) -> None:
-        """That many of the next blocks will not be measured: their run has ended."""
+        """Removes so many of the next blocks, which will not be measured: their run has ended."""
         del self._left[:blocks]
 
     def go_on(self, blocks: int) -> None:
-        """That many more come next, of the run whose block was the last."""
+        """Adds so many blocks, which come next, to the run whose block was the last."""
         self._left[:0] = [self._last] * blocks
 
     def _seconds(self) -> float | None:
-        """The estimated time to the end."""
+        """Estimates the time to the end; None where a block's length is unknown."""
         known = [seconds for seconds in self._left if seconds is not None]
         return sum(known) * self._scale if len(known) == len(self._left) else None
 
@@ -97,12 +108,12 @@ class Progress:
 
 
 def _clock(seconds: float) -> str:
-    """The time of day after so many seconds."""
+    """Returns the time of day after so many seconds."""
     return (datetime.now() + timedelta(seconds=seconds)).strftime("%H:%M")
 
 
 def minutes(seconds: float) -> str:
-    """A length of time in whole minutes, in words."""
+    """Writes a length of time in whole minutes."""
     whole = max(1, round(seconds / 60))
     return f"{whole} minute" + ("" if whole == 1 else "s")
 

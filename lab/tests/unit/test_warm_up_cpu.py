@@ -13,25 +13,25 @@ from tests.support import builders
 from vtlab.errors import BlockFault
 from vtlab.host import cgroup
 from vtlab.host.cgroup import Limit
-from vtlab.targets.local import raised
-from vtlab.targets.local.block import LocalBlock
+from vtlab.targets.local import warm_up_cpu
+from vtlab.targets.local.block import LocalBlock, LocalStart
 
 
 def test_a_variant_gets_what_the_others_leave_over_where_that_is_more_than_its_limit() -> None:
-    assert raised.cores(1, available=2) == 1.5
-    assert raised.cores(0.5, available=2) == 1.5
-    assert raised.cores(2, available=2) is None, "all cores already"
-    assert raised.cores(1.4, available=2) is None, "hardly more"
-    assert raised.cores(4, available=16) == 15.5
+    assert warm_up_cpu.cores(1, available=2) == 1.5
+    assert warm_up_cpu.cores(0.5, available=2) == 1.5
+    assert warm_up_cpu.cores(2, available=2) is None, "all cores already"
+    assert warm_up_cpu.cores(1.4, available=2) is None, "hardly more"
+    assert warm_up_cpu.cores(4, available=16) == 15.5
 
 
 def test_of_a_machine_vtlab_has_what_its_own_quota_allows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
-    monkeypatch.setattr(raised.os, "sched_getaffinity", lambda _: {0, 1, 2, 3})
+    monkeypatch.setattr(warm_up_cpu.os, "sched_getaffinity", lambda _: {0, 1, 2, 3})
     monkeypatch.setattr(cgroup, "limit_of", lambda _: Limit(2.5, None))
-    assert raised.available() == 2.5
+    assert warm_up_cpu.available() == 2.5
     monkeypatch.setattr(cgroup, "limit_of", lambda _: Limit(None, None))
-    assert raised.available() == 4
+    assert warm_up_cpu.available() == 4
 
 
 class Limited:
@@ -64,14 +64,14 @@ READ: list[str] = []
 @pytest.fixture(autouse=True)
 def read_back(monkeypatch: pytest.MonkeyPatch) -> None:
     READ.clear()
-    monkeypatch.setattr(raised, "read_meters", READ.extend)
+    monkeypatch.setattr(warm_up_cpu, "read_meters", READ.extend)
     monkeypatch.setattr(cgroup, "limit_of", lambda variant: Limit(variant.cpu, None))
-    monkeypatch.setattr(raised, "available", lambda: 2.0)
-    monkeypatch.setattr(raised, "await_compilers", lambda pids: None)
+    monkeypatch.setattr(warm_up_cpu, "available", lambda: 2.0)
+    monkeypatch.setattr(warm_up_cpu, "await_compilers", lambda pids: None)
 
 
 def allow(cpu: float, *variants: Any) -> None:
-    raised.allow(variants, cpu)
+    warm_up_cpu.allow(variants, cpu)
 
 
 def test_a_quota_that_is_not_read_back_as_set_is_a_fault() -> None:
@@ -96,8 +96,8 @@ def test_a_variant_that_has_ended_has_no_quota_to_set() -> None:
 
 def block(*variants: Any) -> LocalBlock:
     run = builders.run(blocks=1)
-    target: Any = SimpleNamespace(run_id="r")
-    return LocalBlock(target, run.experiment, 1, 1, variants, run.blocks[0].instances)
+    site: Any = SimpleNamespace(run_id="r")
+    return LocalBlock(site, LocalStart(run.experiment, 1, 1, variants, run.blocks[0].instances))
 
 
 def test_all_variants_of_a_block_are_raised_and_restored() -> None:
@@ -121,9 +121,9 @@ def test_variants_are_loaded_at_once_only_where_vtlab_may_use_the_whole_machine(
 def test_meters_are_not_read_where_the_load_is_the_bound() -> None:
     rounds = {"platform": "5s", "virtual": "1s"}
     run = builders.run(builders.experiment(load={"model": "closed", "users": 1000, "round": rounds}), blocks=1)
-    target: Any = SimpleNamespace(run_id="r")
+    site: Any = SimpleNamespace(run_id="r")
     variants: Any = [variant := Limited("platform")]
-    started = LocalBlock(target, run.experiment, 1, 1, variants, run.blocks[0].instances)
+    started = LocalBlock(site, LocalStart(run.experiment, 1, 1, variants, run.blocks[0].instances))
     started.raise_cpu()
     started.restore_cpu()
     assert READ == []
@@ -134,8 +134,8 @@ def test_jit_compilers_go_first_while_their_quota_is_raised(monkeypatch: pytest.
     variants = [Limited("platform"), Limited("virtual")]
     pids: dict[object, list[int]] = {variants[0]: [11, 12], variants[1]: [21]}
     nice: list[tuple[int, int]] = []
-    monkeypatch.setattr(raised, "compilers", pids.__getitem__)
-    monkeypatch.setattr(raised.os, "setpriority", lambda _, thread, value: nice.append((thread, value)))
+    monkeypatch.setattr(warm_up_cpu, "compilers", pids.__getitem__)
+    monkeypatch.setattr(warm_up_cpu.os, "setpriority", lambda _, thread, value: nice.append((thread, value)))
     started = block(*variants)
     started.raise_cpu()
     assert nice == [(11, -20), (12, -20), (21, -20)]
@@ -152,8 +152,8 @@ def test_without_the_right_to_it_the_compilers_stay_as_they_are(monkeypatch: pyt
     def refuse(*_: int) -> None:
         raise PermissionError("Operation not permitted")
 
-    monkeypatch.setattr(raised, "compilers", lambda _: [11])
-    monkeypatch.setattr(raised.os, "setpriority", refuse)
+    monkeypatch.setattr(warm_up_cpu, "compilers", lambda _: [11])
+    monkeypatch.setattr(warm_up_cpu.os, "setpriority", refuse)
     started = block(variant := Limited("platform"))
     assert started.raise_cpu() == 1.5
     assert not started._compilers_first
@@ -173,8 +173,8 @@ def test_the_meters_of_every_variant_are_read_as_often(monkeypatch: pytest.Monke
                 raise httpx.ConnectError("refused")
             return httpx.Response(200)
 
-    monkeypatch.setattr(raised.httpx, "Client", Client)
-    raised.read_meters(["http://platform", "http://virtual", "http://ended"])
+    monkeypatch.setattr(warm_up_cpu.httpx, "Client", Client)
+    warm_up_cpu.read_meters(["http://platform", "http://virtual", "http://ended"])
     assert read == {"http://platform": 500, "http://virtual": 500, "http://ended": 3}
 
 
@@ -212,12 +212,12 @@ def test_the_limit_comes_back_when_the_compilers_rest(monkeypatch: pytest.Monkey
             self.jit_cpu = next(looks[self.pid])
 
     waited: list[float] = []
-    monkeypatch.setattr(raised, "Threads", Compilers)
-    monkeypatch.setattr(raised.time, "sleep", waited.append)
-    raised.await_compilers([1, 2])
+    monkeypatch.setattr(warm_up_cpu, "Threads", Compilers)
+    monkeypatch.setattr(warm_up_cpu.time, "sleep", waited.append)
+    warm_up_cpu.await_compilers([1, 2])
     assert len(waited) == 2, "0.4 s of CPU in the first half second, 0.01 s in the second"
     looks[1] = iter(range(100))
     looks[2] = iter(range(100))
-    monkeypatch.setattr(raised.time, "monotonic", iter(range(0, 100, 2)).__next__)
-    raised.await_compilers([1, 2])
+    monkeypatch.setattr(warm_up_cpu.time, "monotonic", iter(range(0, 100, 2)).__next__)
+    warm_up_cpu.await_compilers([1, 2])
     assert len(waited) == 4, "after five seconds it does not wait for them"

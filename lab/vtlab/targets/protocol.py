@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Protocol
 
 from vtlab.model.experiment import Experiment
 from vtlab.model.k6_documents import K6Document
 from vtlab.model.records import Diagnosis, Failure, Instance
 from vtlab.model.run import BlockSeries
-from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
+from vtlab.planning.load_call import AS_PLANNED, CallPacing, LoadCall
 
 
 class StartedBlock(Protocol):
@@ -53,28 +53,14 @@ class StartedBlock(Protocol):
     def end_warm_up(self) -> None:
         """The JIT compilers, which may have gone first in the warm-up, no longer do."""
 
-    def load(
-        self,
-        *,
-        order: Sequence[str],
-        warmup_cycles: int,
-        single: str | None,
-        own_cycles: int = 0,
-        light: LightLoad | None = None,
-        wait_for_answers: bool = True,
-        pace: Pace = AS_PLANNED,
-        at_once: bool = False,
-    ) -> K6Document:
-        """One call of k6: warm-up cycles, those with the trials' own load, then the single-user phases, then the trials
-        in that order, then phases of light load. Without ``wait_for_answers`` what is unanswered when the last window
-        ends may be given up: it is still in flight then. ``at_once``: one call for each variant, all at the same time,
-        if that can be done (``loads_at_once``); not with an order."""
+    def load(self, call: LoadCall) -> K6Document:
+        """Runs the phases of one call of k6, or of one call for each variant at the same time (``loads_at_once``)."""
 
-    def diagnose(self, paces: Mapping[str, Pace]) -> dict[str, Diagnosis]:
-        """What the threads of these variants wait for, by one more trial of each, at its pace, that does not count;
+    def diagnose(self, pacings: Mapping[str, CallPacing]) -> dict[str, Diagnosis]:
+        """What the threads of these variants wait for, by one more trial of each, paced as given, that does not count;
         without a variant of which that cannot be told."""
 
-    def trial_without_drain(self, variant: str, position: int, pace: Pace = AS_PLANNED) -> K6Document:
+    def trial_without_drain(self, variant: str, position: int, pacing: CallPacing = AS_PLANNED) -> K6Document:
         """One call of k6: a trial after which this variant gets no more load in this block. At its return nothing of it
         is in flight: that was waited for, or given up and ended with the variant."""
 

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
 from tests.support import builders
 from vtlab.errors import BlockFault, GeneratorFailed, VariantFailed
+from vtlab.measuring.load_search import AFTER_RAISED, WARM_UP_CYCLES, WARM_UP_USERS, WITHIN, LoadSearch, SearchTime
 from vtlab.model.curve import Curve
 from vtlab.model.experiment import Experiment
 from vtlab.model.k6_documents import K6Document
-from vtlab.model.records import Diagnosis, Failure, Instance, Trial
-from vtlab.model.run import BlockSeries
-from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
-from vtlab.planning.try_experiment import WARM_UP_USERS
-from vtlab.search import AFTER_RAISED, WARM_UP_CYCLES, WITHIN, Search
+from vtlab.model.records import Trial
+from vtlab.planning.load_call import CallPacing, LoadCall
+from vtlab.targets.recorded import Journal, Playback, RecordedBlock
 
 PLANNED = builders.experiment(load={"model": "closed", "users": 64}, expected=None)
 #: 5 threads that wait 50 ms each, and no limit but 640/s.
@@ -27,77 +26,54 @@ PARTING = {
 }
 
 
-class Pair:
+class Pair(RecordedBlock):
     """A started pair that answers as its services would, while a clock of its own goes on."""
 
     def __init__(
         self,
         services: Mapping[str, builders.Service] = PARTING,
-        broken: Callable[[Pace], None] = lambda pace: None,
+        broken: Callable[[CallPacing], None] = lambda pacing: None,
         coming: float = 2.5,
         cold: int = 0,
         compiling: int = 0,
         changes: Callable[[str, int], Mapping[str, Any]] = lambda variant, users: {},
+        raised_cores: float | None = None,
     ) -> None:
+        playback = Playback(call_seconds=coming, raised_cores=raised_cores)
+        super().__init__(builders.block(), playback, {}, Journal())
         self.now = 0.0
-        self.calls: list[tuple[tuple[int, ...], list[str]]] = []
-        self.paces: list[Pace] = []
-        #: Of each call: warm-up cycles with its highest users, and its users.
-        self.warmed: list[tuple[int, tuple[int, ...]]] = []
         self._services = services
         self._broken = broken
-        #: Seconds for k6 to come and go.
-        self._coming = coming
         #: Calls in which the pair still gets faster, and those in which its JIT compilers work.
         self._cold = cold
         self._compiling = compiling
         self._changes = changes
 
     @property
-    def call_seconds(self) -> float:
-        return self._coming
+    def calls(self) -> list[tuple[tuple[int, ...], list[str]]]:
+        """Users and order of each call under the limit."""
+        return [(call.pacing.users, list(call.trial_order)) for call in self._under_limit]
 
     @property
-    def instances(self) -> list[Instance]:
-        return []
+    def warmed(self) -> list[tuple[int, tuple[int, ...]]]:
+        """Of each call under the limit: warm-up cycles with its highest users, and its users."""
+        return [(call.trial_load_cycles, call.pacing.users) for call in self._under_limit]
 
     @property
-    def preflight_seconds(self) -> float:
-        return 0.0
+    def paces(self) -> list[CallPacing]:
+        """Of each call under the limit."""
+        return [call.pacing for call in self._under_limit]
 
     @property
-    def differences(self) -> list[str]:
-        return []
+    def _under_limit(self) -> list[LoadCall]:
+        return [call for call in self.journal.loads if not call.warmup_cycles]
 
-    @property
-    def failures(self) -> list[Failure]:
-        return []
-
-    def drop(self, variant: str) -> None:
-        raise AssertionError("no variant leaves a search")
-
-    def end_warm_up(self) -> None:
-        pass
-
-    def load(
-        self,
-        *,
-        order: Sequence[str],
-        warmup_cycles: int,
-        single: str | None,
-        own_cycles: int = 0,
-        light: LightLoad | None = None,
-        pace: Pace = AS_PLANNED,
-    ) -> K6Document:
-        assert (warmup_cycles, single, light) == (0, None, None)
-        self.calls.append((pace.users, list(order)))
-        self.warmed.append((own_cycles, pace.users))
-        self.paces.append(pace)
-        self.now += self._coming
-        self.now += own_cycles * (4 if not order else 8)
-        self._broken(pace)
-        window = (pace.measure or 0) / 1000
-        trials = [self._trial(variant, users, window) for users in pace.users for variant in order]
+    def replay(self, call: LoadCall) -> K6Document:
+        self.now += self.call_seconds
+        self.now += call.trial_load_cycles * (8 if call.trial_order else 4)
+        self._broken(call.pacing)
+        window = (call.pacing.measure or 0) / 1000
+        trials = [self._trial(variant, users, window) for users in call.pacing.users for variant in call.trial_order]
         self.now += sum(1 + 3 * (trial.latency.mean or 0) + window for trial in trials)
         return K6Document(
             version=1,
@@ -106,7 +82,9 @@ class Pair:
             block=0,
             order=[],
             agreed=True,
-            warmup=[] if order else [trial for variant in PLANNED.variants for trial in self._warming(variant)],
+            warmup=[]
+            if call.trial_order
+            else [trial for variant in PLANNED.variants for trial in self._warming(variant)],
             single=[],
             trials=trials,
         )
@@ -129,18 +107,6 @@ class Pair:
             variant, exp=PLANNED, service=of, users=users, window=window, **self._changes(variant, users)
         )
 
-    def diagnose(self, variants: Sequence[str]) -> dict[str, Diagnosis]:
-        raise AssertionError("a search diagnoses nothing")
-
-    def trial_without_drain(self, variant: str, position: int, pace: Pace = AS_PLANNED) -> K6Document:
-        raise AssertionError("a search waits for its answers")
-
-    def check_instances(self) -> list[Instance]:
-        return []
-
-    def series(self, begin_ms: int, end_ms: int) -> BlockSeries:
-        return {}
-
 
 #: Of a pair's warm-up, whose cycles have the limit.
 WARM_UP_SECONDS = 2.5 + WARM_UP_CYCLES * 4
@@ -148,9 +114,9 @@ WARM_UP_SECONDS = 2.5 + WARM_UP_CYCLES * 4
 
 def searched(
     pair: Pair, planned: Experiment = PLANNED, within: float = WITHIN, left: float = math.inf
-) -> tuple[Curve, Search, list[str]]:
+) -> tuple[Curve, LoadSearch, list[str]]:
     lines: list[str] = []
-    search = Search(pair, planned, lines.append, within, lambda: pair.now, left)
+    search = LoadSearch(pair, planned, lines.append, SearchTime(within, left, lambda: pair.now))
     return search.run(), search, lines
 
 
@@ -158,31 +124,15 @@ class WithMore(Pair):
     """One whose JIT compilers rest after so many calls with more CPU."""
 
     def __init__(self, calls: int) -> None:
-        super().__init__()
-        self.more: list[str] = []
+        super().__init__(raised_cores=1.5)
         self._calls = calls
 
-    @property
-    def instances(self) -> list[Instance]:
-        return builders.block().instances
-
-    def raise_cpu(self) -> float | None:
-        self.more.append("raise")
-        return 1.5
-
-    def restore_cpu(self) -> None:
-        self.more.append("restore")
-
-    def end_warm_up(self) -> None:
-        self.more.append("end")
-
-    def load(self, *, warmup_cycles: int, **rest: Any) -> K6Document:  # type: ignore[override]
-        document = super().load(warmup_cycles=0, **rest)
-        if not warmup_cycles:
+    def replay(self, call: LoadCall) -> K6Document:
+        document = super().replay(call)
+        if not call.warmup_cycles:
             return document
         self.now += 20.0
-        self.more.append(f"{warmup_cycles} cycles")
-        is_compiling = self.more.count("2 cycles") < self._calls
+        is_compiling = sum(bool(load.warmup_cycles) for load in self.journal.loads) < self._calls
         server = {"cpu_cores": 1.4, "cpu_limit": 1.5, "jit_cpu": 0.5 if is_compiling else 0.0}
         warmup = [builders.trial(variant, exp=PLANNED, server=server, phase="warmup") for variant in PLANNED.variants]
         return document.model_copy(update={"warmup": warmup})
@@ -193,7 +143,13 @@ def test_it_warms_up_with_more_cpu_until_the_compilers_rest_or_for_so_long(calls
     counted = PLANNED.windows.model_copy(update={"warmup_cycles": 2, "warmup_requests": 3000})
     pair = WithMore(calls)
     curve, _, _ = searched(pair, PLANNED.model_copy(update={"windows": counted}))
-    assert pair.more == ["raise", *["2 cycles"] * made, "restore", "end"]
+    assert pair.journal.events[: made + 3] == [
+        "raise platform virtual",
+        *["2 cheap and 0 trial-load cycles of platform virtual"] * made,
+        "restore",
+        f"{AFTER_RAISED} trial-load cycles of platform virtual",
+    ]
+    assert pair.journal.events.count("end of the warm-up") == 1
     under_limit = next(cycles for cycles, users in pair.warmed if users == (WARM_UP_USERS,))
     assert under_limit == AFTER_RAISED < WARM_UP_CYCLES, "the part with more CPU took the place of one"
     assert curve.ended == "levelled off", "the levels have their whole time"
@@ -343,8 +299,8 @@ def test_what_k6_takes_to_come_and_go_costs_no_level() -> None:
 def test_a_load_generator_that_breaks_under_more_users_ends_the_search() -> None:
     """In a cluster its pod has a limit of memory."""
 
-    def broken(pace: Pace) -> None:
-        if len(pair.calls) > 1 and 64 in pace.users:
+    def broken(pacing: CallPacing) -> None:
+        if len(pair.calls) > 1 and 64 in pacing.users:
             raise GeneratorFailed("k6: its pod was killed for lack of memory")
 
     pair = Pair(broken=broken)
@@ -356,8 +312,8 @@ def test_a_load_generator_that_breaks_under_more_users_ends_the_search() -> None
 
 
 def test_a_load_generator_that_is_killed_is_said_where_the_time_is_over_then() -> None:
-    def broken(pace: Pace) -> None:
-        if 64 in pace.users and len(pair.calls) > 1:
+    def broken(pacing: CallPacing) -> None:
+        if 64 in pacing.users and len(pair.calls) > 1:
             pair.now += 60
             raise GeneratorFailed("k6: its pod was killed for lack of memory")
 
@@ -369,7 +325,7 @@ def test_a_load_generator_that_is_killed_is_said_where_the_time_is_over_then() -
 
 
 def test_where_measuring_once_more_kills_the_load_generator_the_first_measurement_stands() -> None:
-    def broken(pace: Pace) -> None:
+    def broken(pacing: CallPacing) -> None:
         if [users for users, _ in pair.calls].count((2, 4, 8)) == 2:
             raise GeneratorFailed("k6 was killed")
 
@@ -392,7 +348,7 @@ def test_no_level_is_chosen_that_the_load_generator_could_not_send() -> None:
 
 
 def test_a_load_generator_that_breaks_before_any_level_is_a_fault() -> None:
-    def broken(pace: Pace) -> None:
+    def broken(pacing: CallPacing) -> None:
         raise GeneratorFailed("k6 ended with exit code 1")
 
     with pytest.raises(GeneratorFailed):
@@ -436,8 +392,8 @@ def test_a_level_that_was_disturbed_for_a_moment_is_measured_again() -> None:
 
 
 def test_a_variant_that_ends_is_named_with_how_and_what_was_measured_stays() -> None:
-    def broken(pace: Pace) -> None:
-        if 16 in pace.users:
+    def broken(pacing: CallPacing) -> None:
+        if 16 in pacing.users:
             raise VariantFailed("virtual", "it ended with exit code 9")
 
     curve, search, _ = searched(Pair(broken=broken))
@@ -447,7 +403,7 @@ def test_a_variant_that_ends_is_named_with_how_and_what_was_measured_stays() -> 
 
 
 def test_a_variant_that_breaks_in_the_warm_up_leaves_a_curve_without_a_level() -> None:
-    def broken(pace: Pace) -> None:
+    def broken(pacing: CallPacing) -> None:
         raise VariantFailed("platform", "out of heap memory")
 
     curve, _, _ = searched(Pair(broken=broken))
@@ -466,7 +422,7 @@ def test_answers_that_are_errors_end_the_search() -> None:
 
 
 def test_a_fault_of_what_is_around_the_variants_is_none_of_the_service() -> None:
-    def broken(pace: Pace) -> None:
+    def broken(pacing: CallPacing) -> None:
         raise BlockFault("k6 died")
 
     with pytest.raises(BlockFault, match="k6 died"):
