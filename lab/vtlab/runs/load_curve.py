@@ -8,8 +8,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from vtlab import search
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing, VariantFailed
+from vtlab.measuring import load_search
+from vtlab.measuring.load_search import LoadSearch, SearchTime
 from vtlab.model import units
 from vtlab.model.curve import Curve
 from vtlab.model.experiment import Experiment
@@ -17,8 +18,7 @@ from vtlab.planning import try_experiment
 from vtlab.report.words import figures
 from vtlab.runs import store
 from vtlab.runs.measure import TargetSite, open_target
-from vtlab.search import Search
-from vtlab.targets.target import StartedBlock
+from vtlab.targets.protocol import StartedBlock
 
 #: The file of the search's trials, one a line, in the folder of the run.
 TRIALS = "search.jsonl"
@@ -43,8 +43,8 @@ def measure_curve(experiment: Experiment, site: TargetSite, deadline: float, con
             say(f"starting {' and '.join(experiment.variants)}")
             started = target.start(experiment, 0, 1)
             _refuse_failures(started)
-            search_ = Search(started, experiment, say, search.WITHIN, left=max(0.0, deadline - time.monotonic()))
-            curve = _run_and_store(search_, site.folder)
+            time_limit = SearchTime(load_search.WITHIN, max(0.0, deadline - time.monotonic()))
+            curve = _run_and_store(LoadSearch(started, experiment, say, time_limit), site.folder)
     except VariantFailed as broken:
         raise PrerequisiteMissing(f"{broken.variant} failed: {broken}", logs) from None
     except BlockFault as fault:
@@ -58,12 +58,12 @@ def _refuse_failures(started: StartedBlock) -> None:
         raise BlockFault("; ".join(f"{f.variant} failed, {f.moment}: {f.reason}" for f in started.failures))
 
 
-def _run_and_store(search_: Search, folder: Path) -> Curve:
+def _run_and_store(search: LoadSearch, folder: Path) -> Curve:
     """Runs the search; stores its trials even where it breaks off."""
     try:
-        return search_.run()
+        return search.run()
     finally:
-        lines = "".join(trial.model_dump_json() + "\n" for trial in search_.trials)
+        lines = "".join(trial.model_dump_json() + "\n" for trial in search.trials)
         store.write_atomic(folder / TRIALS, lines)
 
 
