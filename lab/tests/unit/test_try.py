@@ -15,13 +15,14 @@ from vtlab.model.curve import Curve, Ended, Point
 from vtlab.model.manifest import RunFacts
 from vtlab.model.service_file import RequestLines, TryInput
 from vtlab.planning import try_experiment
-from vtlab.runs.create import Prepared
+from vtlab.runs import facts, store
+from vtlab.runs.create import Prepared, Searched, create_searched_run, prepare
 from vtlab.runs.load_curve import refuse_without_levels
 from vtlab.runs.measure import TargetSite
 from vtlab.runs.options import Options
 
 EXPERIMENT = builders.experiment()
-FACTS = RunFacts(versions={}, jvm_flags=[], machine={})
+FACTS = RunFacts(versions={}, jvm_flags=["-Xss1m"], machine={})
 
 
 def curve(ended: Ended, why: str, *points: tuple[str, int, float, float]) -> Curve:
@@ -51,6 +52,24 @@ def test_errors_of_all_variants_are_the_services_and_those_of_one_are_a_result()
     assert "max_errors" in error.value.fix
     one = curve("failed", "virtual: 3 %", ("platform", 8, 90, 0), ("virtual", 8, 90, 0.03))
     refuse_without_levels(one, EXPERIMENT, "logs")
+
+
+def test_what_a_search_found_out_is_not_collected_again_for_its_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str | None] = []
+
+    def collect(_: object, __: object, ___: object, java_home: str | None) -> RunFacts:
+        asked.append(java_home)
+        return FACTS
+
+    monkeypatch.setattr(facts, "collect", collect)
+    options = Options(blocks=2, seed=1, root=tmp_path, no_cpu_limit=True, java_home="/opt/jdk")
+    prepared = prepare(EXPERIMENT, options)
+    found = curve("levelled off", "", ("platform", 1, 9, 0), ("virtual", 1, 9, 0))
+    create_searched_run(EXPERIMENT, options, Searched(tmp_path / "shop", found, prepared))
+    manifest = store.read(tmp_path / "shop").manifest
+    assert (asked, manifest.curve, manifest.jvm_flags) == (["/opt/jdk"], found, FACTS.jvm_flags)
 
 
 def test_a_call_that_is_interrupted_between_its_search_and_its_blocks_leaves_nothing(

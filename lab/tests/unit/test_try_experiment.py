@@ -331,6 +331,12 @@ def test_a_database_of_its_own_is_told_by_the_driver_that_the_jar_has(tmp_path: 
     assert environment["SPRING_DATASOURCE_URL"] == "jdbc:mysql://h:1/lab_virtual"
 
 
+def test_a_jdk_is_named_by_its_directory_or_by_its_major_version(tmp_path: Path) -> None:
+    """The variants record a version; a directory holds on this machine only."""
+    by_directory, by_version = TryOptions(java=str(tmp_path)), TryOptions(java="21")
+    assert (by_directory.java_home, by_version.java_home, TryOptions().java_home) == (str(tmp_path), None, None)
+
+
 def test_a_file_that_describes_a_service_may_be_tried_as_well(tmp_path: Path, invented_tools: Path) -> None:
     experiment = experiment_of(STUB_SERVICE, "GET /thread", users=5)
     service = experiment.service

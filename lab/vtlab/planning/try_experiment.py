@@ -25,7 +25,7 @@ WARM_UP_REQUESTS = 3_000
 #: Of a warm-up cycle. Those that judge the steady state scatter by as much as they may gain in 2 s, and a further one
 #: takes three times what a longer one adds.
 WARM_UP = "3s"
-#: Users that warm a pair of JVMs up at first, before a search (``vtlab.measuring.load_search``), which puts its load in their place.
+#: Users that warm the JVMs up before a search (``vtlab.measuring.load_search``), whose load then takes their place.
 #: More might break a variant before any level is measured: higher levels have a cycle before them.
 WARM_UP_USERS = 64
 #: The variants of every call; ``--with`` adds to them.
