@@ -29,8 +29,8 @@ def read_text(path: Path) -> str:
 
 
 def parse(text: str, where: str, is_yaml: bool = False) -> Any:
-    """Parses the document in ``text``; BadInput names the line and the file (``where``). The message does not repeat the text,
-    which may hold a password."""
+    """Parses the document in ``text``; BadInput names the line and the file (``where``). The message does not repeat
+    the text, which may hold a password."""
     if not is_yaml:
         try:
             return json.loads(text)
