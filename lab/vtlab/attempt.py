@@ -9,7 +9,7 @@ from functools import partial
 
 from vtlab.analysis import variant_results
 from vtlab.analysis.laws.demands import cpu_share
-from vtlab.analysis.laws.phases import of_variant
+from vtlab.analysis.laws.phases import measured_variant
 from vtlab.analysis.laws.single_user import shortest_response
 from vtlab.analysis.validity import checks, steady_state, warmth
 from vtlab.errors import BlockFault
@@ -215,9 +215,9 @@ class Attempt:
         # Variants that give up what is unanswered have ended with their trials.
         if not variants or not experiment.windows.wait_for_answers or checks.reasons(block, experiment):
             return
-        under_load = {variant: of_variant([block], experiment, variant) for variant in variants}
+        under_load = {variant: measured_variant([block], experiment, variant) for variant in variants}
         # Where a variant had none of this in an earlier block, it may have been alone there.
-        alone = {variant: of_variant([*before, block], experiment, variant) for variant in variants}
+        alone = {variant: measured_variant([*before, block], experiment, variant) for variant in variants}
         self._under_way.step("light load")
         at_once = self._may(load.at_once, started)
         light = load.light(
@@ -257,7 +257,10 @@ class Attempt:
         self._under_way.step(f"thread dumps of {' and '.join(wanted)}")
         trials = {variant: [trial for trial in block.trials if trial.variant == variant] for variant in wanted}
         block.diagnosis = started.diagnose(
-            {variant: dump_schedule.pace(self._under_way.pace, experiment, trials[variant]) for variant in wanted}
+            {
+                variant: dump_schedule.pace_for_dumps(self._under_way.pace, experiment, trials[variant])
+                for variant in wanted
+            }
         )
         missing = [variant for variant in wanted if variant not in block.diagnosis]
         if missing and mode == "always":

@@ -84,7 +84,7 @@ def measure(
 
 def _say_where_it_stands(run: Run, progress: Progress, name: str, planned: int) -> None:
     """That a run ends here, or goes on to its next look; ``planned``: blocks that were still expected."""
-    left, reached = run_status.blocks_left(run), run_status.decision(run)
+    left, reached = run_status.blocks_left(run), run_status.stopping_decision(run)
     if left > planned:
         progress.go_on(left - planned)
     elif left < planned:
@@ -92,7 +92,9 @@ def _say_where_it_stands(run: Run, progress: Progress, name: str, planned: int) 
     if reached and (reached.ended or left > planned):
         progress.say(f"{name}: {words.look(reached)}")
     elif not left and planned:
-        progress.say(f"{name}: no further blocks: a variant failed in each of the first {run_status.ENDING}")
+        progress.say(
+            f"{name}: no further blocks: a variant failed in each of the first {run_status.BLOCKS_THAT_FAILED}"
+        )
 
 
 def seconds_beside(run: Run) -> float:

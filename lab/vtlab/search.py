@@ -100,7 +100,7 @@ class Search:
             while users := load_curve.next_users(self._points, variants):
                 if stop := self._measure(users):
                     return stop
-            if (levels := load_curve.between(self._points, variants)) and (stop := self._measure(levels)):
+            if (levels := load_curve.levels_between(self._points, variants)) and (stop := self._measure(levels)):
                 return stop
         except VariantFailed as broken:
             return "failed", f"{broken.variant}: {broken.reason}"

@@ -106,7 +106,7 @@ def create_runs(
             run,
             facts_of_run,
             run_id=f"{now:%Y%m%dT%H%M%SZ}-{run.name}",
-            publication=publication.of(run.experiment, publications),
+            publication=publication.reproduced_by(run.experiment, publications),
             started=now.isoformat(timespec="seconds"),
             blocks=blocks,
             rule=None if fixed else rule,
@@ -143,7 +143,7 @@ def measured_in(experiment: Experiment, options: Options) -> ReleaseRef | None:
 def _rule(planned: Sequence[planned_runs.PlannedRun], options: Options) -> SequentialRule:
     """The rule of the runs whose number of blocks is not fixed: all their comparisons share its level."""
     comparisons = sum(len(run.experiment.variants) - 1 for run in planned if not (run.blocks or options.blocks))
-    return sequential.rule(max(1, comparisons), options.precision, options.within)
+    return sequential.sequential_rule(max(1, comparisons), options.precision, options.within)
 
 
 def refuse_other_systems() -> None:

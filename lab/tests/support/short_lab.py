@@ -17,7 +17,7 @@ from tests.support.runs import RunFolder
 from tests.support.stalls import Stalls, undisturbed
 from vtlab.analysis import variant_results
 from vtlab.analysis.laws.demands import cpu_share
-from vtlab.analysis.laws.phases import of_variant
+from vtlab.analysis.laws.phases import measured_variant
 from vtlab.analysis.laws.single_user import shortest_response
 from vtlab.analysis.validity import checks
 from vtlab.analysis.validity.completeness import SERVER_MEASURED
@@ -179,7 +179,7 @@ class Lab:
         self, block: Block, planned: Experiment, variants: Sequence[str]
     ) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
         """Response alone, throughput and share of the CPU by variant: what light load depends on."""
-        by_variant = {variant: of_variant([block], planned, variant) for variant in variants}
+        by_variant = {variant: measured_variant([block], planned, variant) for variant in variants}
         return (
             {variant: shortest_response(m) or 0.0 for variant, m in by_variant.items()},
             {variant: m.throughput or 0.0 for variant, m in by_variant.items()},

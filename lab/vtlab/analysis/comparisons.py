@@ -16,12 +16,12 @@ from vtlab.model.records import Block
 from vtlab.model.verdict import Comparison
 
 
-def of_primary_metric(experiment: Experiment, comparisons: Sequence[Comparison]) -> list[Comparison]:
+def with_verdict(experiment: Experiment, comparisons: Sequence[Comparison]) -> list[Comparison]:
     """Those of the metric that has the verdict."""
     return [c for c in comparisons if c.metric == experiment.primary]
 
 
-def fails(failed: int, blocks: int) -> bool:
+def fails_under_load(failed: int, blocks: int) -> bool:
     """Whether a variant that failed in so many of these blocks fails under the load."""
     return failed >= 2 and 2 * failed > blocks
 
@@ -70,7 +70,7 @@ def _with_failing(primary: Comparison, failed: dict[str, int], blocks: int) -> C
     where one did, however narrow the interval of the blocks is in which none did."""
     if not any(failed.values()):
         return primary
-    not_surviving = [variant for variant, count in failed.items() if fails(count, blocks)]
+    not_surviving = [variant for variant, count in failed.items() if fails_under_load(count, blocks)]
     return primary.model_copy(
         update={
             "verdict": "fails" if not_surviving else "inconclusive",
@@ -81,7 +81,9 @@ def _with_failing(primary: Comparison, failed: dict[str, int], blocks: int) -> C
     )
 
 
-def _overloads(experiment: Experiment, metric: str, accepted: Sequence[Block], of: Sequence[str]) -> list[str]:
+def _overloaded_variants(
+    experiment: Experiment, metric: str, accepted: Sequence[Block], of: Sequence[str]
+) -> list[str]:
     """Which of these variants were overloaded in any trial that counts; only latencies are touched by it."""
     if not metric.startswith("latency"):
         return []
@@ -126,7 +128,7 @@ def _primary(experiment: Experiment, accepted: Sequence[Block], of: str, over: s
     shows nothing, and where both were overloaded, there is no ratio.
     """
     metric, better = experiment.primary, METRICS[experiment.primary].better
-    overloaded = _overloads(experiment, metric, accepted, (of, over))
+    overloaded = _overloaded_variants(experiment, metric, accepted, (of, over))
     nothing = Comparison(
         metric=metric,
         of=of,

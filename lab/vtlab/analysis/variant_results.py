@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from vtlab.analysis.dumps import breakdown
 from vtlab.analysis.laws.explanation import Explanation, explain
-from vtlab.analysis.laws.phases import Measured, cpu_per_ok, of_variant, ratio
+from vtlab.analysis.laws.phases import Measured, cpu_per_ok, measured_variant, ratio
 from vtlab.analysis.laws.unexplained import UNKNOWN
 from vtlab.analysis.metrics import METRICS, PERCENTILES, Metric, percentile, weighted_mean
 from vtlab.analysis.statistics import paired
@@ -23,8 +23,8 @@ def variant_result(experiment: Experiment, accepted: Sequence[Block], variant: s
     has_failed = [variant in failing.failed(block, experiment) for block in accepted]
     failed = list(itertools.compress(accepted, has_failed))
     sound = [block for block, is_failed in zip(accepted, has_failed, strict=True) if not is_failed]
-    m = of_variant(sound, experiment, variant)
-    everything = of_variant(accepted, experiment, variant)
+    m = measured_variant(sound, experiment, variant)
+    everything = measured_variant(accepted, experiment, variant)
     growths = overload.growths(m.trials, experiment)
     missing = [users for t in m.trials if (users := littles_law.missing_users(t, experiment)) is not None]
     result = _summarise_variant(m)
@@ -55,7 +55,7 @@ def is_unexplained(blocks: Sequence[Block], experiment: Experiment, variant: str
     """Whether only thread dumps can say what limits a variant in these blocks, of which those count in which it did not
     fail."""
     sound = failing.sound_blocks(blocks, experiment, variant)
-    m = of_variant(sound, experiment, variant)
+    m = measured_variant(sound, experiment, variant)
     limit = _explained(m).bottleneck
     # Thread dumps tell whether the threads that wait for a carrier are those of requests.
     return bool(m.throughput) and limit.bound is None and limit.resource in (UNKNOWN.resource, "carriers")

@@ -45,7 +45,7 @@ def by_dumps(diagnosis: Diagnosis, throughput: float, threads: float | None = No
     is_slowed = diagnosis.throughput < SLOWED * throughput
     handled = math.fsum(place.threads for place in diagnosis.places if not place.is_task)
     accounted = handled / in_flight
-    is_full = _has_none_to_spare(diagnosis, threads)
+    is_full = _is_pool_full(diagnosis, threads)
     parts = [] if accounted > CONTRADICTED else _parts(diagnosis, in_flight, is_full, with_seconds=not is_slowed)
     return Breakdown(
         dumps=diagnosis.dumps,
@@ -91,7 +91,7 @@ def _parts(diagnosis: Diagnosis, in_flight: float, is_full: bool, *, with_second
     return sorted(parts, key=lambda part: (-part.share, part.activity, part.place))
 
 
-def _has_none_to_spare(diagnosis: Diagnosis, threads: float | None) -> bool:
+def _is_pool_full(diagnosis: Diagnosis, threads: float | None) -> bool:
     """Whether the server's pool is as large as it may be, and all of its threads have a request."""
     if diagnosis.idle is None:
         return False

@@ -11,7 +11,7 @@ from vtlab.analysis.laws.mva import Network
 from vtlab.analysis.laws.network import fitted, limiting_resources, network_of
 from vtlab.analysis.laws.phases import Measured, mean_level
 from vtlab.analysis.laws.single_user import uncertainty
-from vtlab.analysis.laws.unexplained import UNKNOWN, at_place, full_pools, inside_full_pool, short_of_carriers
+from vtlab.analysis.laws.unexplained import UNKNOWN, full_pools, inside_full_pool, place_in_code, short_of_carriers
 from vtlab.catalogue.resources import REACHED, RESOURCES
 from vtlab.model.load import ClosedLoad
 from vtlab.model.verdict import Bottleneck, Bound
@@ -68,7 +68,7 @@ def explain(m: Measured, overloaded: bool = False) -> Explanation:
             bottleneck = bottleneck.model_copy(update={"resource": first, "together": others})
     else:
         memory = UNKNOWN.model_copy(update={"resource": "memory"}) if _memory_is_short(m) else None
-        bottleneck = inside_full_pool(m, possible) or memory or short_of_carriers(m) or at_place(m) or UNKNOWN
+        bottleneck = inside_full_pool(m, possible) or memory or short_of_carriers(m) or place_in_code(m) or UNKNOWN
         limiting = [bottleneck.inside.pool] if bottleneck.inside else []
     # With more memory collections take less of the CPU: its bound is another then.
     following = None if bottleneck.resource == "memory" else next_limit(m, not_refuted, limiting)

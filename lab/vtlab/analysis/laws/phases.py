@@ -55,7 +55,7 @@ class Measured:
         return ratio((t.throughput * t.window, t.window) for t in self.trials)
 
 
-def of_variant(blocks: Sequence[Block], experiment: Experiment, variant: str) -> Measured:
+def measured_variant(blocks: Sequence[Block], experiment: Experiment, variant: str) -> Measured:
     """What those blocks have of one variant."""
 
     def of_it(trials: Sequence[Trial]) -> list[Trial]:

@@ -68,7 +68,7 @@ def estimate_alone(m: Measured, value: Callable[[Sequence[Trial]], float | None]
     lit = [t for t in m.light if t.rate and t.ok and not t.failed]
     smallest = min((t.rate or 0.0 for t in lit), default=0.0)
     lit = [t for t in lit if t.rate == smallest or (t.rate or 0.0) * response >= MANY]
-    phases = [(t.latency.mean, t.ok) for t in m.single] + [(_response_lit(t), t.ok) for t in lit]
+    phases = [(t.latency.mean, t.ok) for t in m.single] + [(_response_under_light_load(t), t.ok) for t in lit]
     known = [(seconds, ok) for seconds, ok in phases if seconds and ok]
     if len(known) <= len(m.single):
         return alone
@@ -82,7 +82,7 @@ def estimate_alone(m: Measured, value: Callable[[Sequence[Trial]], float | None]
     return Demand(middle, middle / spread, middle * spread)
 
 
-def _response_lit(trial: Trial) -> float | None:
+def _response_under_light_load(trial: Trial) -> float | None:
     """Seconds of a request under light load; None where that is not known.
 
     Who began shortly before the window has answers in it only where these were short. There Little's law tells it: the

@@ -120,7 +120,7 @@ def _has_virtual_tasks(m: Measured, in_flight: float) -> bool:
     return dumped is not None and tasks > (1 - REACHED) * dumped.threads
 
 
-def at_place(m: Measured) -> Bottleneck | None:
+def place_in_code(m: Measured) -> Bottleneck | None:
     """The place where requests spend what they take longer than alone, by thread dumps; None where no place has most of
     it, or they wait for a pool whose meters say otherwise. Of a pool without meters it is the pool itself, where all
     else takes no longer than alone: then more connections help. Else it is what is behind the pool, where the holders
@@ -135,11 +135,11 @@ def at_place(m: Measured) -> Bottleneck | None:
         return None
     cause = places.cause(m.diagnosis, alone=alone)
     if cause and cause.activity in places.OF_HOLDERS and capacity(m, RESOURCES[cause.activity]) is None:
-        return UNKNOWN.model_copy(update={"resource": _of_pool(m.diagnosis, cause.activity, alone)})
+        return UNKNOWN.model_copy(update={"resource": _behind_pool(m.diagnosis, cause.activity, alone)})
     return UNKNOWN.model_copy(update={"resource": _name(cause)})
 
 
-def _of_pool(diagnosis: Diagnosis, pool: str, alone: float) -> str:
+def _behind_pool(diagnosis: Diagnosis, pool: str, alone: float) -> str:
     """What limits requests that wait for a pool without meters. ``alone``: how many there would be at a time if each
     took as long as alone."""
     threads = dict.fromkeys((pool, places.OF_HOLDERS[pool]), 0.0)

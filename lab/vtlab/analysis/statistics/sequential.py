@@ -52,21 +52,21 @@ _SETTLED = ("faster", "slower", "equivalent")
 _TRUE_SDS, _SCATTERS = 16, 4
 
 
-def rule(comparisons: int, precision: float = PRECISION, within: float | None = None) -> SequentialRule:
+def sequential_rule(comparisons: int, precision: float = PRECISION, within: float | None = None) -> SequentialRule:
     """The rule of a run in a call that makes so many comparisons.
 
     ``precision``: the wanted half-width of the interval, 0.25 for 25 %. ``within``: seconds that the run may take.
     """
     return SequentialRule(
         looks=list(LOOKS),
-        levels=[level * factor(comparisons) / comparisons for level in NOMINAL],
+        levels=[level * level_factor(comparisons) / comparisons for level in NOMINAL],
         comparisons=comparisons,
         precision=precision,
         within=within,
     )
 
 
-def factor(comparisons: int) -> float:
+def level_factor(comparisons: int) -> float:
     """By how much the levels of so many comparisons exceed those of independent looks."""
     return next((value for most, value in FACTORS.items() if comparisons <= most), 1.0)
 
@@ -129,7 +129,7 @@ class Time:
     block: float
 
 
-def decision(
+def stopping_decision(
     of: SequentialRule,
     times: Sequence[Time],
     comparisons: Callable[[int], Sequence[Comparison]],
@@ -148,15 +148,15 @@ def decision(
         ended: Ended | None = None
         if blocks in of.looks:
             judged = comparisons(blocks)
-            ended = "failing" if fails(blocks) else _ended(of, judged, blocks)
+            ended = "failing" if fails(blocks) else _reason_to_stop(of, judged, blocks)
         if ended is None and time.spent and not _fits(of, blocks, time):
             ended = "within"
         if ended:
-            return _at(of, blocks, ended, judged)
-    return _at(of, len(times) - 1, None, [])
+            return _decision_at(of, blocks, ended, judged)
+    return _decision_at(of, len(times) - 1, None, [])
 
 
-def _at(of: SequentialRule, blocks: int, ended: Ended | None, judged: Sequence[Comparison]) -> Decision:
+def _decision_at(of: SequentialRule, blocks: int, ended: Ended | None, judged: Sequence[Comparison]) -> Decision:
     chances = [_chance(of, c, blocks) for c in judged if not _is_settled(of, c)] if ended == "futile" else []
     return Decision(
         looks=of.looks,
@@ -170,7 +170,7 @@ def _at(of: SequentialRule, blocks: int, ended: Ended | None, judged: Sequence[C
     )
 
 
-def _ended(of: SequentialRule, comparisons: Sequence[Comparison], look: int) -> Ended | None:
+def _reason_to_stop(of: SequentialRule, comparisons: Sequence[Comparison], look: int) -> Ended | None:
     """What the blocks up to a look end a run by; None where nothing does."""
     if all(_is_settled(of, c) for c in comparisons):
         return "settled"
@@ -181,7 +181,7 @@ def _ended(of: SequentialRule, comparisons: Sequence[Comparison], look: int) -> 
     return None
 
 
-def following(looks: Sequence[int], blocks: int) -> int:
+def next_goal(looks: Sequence[int], blocks: int) -> int:
     """Up to how many blocks a run is to have time for. The first is of use by itself: it shows what limits a variant.
     Later ones are where the next look is."""
     return next_look(looks, blocks) if blocks else 1
@@ -189,7 +189,7 @@ def following(looks: Sequence[int], blocks: int) -> int:
 
 def _fits(of: SequentialRule, blocks: int, time: Time) -> bool:
     """Whether the blocks that follow end in time."""
-    more = following(of.looks, blocks) - blocks
+    more = next_goal(of.looks, blocks) - blocks
     return of.within is None or time.spent + more * time.block <= of.within
 
 

@@ -228,12 +228,12 @@ def tables(runs: int, sd: float = SD) -> Iterator[str]:
     yield f"{runs:,} simulated runs a row; interval {paired.CONFIDENCE:.0%}, margin {paired.MARGIN:.0%},"
     yield f"one-sided level {paired.LEVEL:.1%}, fixed number of blocks n. Shares of runs, in %."
     yield "false: a verdict that does not hold; on the edge of the margin (1.05) none does."
-    yield from _of_noise(runs, sd)
-    yield from _of_counting(runs)
-    yield from _of_reports(runs, sd)
+    yield from _noise_table(runs, sd)
+    yield from _counting_table(runs)
+    yield from _reports_table(runs, sd)
 
 
-def _of_noise(runs: int, sd: float) -> Iterator[str]:
+def _noise_table(runs: int, sd: float) -> Iterator[str]:
     for name, noise in KINDS.items():
         yield from ["", f"{name}. SD of a block {sd:.2%}" + (" without the modes" if noise.of_is_slow else ""), _HEAD]
         for ratio in RATIOS:
@@ -241,7 +241,7 @@ def _of_noise(runs: int, sd: float) -> Iterator[str]:
                 yield _row(ratio, n, simulate(n, ratio, noise.with_sd(sd), runs))
 
 
-def _of_counting(runs: int) -> Iterator[str]:
+def _counting_table(runs: int) -> Iterator[str]:
     yield ""
     yield "Few answers in a window, and no noise but that of counting them."
     yield "alike: all blocks have one ratio, so that the interval has a width by the floor alone."
@@ -253,7 +253,7 @@ def _of_counting(runs: int) -> Iterator[str]:
                 yield f"{answers:7.1f} {_row(ratio, n, result)}{_percent(result.alike)}"
 
 
-def _of_reports(runs: int, sd: float) -> Iterator[str]:
+def _reports_table(runs: int, sd: float) -> Iterator[str]:
     yield ""
     yield f"Reports of several experiments, Gaussian, SD of a block {sd:.2%}."
     yield "any: at least one experiment on the edge of the margin has that verdict."

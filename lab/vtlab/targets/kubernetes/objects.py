@@ -33,7 +33,7 @@ class RunObjects:
             metadata["ownerReferences"] = [job.owner(owner)]
         # Before the call: an interruption in it must not leave one behind.
         self._config_map = True
-        data = {job.PLAN: normalised.text(experiment), **files}
+        data = {job.PLAN: normalised.as_json(experiment), **files}
         self._cluster.create_config_map({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
 
     def config_map(self) -> Json:
