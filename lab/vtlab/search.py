@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from vtlab.analysis import load_curve
-from vtlab.analysis.validity import generator, warmth
+from vtlab.analysis.validity import generator, jit_compiler
 from vtlab.analysis.validity.steady_state import steady_state
 from vtlab.errors import GeneratorFailed, VariantFailed
 from vtlab.model import units
@@ -268,7 +268,7 @@ class Search:
 
 def _point(trial: Trial, experiment: Experiment) -> Point:
     failed = sum(trial.failed.values())
-    taken = warmth.taken_by_compilers(trial, experiment)
+    taken = jit_compiler.taken_by_compilers(trial, experiment)
     return Point(
         variant=trial.variant,
         users=trial.users,

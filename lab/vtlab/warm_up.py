@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-from vtlab.analysis.validity import steady_state, warmth
+from vtlab.analysis.validity import jit_compiler, steady_state
 from vtlab.analysis.validity.steady_state import expected_cycles, least_cycles
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
@@ -46,7 +46,7 @@ def last_of_each(trials: Sequence[Trial], variants: Sequence[str]) -> list[Trial
 
 def are_compiled(warmup: Sequence[Trial], variants: Sequence[str], experiment: Experiment) -> bool:
     """Whether the JIT compilers of these variants took nothing from the requests in their last warm-up cycle."""
-    return all(warmth.is_compiled(trial, experiment) for trial in last_of_each(warmup, variants))
+    return all(jit_compiler.is_compiled(trial, experiment) for trial in last_of_each(warmup, variants))
 
 
 class WarmUpCycles:

@@ -16,7 +16,7 @@ from tests.support.stalls import undisturbed
 from vtlab.analysis.findings import measured
 from vtlab.analysis.laws.explanation import explain
 from vtlab.analysis.laws.phases import measured_variant
-from vtlab.analysis.validity.steady_state import MOST_JIT
+from vtlab.analysis.validity.jit_compiler import MOST_JIT
 from vtlab.analysis.variant_results import variant_result
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block

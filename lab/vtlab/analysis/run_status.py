@@ -73,18 +73,18 @@ def stopping_decision(run: Run) -> Decision | None:
     return status_of(run).decision
 
 
-def select_blocks(run: Run, standing: RunStatus) -> tuple[list[Block], list[Rejection]]:
+def select_blocks(run: Run, status: RunStatus) -> tuple[list[Block], list[Rejection]]:
     """The blocks that count: the first of those without a reason against them, one per block number.
 
     Any further block is set aside with that reason, so that measuring on cannot change a verdict.
     """
-    most = standing.decision.blocks if standing.decision else run.manifest.blocks
-    counting = set(standing.sound[:most])
+    most = status.decision.blocks if status.decision else run.manifest.blocks
+    counting = set(status.sound[:most])
     rejected: list[Rejection] = []
-    for index, (block, reasons) in enumerate(zip(run.blocks, standing.reasons, strict=True)):
+    for index, (block, reasons) in enumerate(zip(run.blocks, status.reasons, strict=True)):
         if index in counting:
             continue
-        if not reasons and index in standing.sound:
+        if not reasons and index in status.sound:
             reasons = [f"the run has its {most} blocks already"]
         elif not reasons:
             reasons = ["an earlier attempt at this block counts already"]
@@ -97,12 +97,12 @@ def blocks_left(run: Run) -> int:
     return blocks_left_of(run, status_of(run))
 
 
-def blocks_left_of(run: Run, standing: RunStatus) -> int:
+def blocks_left_of(run: Run, status: RunStatus) -> int:
     """As ``blocks_left``, of a run whose standing is known."""
-    rule, reached = run.manifest.rule, standing.decision
+    rule, reached = run.manifest.rule, status.decision
     if rule and reached:
         return 0 if reached.ended else sequential.next_look(rule.looks, reached.blocks) - reached.blocks
-    accepted = [run.blocks[index] for index in standing.sound]
+    accepted = [run.blocks[index] for index in status.sound]
     return 0 if is_ended_by_failing(run.experiment, accepted) else max(0, run.manifest.blocks - len(accepted))
 
 

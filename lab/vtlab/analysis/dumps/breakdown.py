@@ -13,9 +13,6 @@ from __future__ import annotations
 
 import math
 
-from vtlab.analysis.laws.demands import capacity
-from vtlab.analysis.laws.phases import Measured
-from vtlab.catalogue.resources import RESOURCES
 from vtlab.model.records import Diagnosis
 from vtlab.model.verdict import Breakdown, TimePart
 
@@ -26,13 +23,6 @@ SLOWED = 0.9
 #: Threads without a request, as a share of the server's pool, at most, where it has none to spare: a thread is free for
 #: a moment between two requests.
 SPARE = 0.05
-
-
-def of(m: Measured) -> Breakdown | None:
-    """The breakdown of a variant over blocks; None without thread dumps."""
-    limits = [capacity(m, resource) for resource in RESOURCES.values() if resource.demand == "request"]
-    known = [limit for limit in limits if limit is not None]
-    return by_dumps(m.diagnosis, m.throughput or 0.0, min(known, default=None)) if m.diagnosis else None
 
 
 def by_dumps(diagnosis: Diagnosis, throughput: float, threads: float | None = None) -> Breakdown | None:

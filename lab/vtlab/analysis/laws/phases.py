@@ -58,7 +58,7 @@ class Measured:
 def measured_variant(blocks: Sequence[Block], experiment: Experiment, variant: str) -> Measured:
     """What those blocks have of one variant."""
 
-    def of_it(trials: Sequence[Trial]) -> list[Trial]:
+    def trials_of_variant(trials: Sequence[Trial]) -> list[Trial]:
         return [t for t in trials if t.variant == variant]
 
     return Measured(
@@ -66,9 +66,9 @@ def measured_variant(blocks: Sequence[Block], experiment: Experiment, variant: s
         variant,
         [
             Phases(
-                of_it(b.trials),
-                of_it(b.single),
-                of_it(b.light),
+                trials_of_variant(b.trials),
+                trials_of_variant(b.single),
+                trials_of_variant(b.light),
                 [i for i in b.instances if i.variant == variant],
                 b.diagnosis.get(variant),
             )

@@ -150,10 +150,10 @@ def _judge(of: Array, over: Array, ratio: Array | float) -> Judged:
     return Judged(t, paired.position(np.exp(t.low), np.exp(t.high)), np.ptp(logs, axis=-1) == 0, squares)
 
 
-def simulate(n: int, ratio: float, noise: Noise, runs: int, *, answers: float = ANSWERS, seed: int = SEED) -> Result:
+def simulate(n: int, ratio: float, noise: Noise, runs: int, answers: float = ANSWERS) -> Result:
     """What a true ``ratio`` of throughputs gives with ``n`` >= 2 blocks."""
     # The rows of a table share no random numbers.
-    random = np.random.default_rng([seed, n, round(1000 * ratio), round(1000 * answers)])
+    random = np.random.default_rng([SEED, n, round(1000 * ratio), round(1000 * answers)])
     truth = math.log(ratio)
     positions, covered, alike, squares = dict.fromkeys((ABOVE, BELOW, INSIDE, ACROSS), 0), 0, 0, 0.0
     for size in chunks(runs):
@@ -197,9 +197,9 @@ class ReportResult:
     power: float
 
 
-def simulate_reports(n: int, ratios: Sequence[float], noise: Noise, runs: int, *, seed: int = SEED) -> ReportResult:
+def simulate_reports(n: int, ratios: Sequence[float], noise: Noise, runs: int) -> ReportResult:
     """What reports of several experiments with those true ratios, on the edge of the margin or beyond it, give."""
-    random = np.random.default_rng([seed, n, *(round(1000 * ratio) for ratio in ratios)])
+    random = np.random.default_rng([SEED, n, *(round(1000 * ratio) for ratio in ratios)])
     true = np.array(ratios)
     on_edge = true == EDGE
     faster = equivalent = alone = powerful = 0
