@@ -18,7 +18,7 @@ from vtlab.commands.options import ROOT, EnvFile, Results
 from vtlab.commands.output import console
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.host import agent, operating_system, processes, tools
-from vtlab.model.endpoints import Endpoint, file_text, of_openapi
+from vtlab.model.endpoints import Endpoint, file_text, from_openapi
 from vtlab.model.inspection import Inspection
 from vtlab.model.service_file import RequestLines, TryInput, TryOptions
 from vtlab.planning.try_experiment import experiment_of
@@ -65,7 +65,7 @@ def _from_service(jar: Path, settings: TryOptions, root: Path, seen: Inspection)
 
 def _from_document(jar: Path, settings: TryOptions, root: Path, openapi: str) -> list[Endpoint]:
     """Returns the requests of a document, tried once where the service starts. BadInput where it has none."""
-    endpoints = of_openapi(discovery.read_openapi(openapi))
+    endpoints = from_openapi(discovery.read_openapi(openapi))
     if not endpoints:
         raise BadInput(f"{openapi} has no GET request", "name an OpenAPI 3 document, in JSON or YAML")
     try:

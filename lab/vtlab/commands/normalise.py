@@ -12,4 +12,4 @@ from vtlab.planning.shipped_experiments import EXPERIMENTS
 
 def normalise(name: Annotated[str, typer.Argument(metavar="FILE", help="An experiment's name or JSON file.")]) -> None:
     """Print an experiment as k6 reads it: every default filled in, durations in milliseconds."""
-    print(normalised.text(experiment_files.load(name, EXPERIMENTS)), end="")
+    print(normalised.as_json(experiment_files.load(name, EXPERIMENTS)), end="")

@@ -89,7 +89,7 @@ def run(
     if max_rejected is not None and max_rejected < 0:
         raise BadInput(f"--max-rejected {max_rejected}: fewer than none", "0 gives up at the first")
     dumps = options.diagnosis(diagnosis, cluster)
-    resolved = [extra_variants.with_more(experiment, more or []) for experiment in resolve(experiments)]
+    resolved = [extra_variants.with_extra_variants(experiment, more or []) for experiment in resolve(experiments)]
     planned = planned_runs.runs(resolved, options.cpu_limits(cpu))
     call = replace(
         options.run_options(blocks, seed, root, no_cpu_limit),

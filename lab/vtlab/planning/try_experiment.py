@@ -36,7 +36,7 @@ def experiment_of(call: TryInput) -> Experiment:
     """Returns the experiment that a call describes, complete but for a load that vtlab searches. BadInput where the
     service, a request or an option is not what it should be."""
     service = _service(call)
-    workload = workload_files.resolved(_workload(call), call.source)
+    workload = workload_files.with_absolute_paths(_workload(call), call.source)
     options = call.options
     experiment = _valid(
         lambda: Experiment(
@@ -54,7 +54,7 @@ def experiment_of(call: TryInput) -> Experiment:
             between=options.between,
         )
     )
-    return extra_variants.with_more(experiment, options.variants)
+    return extra_variants.with_extra_variants(experiment, options.variants)
 
 
 def _workload(call: TryInput) -> Workload:

@@ -12,7 +12,7 @@ from typing import Any
 from vtlab.errors import BadInput
 from vtlab.host import server as http
 from vtlab.model import documents
-from vtlab.model.endpoints import Endpoint, of_mappings, of_openapi
+from vtlab.model.endpoints import Endpoint, from_mappings, from_openapi
 from vtlab.model.inspection import Inspection
 from vtlab.services import from_jar
 from vtlab.services.process import VariantProcess
@@ -47,10 +47,10 @@ def discover(variant: VariantProcess, seen: Inspection) -> tuple[list[Endpoint],
     """Asks the service for its requests; returns them, and the path that told them."""
     context = from_jar.context_path(seen)
     openapi = context + from_jar.path_setting(seen, "springdoc.api-docs.path", OPENAPI)
-    if endpoints := of_openapi(_document(variant, openapi)):
+    if endpoints := from_openapi(_document(variant, openapi)):
         return endpoints, openapi
     mappings = from_jar.actuator_path(seen) + "/mappings"
-    return of_mappings(_document(variant, mappings), context), mappings
+    return from_mappings(_document(variant, mappings), context), mappings
 
 
 def try_once(variant: VariantProcess, endpoint: Endpoint) -> Endpoint:
