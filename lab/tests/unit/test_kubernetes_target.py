@@ -109,7 +109,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
 
 
 def test_facts_are_the_releases(cluster: FakeCluster) -> None:
-    facts = release.facts(RELEASE, SERVICE, BLOCKING)
+    facts = release.collect(RELEASE, SERVICE, BLOCKING)
     assert facts.versions["app"] == "virtual-threads-lab:1"
     assert facts.versions["k6"] == "k6:1"
     assert facts.versions["chart"] == "virtual-threads-lab-0.1.0"
@@ -134,7 +134,7 @@ def test_a_deployment_that_is_not_what_the_experiment_says_is_refused(
 ) -> None:
     cluster.deployments["lab-virtual"] = changed
     with pytest.raises(BadInput) as caught:
-        release.facts(RELEASE, SERVICE, BLOCKING)
+        release.collect(RELEASE, SERVICE, BLOCKING)
     assert message in caught.value.message
     assert f"--set-string {fix}" in caught.value.fix
 
@@ -147,13 +147,13 @@ def test_no_limit_and_another_heap_are_refused_too(cluster: FakeCluster) -> None
     with pytest.raises(
         BadInput, match=r"CPU limit is absent.*memory limit is absent.*heap is not -Xmx384m.*2 replicas"
     ):
-        release.facts(RELEASE, SERVICE, BLOCKING)
+        release.collect(RELEASE, SERVICE, BLOCKING)
 
 
 def test_a_setting_of_the_experiment_must_be_in_the_deployment(cluster: FakeCluster) -> None:
     wanted = BLOCKING.model_copy(update={"settings": {"SERVER_TOMCAT_THREADS_MAX": "50"}})
     with pytest.raises(BadInput, match="SERVER_TOMCAT_THREADS_MAX is absent, not 50") as caught:
-        release.facts(RELEASE, SERVICE, wanted)
+        release.collect(RELEASE, SERVICE, wanted)
     assert "settings.SERVER_TOMCAT_THREADS_MAX=50" in caught.value.fix
 
 
@@ -163,7 +163,7 @@ def test_an_environment_that_the_experiment_does_not_have_is_refused(cluster: Fa
             {"name": "SERVER_TOMCAT_THREADS_MAX", "value": "9"}
         )
     with pytest.raises(BadInput, match="sets SERVER_TOMCAT_THREADS_MAX=9, which the experiment does not") as caught:
-        release.facts(RELEASE, SERVICE, BLOCKING)
+        release.collect(RELEASE, SERVICE, BLOCKING)
     # With --reuse-values Helm keeps what null should remove, and the chart refuses a null where there is nothing.
     assert "--reset-then-reuse-values --set settings.SERVER_TOMCAT_THREADS_MAX=null" in caught.value.fix
     assert "--set variants.platform.env.SERVER_TOMCAT_THREADS_MAX=null in its place" in caught.value.fix
@@ -187,11 +187,11 @@ BESIDE = {
 def test_what_the_chart_gives_for_the_services_beside_is_no_setting(cluster: FakeCluster) -> None:
     for name in ("platform", "virtual"):
         give(cluster, name, **BESIDE)
-    assert release.facts(RELEASE, SERVICE, BLOCKING).jvm_flags == ["-XX:+UseSerialGC", "-Xms384m", "-Xmx384m"]
+    assert release.collect(RELEASE, SERVICE, BLOCKING).jvm_flags == ["-XX:+UseSerialGC", "-Xms384m", "-Xmx384m"]
 
     give(cluster, "virtual", SPRING_DATASOURCE_HIKARI_MAXIMUM_POOL_SIZE="50")
     with pytest.raises(BadInput, match="sets SPRING_DATASOURCE_HIKARI_MAXIMUM_POOL_SIZE=50, which the exp") as caught:
-        release.facts(RELEASE, SERVICE, BLOCKING)
+        release.collect(RELEASE, SERVICE, BLOCKING)
     assert "SPRING_DATASOURCE_URL" not in caught.value.message + caught.value.fix
 
 
@@ -199,7 +199,7 @@ def test_variants_beside_different_services_are_refused(cluster: FakeCluster) ->
     give(cluster, "platform", **BESIDE)
     give(cluster, "virtual", **{**BESIDE, "LAB_DOWNSTREAM_URL": "http://faster:8080"})
     with pytest.raises(BadInput, match="more than their threads: LAB_DOWNSTREAM_URL is http://lab-downstream:8080 and"):
-        release.facts(RELEASE, SERVICE, BLOCKING)
+        release.collect(RELEASE, SERVICE, BLOCKING)
 
 
 @pytest.mark.parametrize("other", ["image", "flags"])
@@ -210,27 +210,27 @@ def test_variants_that_differ_in_more_than_their_threads_are_refused(cluster: Fa
     else:
         container["env"][1]["value"] += " -XX:+UseG1GC"
     with pytest.raises(BadInput, match="platform and virtual differ in more than their threads"):
-        release.facts(RELEASE, SERVICE, BLOCKING)
+        release.collect(RELEASE, SERVICE, BLOCKING)
 
 
 def test_a_lab_that_is_not_installed_is_said(cluster: FakeCluster) -> None:
     del cluster.deployments["lab-virtual"]
     with pytest.raises(PrerequisiteMissing, match="no Deployment lab-virtual in namespace ns"):
-        release.facts(RELEASE, SERVICE, BLOCKING)
+        release.collect(RELEASE, SERVICE, BLOCKING)
     cluster.deployments["lab-virtual"] = deployment("true")
     cluster.cron = []
     with pytest.raises(PrerequisiteMissing, match="no CronJob of k6"):
-        release.facts(RELEASE, SERVICE, BLOCKING)
+        release.collect(RELEASE, SERVICE, BLOCKING)
 
 
 def test_an_experiment_that_needs_what_is_off_is_refused(cluster: FakeCluster) -> None:
     needy = BLOCKING.model_copy(update={"name": "needy", "needs": ["database"]})
     with pytest.raises(PrerequisiteMissing, match="needy needs database, which the release lab does not") as caught:
-        release.facts(RELEASE, SERVICE, needy)
+        release.collect(RELEASE, SERVICE, needy)
     assert "--set database.enabled=true" in caught.value.fix
     for name in ("platform", "virtual"):
         give(cluster, name, **BESIDE)
-    assert release.facts(RELEASE, SERVICE, needy).versions["k6"] == "k6:1", "by the CronJob of another experiment"
+    assert release.collect(RELEASE, SERVICE, needy).versions["k6"] == "k6:1", "by the CronJob of another experiment"
 
 
 def test_a_variant_on_another_jdk_than_the_experiments_is_refused() -> None:

@@ -96,7 +96,7 @@ class KubernetesTarget:
         if self.copies:
             self.copies.renew(service, experiment, _BLOCK, stamp)
         else:
-            release.facts_of(cluster, service, experiment)
+            release.collect_from(cluster, service, experiment)
             # From here on another vtlab sees that this one measures. One that has begun meanwhile gives up as well.
             self.objects.put_experiment(experiment, release.template(cluster, experiment))
             objects.refuse_others(cluster)
