@@ -20,7 +20,7 @@ from tests.support.lab_call import alive, leftovers
 from tests.support.privileges import MakeDisk
 from tests.support.runs import RunFolder
 from vtlab.errors import BlockFault, PrerequisiteMissing
-from vtlab.host import cgroup, ports, processes, tools
+from vtlab.host import cgroup_hierarchies, ports, processes, tools
 from vtlab.host.processes import Ledger
 from vtlab.host.tools import Tool
 from vtlab.services import database
@@ -98,7 +98,7 @@ class TestOneThatVtlabStarts:
                 assert refused.returncode != 0
                 assert "Access denied" in refused.stderr
 
-            assert cgroup.limit_of(pid).cpu is None
+            assert cgroup_hierarchies.limit_of(pid).cpu is None
             assert (tmp_path / "database").stat().st_mode & 0o777 == 0o700
             assert len(access.password) >= 24
             secret = access.password.encode()

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from vtlab.host import machine
-from vtlab.host.cgroup import Cgroup, CpuStat
+from vtlab.host.cgroup import Cgroup
+from vtlab.host.cgroup_hierarchies import CpuStat
 from vtlab.host.machine import Sample
 from vtlab.host.usage import Reader, ServiceUsage
 

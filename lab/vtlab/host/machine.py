@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
-from vtlab.host import cgroup, processes
+from vtlab.host import cgroup_hierarchies, processes
 from vtlab.host.usage import ServiceUsage
 from vtlab.model.records import MachineFigure, ServerFigure
 
@@ -209,8 +209,8 @@ class Sampler:
         """Reads everything once."""
         total, idle, steal = _machine(self._proc)
         if self._generator is not None and len(self._samples) % _SAMPLES_OF_GROUP == 0:
-            self._group = cgroup.limited_group(self._generator)
-        stat = cgroup.cpu_stat_of(self._group) if self._group else None
+            self._group = cgroup_hierarchies.limited_group(self._generator)
+        stat = cgroup_hierarchies.read_cpu_stat(self._group) if self._group else None
         return Sample(
             at=round(time.time() * 1000),
             total=total,
@@ -276,9 +276,9 @@ def _machine(proc: Path) -> tuple[int, int, int]:
     return sum(ticks), ticks[3] + ticks[4], ticks[7]
 
 
-def describe(host: cgroup.Host | None = None) -> dict[str, str]:
+def describe(host: cgroup_hierarchies.Host | None = None) -> dict[str, str]:
     """This machine, for the manifest."""
-    host = host or cgroup.Host()
+    host = host or cgroup_hierarchies.Host()
     cpu = _field(host.proc("cpuinfo"), "model name") or _field(host.proc("cpuinfo"), "Hardware") or platform.machine()
     memory = _field(host.proc("meminfo"), "MemTotal").split()
     return {

@@ -24,7 +24,8 @@ from typing import Any
 
 from vtlab.errors import PrerequisiteMissing
 from vtlab.host import logs
-from vtlab.host.cgroup import Cgroup, Host
+from vtlab.host.cgroup import Cgroup
+from vtlab.host.cgroup_hierarchies import Host
 from vtlab.host.tools import clean_environment
 
 FOLDER = ".processes"

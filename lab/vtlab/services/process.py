@@ -13,7 +13,8 @@ from pathlib import Path
 from vtlab import services
 from vtlab.errors import BlockFault
 from vtlab.host import agent, archives, ports, server, tools, usage
-from vtlab.host.cgroup import Cgroup, Limit
+from vtlab.host.cgroup import Cgroup
+from vtlab.host.cgroup_hierarchies import Limit
 from vtlab.host.processes import Ledger, Process
 from vtlab.host.server import Server
 from vtlab.host.tools import Java, clean_environment

@@ -14,7 +14,7 @@ from pathlib import Path
 from vtlab import services, shipped
 from vtlab.catalogue import rules
 from vtlab.errors import BlockFault, PrerequisiteMissing, VariantFailed
-from vtlab.host import agent, cgroup, logs, ports, processes, tools
+from vtlab.host import agent, cgroup, cgroup_hierarchies, logs, ports, processes, tools
 from vtlab.host.processes import Ledger
 from vtlab.host.tools import Java, Tool
 from vtlab.model.experiment import Experiment
@@ -159,7 +159,7 @@ class LocalTarget:
         name, experiment, meters = variant.variant, variant.launch.experiment, variant.launch.service.meters
         try:
             scraped_at = client.await_scrape(name, round(time.time() * 1000), within=_SCRAPED_WITHIN)
-            enforced = cgroup.limit_of(variant.process.pid)
+            enforced = cgroup_hierarchies.limit_of(variant.process.pid)
         except (BlockFault, OSError) as error:
             how = variant.end()
             if how is not None:
