@@ -13,7 +13,7 @@ from rich.console import Console
 
 from vtlab import shipped
 from vtlab.errors import LabError, PrerequisiteMissing
-from vtlab.host import cgroup, cgroup_hierarchies, processes, tools
+from vtlab.host import cgroup, cgroup_hierarchies, process_ledger, tools
 from vtlab.services import companions, sample
 
 #: Bytes that a full run of one experiment may write.
@@ -129,7 +129,7 @@ def _room(root: Path) -> Prerequisite:
 
 
 def _idle(root: Path) -> str:
-    processes.refuse_if_busy(root)
+    process_ledger.refuse_if_busy(root)
     return "nothing else is measured here"
 
 

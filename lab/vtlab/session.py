@@ -18,7 +18,7 @@ from vtlab import facts, results, runner, services, shipped
 from vtlab.analysis import asserts, sequential, standing, statistics, verdict
 from vtlab.catalogue.dashboards import link
 from vtlab.errors import BadInput, BlockFault, Interrupted, InvalidRun, LabError, PrerequisiteMissing
-from vtlab.host import processes, tools
+from vtlab.host import process_ledger, tools
 from vtlab.k6 import call as k6
 from vtlab.model import publication
 from vtlab.model.curve import Curve
@@ -192,7 +192,7 @@ def _train(experiments: Iterable[Experiment]) -> None:
 
 def root_of(folder: Path) -> Path:
     """The results root that ``folder`` lies in: where vtlab keeps its ledger; else the folder's parent."""
-    return next((parent for parent in folder.parents if (parent / processes.FOLDER).is_dir()), folder.parent)
+    return next((parent for parent in folder.parents if (parent / process_ledger.FOLDER).is_dir()), folder.parent)
 
 
 def measure_and_report(folder: Path, root: Path, console: Console) -> list[Analysis]:
@@ -203,8 +203,8 @@ def measure_and_report(folder: Path, root: Path, console: Console) -> list[Analy
     run_folders = results.runs_in(folder)
     if any(results.read(run_folder).manifest.target == "local" for run_folder in run_folders):
         refuse_other_systems()
-    processes.refuse_if_busy(root)
-    for line in processes.end_orphans(root):
+    process_ledger.refuse_if_busy(root)
+    for line in process_ledger.end_orphans(root):
         console.print(f"ended what an earlier vtlab left behind: {line}", highlight=False)
     runs = [results.read(run_folder) for run_folder in run_folders]
     for run, run_folder in zip(runs, run_folders, strict=True):
@@ -338,7 +338,7 @@ def serve(folder: Path, port: int, console: Console) -> None:
             f"{folder} holds no data of a Prometheus", "name the results directory of a run with --prometheus-port"
         )
     # While the run is measured its data have a server already. Two servers would break the data.
-    processes.refuse_if_busy(root_of(folder))
+    process_ledger.refuse_if_busy(root_of(folder))
     with _serving(folder, port) as server:
         console.print(f"{server.url} serves the data of {folder.name}; Ctrl-C ends it", highlight=False)
         while server.exit_description() is None:

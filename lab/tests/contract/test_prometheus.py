@@ -26,7 +26,8 @@ from vtlab.catalogue.metrics import REPORT_SERIES, WINDOW_METRICS
 from vtlab.catalogue.published import PUBLISHED
 from vtlab.errors import BlockFault
 from vtlab.host import ports, tools
-from vtlab.host.processes import Identity, Ledger
+from vtlab.host.process_ledger import Ledger
+from vtlab.host.processes import Identity
 from vtlab.prometheus import publish
 from vtlab.prometheus.api import PrometheusApi
 from vtlab.prometheus.queries import Prometheus

@@ -14,7 +14,7 @@ from typing import Any
 
 from tests.support.lab_call import alive
 from vtlab import results
-from vtlab.host.processes import FOLDER
+from vtlab.host.process_ledger import FOLDER
 from vtlab.model.experiment import Experiment
 from vtlab.targets.local.target import LocalTarget, local_target
 

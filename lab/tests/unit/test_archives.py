@@ -12,7 +12,7 @@ from tests.support import builders
 from vtlab import shipped
 from vtlab.errors import PrerequisiteMissing
 from vtlab.host import archives, tools
-from vtlab.host.processes import Ledger
+from vtlab.host.process_ledger import Ledger
 from vtlab.model.records import Instance
 from vtlab.model.service import Service
 from vtlab.report import class_archives

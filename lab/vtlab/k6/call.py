@@ -106,8 +106,8 @@ def phase_variables(
 
 
 def preflight_variables(variants: Sequence[str]) -> dict[str, str]:
-    """That each request, or each task of a script, goes once to each of these variants, as variables of
-    ``k6/block.ts``."""
+    """Returns variables of ``k6/block.ts`` by which it sends each request, or runs each task of a script, once for each
+    of these variants."""
     return {"PREFLIGHT": "true", "ORDER": ",".join(variants)}
 
 

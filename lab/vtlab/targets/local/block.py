@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from vtlab import results, shipped
 from vtlab.errors import BadInput, BlockFault, GeneratorFailed, VariantFailed
 from vtlab.host import machine, tools
+from vtlab.host.process_ledger import Command
 from vtlab.host.processes import Process
 from vtlab.k6 import call as k6
 from vtlab.k6.call import phase_variables
@@ -341,11 +342,13 @@ class LocalBlock:
     def _start(self, call: k6.Call, push: bool = True) -> Process:
         target = self._target
         return target.ledger.start(
-            [*target.k6_prefix, *k6.command(target.k6.path, call, push)],
-            role="k6",
-            log=target.folder / "logs" / f"{call.document.stem}-k6.log",
-            environment=tools.clean_environment(**k6.environment(target.prometheus.remote_write, self._work)),
-            folder=self._work,
+            Command(
+                [*target.k6_prefix, *k6.command(target.k6.path, call, push)],
+                role="k6",
+                log=target.folder / "logs" / f"{call.document.stem}-k6.log",
+                environment=tools.clean_environment(**k6.environment(target.prometheus.remote_write, self._work)),
+                folder=self._work,
+            )
         )
 
     def fail(self, broken: VariantFailed, moment: str) -> None:

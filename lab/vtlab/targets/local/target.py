@@ -14,8 +14,8 @@ from pathlib import Path
 from vtlab import services, shipped
 from vtlab.catalogue import rules
 from vtlab.errors import BlockFault, PrerequisiteMissing, VariantFailed
-from vtlab.host import agent, cgroup, cgroup_hierarchies, logs, ports, processes, tools
-from vtlab.host.processes import Ledger
+from vtlab.host import agent, cgroup, cgroup_hierarchies, logs, ports, process_ledger, processes, tools
+from vtlab.host.process_ledger import Ledger
 from vtlab.host.tools import Java, Tool
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Failure, Instance
@@ -218,8 +218,8 @@ def local_target(
     end = contextlib.ExitStack()
     try:
         with named_when_full(root):
-            orphans = processes.end_orphans(root)
-            ledger = processes.open_exclusive_ledger(root)
+            orphans = process_ledger.end_orphans(root)
+            ledger = process_ledger.open_exclusive(root)
         for name in ("k6", companions.DATABASE, dumps.FOLDER, *([] if prometheus_port else [KEPT])):
             end.callback(shutil.rmtree, folder / name, ignore_errors=True)
         end.enter_context(ledger)
