@@ -1,4 +1,4 @@
-"""What a run refuses in a cluster, and what it removes there. (The rest is tested on a real one: e2e/.)"""
+"""A run in a cluster: what it refuses, and what it removes at the end. (The rest is tested on a real one: e2e/.)"""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ class FakeCluster:
         k6 = copy.deepcopy(CRON_JOB)
         k6["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]["image"] = "k6:1"
         self.cron = [k6]
-        self.found_jobs: list[dict[str, Any]] = []
-        self.found_config_maps: list[dict[str, Any]] = []
+        self.listed_jobs: list[dict[str, Any]] = []
+        self.listed_config_maps: list[dict[str, Any]] = []
         self.deleted: list[str] = []
         self.done: list[str] = []
-        self.found_pods: list[dict[str, Any]] = []
+        self.listed_pods: list[dict[str, Any]] = []
 
     def pods(self, _: str, namespace: str | None = None) -> list[dict[str, Any]]:
-        return self.found_pods
+        return self.listed_pods
 
     def deployment(self, name: str) -> dict[str, Any]:
         if name not in self.deployments:
@@ -75,10 +75,10 @@ class FakeCluster:
         return self.cron
 
     def jobs(self, _: str) -> list[dict[str, Any]]:
-        return self.found_jobs
+        return self.listed_jobs
 
     def config_maps(self, _: str) -> list[dict[str, Any]]:
-        return self.found_config_maps
+        return self.listed_config_maps
 
     def create_config_map(self, body: dict[str, Any]) -> None:
         self.done.append(f"create {body['metadata']['name']}")
@@ -324,11 +324,11 @@ def enter(folder: Path) -> None:
 
 def test_a_job_of_a_vtlab_that_is_gone_is_removed_with_its_config_map(cluster: FakeCluster, tmp_path: Path) -> None:
     gone = f"{labels._machine()}_{os.getpid()}-1"
-    cluster.found_jobs = [owned("lab-vtlab-run-a1b2-1-2-3", gone)]
+    cluster.listed_jobs = [owned("lab-vtlab-run-a1b2-1-2-3", gone)]
     owner = processes.Identity.of(os.getpid())
     assert owner is not None
     # One was killed between two Jobs, and one run of this process could not remove its own.
-    cluster.found_config_maps = [
+    cluster.listed_config_maps = [
         owned("lab-vtlab-run-a1b2", gone),
         owned("lab-vtlab-old-c3d4", f"{labels._machine()}_{owner.pid}-{owner.start}"),
     ]
@@ -348,13 +348,13 @@ def test_what_another_vtlab_may_still_need_is_refused_and_nothing_deleted(
     assert living is not None
     gone = owned("lab-vtlab-old-c3d4", f"{labels._machine()}_{os.getpid()}-1")
     for owner in ("another-machine_1-1", f"{labels._machine()}_{living.pid}-{living.start}"):
-        cluster.found_jobs, cluster.found_config_maps = [gone], [gone]
+        cluster.listed_jobs, cluster.listed_config_maps = [gone], [gone]
         if kind == "ConfigMap":
             # Between two Jobs there is nothing else.
-            cluster.found_config_maps.append(owned("lab-vtlab-run", owner))
+            cluster.listed_config_maps.append(owned("lab-vtlab-run", owner))
         else:
             status = {"failed": 1} if kind == "ended Job" else {}
-            cluster.found_jobs.append(owned("lab-vtlab-run", owner, **status))
+            cluster.listed_jobs.append(owned("lab-vtlab-run", owner, **status))
         with pytest.raises(
             PrerequisiteMissing, match="another vtlab is measuring release lab in namespace ns"
         ) as caught:

@@ -1,4 +1,4 @@
-"""What a service uses, as the kernel counts it: read from its process and its control group, then over a window."""
+"""The usage of a service, read from its process and its control group, then over a window."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the harness fills in where a service has no meters."""
+"""Figures that vtlab fills in where a service has no meters."""
 
 from __future__ import annotations
 
