@@ -69,7 +69,7 @@ class Attempt:
         for failure in block.failures:
             self._under_way.say_failed(failure)
         for instance in block.instances if block.block == 1 else ():
-            if unused := class_archives.unused(instance):
+            if unused := class_archives.unused_note(instance):
                 self._under_way.say(unused)
         self._under_way.variants = [instance.variant for instance in block.instances]
         try:

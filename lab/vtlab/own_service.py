@@ -22,8 +22,7 @@ from vtlab.model.experiment import Experiment
 from vtlab.own_experiment import Asked
 from vtlab.planning import chosen
 from vtlab.planning.plan import PlannedRun
-from vtlab.report.words import curve_sentences as curve_words
-from vtlab.report.words import figures
+from vtlab.report.words import curve_sentences, figures
 from vtlab.services import own
 from vtlab.targets.kubernetes.cluster import ReleaseRef
 from vtlab.targets.kubernetes.target import kubernetes_target
@@ -56,7 +55,7 @@ def measure(asked: Asked, options: session.Options, console: Console) -> None:
             there = session.measured_in(experiment, options)
             facts.of(experiment, there, not options.no_cpu_limit)
             curve = _searched(experiment, there, folder, options, began, console)
-            for line in curve_words.lines(curve, experiment.variants):
+            for line in curve_sentences.lines(curve, experiment.variants):
                 console.print(line, highlight=False, soft_wrap=True)
             experiment = chosen.with_load(experiment, curve)
             if options.within is not None:

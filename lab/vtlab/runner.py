@@ -20,7 +20,7 @@ from vtlab.model.records import Facts, Manifest
 from vtlab.model.run import Run
 from vtlab.planning import load, plan
 from vtlab.progress import Progress
-from vtlab.report.words import headline as words
+from vtlab.report.words import block_counts
 from vtlab.targets.target import Target
 
 
@@ -37,7 +37,7 @@ def measure(
     while left := standing.blocks_left(run):
         if len(rejected) > manifest.max_rejected:
             raise InvalidRun(
-                f"{name}: {words.rejected(len(rejected))}, {len(accepted)} of {planned} count; the last: "
+                f"{name}: {block_counts.rejected_blocks(len(rejected))}, {len(accepted)} of {planned} count; the last: "
                 + "; ".join(rejected[-1][1][:3]),
                 f"see the reasons in the report (vtlab report {folder}); is something else running there?",
             )
@@ -77,7 +77,8 @@ def measure(
         _say_where_it_stands(run, progress, name, left if reasons else left - 1)
     if rejected and not accepted:
         raise InvalidRun(
-            f"{name}: {words.rejected(len(rejected))}, none counts, and another does not fit into the time (--within)",
+            f"{name}: {block_counts.rejected_blocks(len(rejected))}, none counts, and another does not fit into the"
+            " time (--within)",
             f"see the reasons in the report (vtlab report {folder}); give it more time, such as --within 20m",
         )
 
@@ -90,7 +91,7 @@ def _say_where_it_stands(run: Run, progress: Progress, name: str, planned: int) 
     elif left < planned:
         progress.give_up(planned - left)
     if reached and (reached.ended or left > planned):
-        progress.say(f"{name}: {words.look(reached)}")
+        progress.say(f"{name}: {block_counts.after_look(reached)}")
     elif not left and planned:
         progress.say(f"{name}: no further blocks: a variant failed in each of the first {standing.ENDING}")
 

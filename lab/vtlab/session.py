@@ -28,8 +28,7 @@ from vtlab.planning import plan
 from vtlab.progress import Progress
 from vtlab.report import write as write_report
 from vtlab.report.pages import terminal
-from vtlab.report.words import headline as words
-from vtlab.report.words import hints
+from vtlab.report.words import block_counts, hints
 from vtlab.services import sample
 from vtlab.targets import k6, publish
 from vtlab.targets.kubernetes import copies, forward
@@ -249,7 +248,7 @@ def refuse_invalid(folder: Path, analyses: Sequence[Analysis]) -> None:
         has_ended = verdict.decision is not None and verdict.decision.ended
         if not verdict.valid and (has_ended or len(verdict.rejected) > manifest.max_rejected):
             raise InvalidRun(
-                f"{analysis.run.name}: {words.rejected(len(verdict.rejected))}, {verdict.n} of "
+                f"{analysis.run.name}: {block_counts.rejected_blocks(len(verdict.rejected))}, {verdict.n} of "
                 f"{'at most ' if manifest.rule else ''}{manifest.blocks} count",
                 f"the reasons are in {folder / 'report.html'}",
             )

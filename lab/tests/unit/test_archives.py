@@ -167,8 +167,8 @@ def test_what_a_report_says_of_it(known: dict[str, bool] | None, beside: str, no
         started_in=4,
         class_archives=known,
     )
-    assert class_archives.beside(instance) == beside
-    unused = class_archives.unused(instance)
+    assert class_archives.list_suffix(instance) == beside
+    unused = class_archives.unused_note(instance)
     assert unused is None if note is None else note in (unused or "")
 
 

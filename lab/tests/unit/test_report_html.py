@@ -16,6 +16,7 @@ from vtlab.model.records import NO_COMMIT
 from vtlab.model.run import Analysis, Run
 from vtlab.report import write
 from vtlab.report.pages import html, markdown
+from vtlab.report.parts import provenance
 
 NASTY = "<script>alert('x')</script> & \"quotes\" | pipes"
 
@@ -244,5 +245,5 @@ def test_long_series_are_thinned_but_keep_their_peaks() -> None:
 
 def test_a_run_of_an_installed_vtlab_is_repeated_without_a_checkout() -> None:
     installed = builders.analysed(builders.run(blocks=2, commit=NO_COMMIT))
-    assert html.repeat(installed) == "vtlab run blocking --blocks 2 --seed 7"
-    assert html.repeat(builders.analysed(builders.run(blocks=2))).startswith("git checkout 0123")
+    assert provenance.commands_to_repeat(installed) == "vtlab run blocking --blocks 2 --seed 7"
+    assert provenance.commands_to_repeat(builders.analysed(builders.run(blocks=2))).startswith("git checkout 0123")

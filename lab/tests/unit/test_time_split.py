@@ -25,7 +25,7 @@ def described(run: object) -> dict[str, str]:
 
 def described_of(analysis: Analysis) -> dict[str, str]:
     """The same of an analysis."""
-    panels = time_split.panels(analysis)
+    panels = time_split.time_panels(analysis)
     return {panel.title: unescape(re.findall(r"<desc>(.*?)</desc>", panel.chart)[0]) for panel in panels}
 
 
@@ -65,7 +65,7 @@ def part(activity: Any, place: str, seconds: float) -> TimePart:
 
 
 def test_all_bars_have_one_scale() -> None:
-    panels = time_split.panels(builders.analysed(RUN))
+    panels = time_split.time_panels(builders.analysed(RUN))
     lengths = [
         sum(map(float, re.findall(r'<rect [^>]*width="([\d.]+)" height="20" class="part', panel.chart)))
         for panel in panels
