@@ -82,7 +82,7 @@ def test_the_page_is_the_same_again_and_fetches_nothing(root: Path) -> None:
 def test_each_chart_tells_its_runs_in_words_the_first_first(root: Path) -> None:
     entries, _ = history.read(root)
     (cpu,) = [of for of in run_history.group(entries) if of.title.startswith("cpu")]
-    chart = run_history._chart(cpu.entries, "a title")
+    chart = run_history.ratio_chart(cpu.entries, "a title")
     assert chart is not None
     label = re.search(r'aria-label="([^"]*)"', chart)
     assert label is not None
@@ -104,7 +104,7 @@ def test_every_kind_of_run_has_its_place() -> None:
 
 def test_a_line_without_a_ratio_has_no_chart() -> None:
     lines = run_history.group([Entry("none", analyse_all([RUNS["none"]])[0])])
-    assert run_history._chart(lines[0].entries, "") is None
+    assert run_history.ratio_chart(lines[0].entries, "") is None
     assert "None of these runs has a ratio." in run_history.render("results", lines, {})
 
 

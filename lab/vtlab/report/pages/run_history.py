@@ -30,7 +30,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Line:
-    """What can be compared over time: one comparison of one experiment under one limit, the first measured first."""
+    """Comparable runs in order of time: one comparison of one experiment under one limit."""
 
     title: str
     entries: list[Entry]
@@ -79,14 +79,15 @@ def _section(line: Line) -> _Section:
         title=line.title,
         description=newest.run.experiment.description,
         heading=heading,
-        chart=_chart(line.entries, f"{heading}, run by run"),
+        chart=ratio_chart(line.entries, f"{heading}, run by run"),
         caption="Dots: ratios, hollow where the run is not valid. Lines: their intervals. Grey band:"
         f" ±{percent(newest.verdict.margin)}, too little to matter. A step to the right is the next run.",
         table=_table(line),
     )
 
 
-def _chart(entries: Sequence[Entry], title: str) -> Markup | None:
+def ratio_chart(entries: Sequence[Entry], title: str) -> Markup | None:
+    """Draws the ratio of each run, in order of time; None without any ratio."""
     runs = [
         DatedRatio(_measured(entry), entry.analysis.verdict.primary_comparison, entry.analysis.verdict.valid)
         for entry in entries

@@ -12,9 +12,9 @@ from vtlab.report.parts.part import Table
 from vtlab.report.words import figures, labels
 
 TITLE = "Where the time goes"
-#: Parts on a line of a terminal, and the share from which on a part stands alone.
+#: Most parts on a line of a terminal, and the least share of a part that stands alone.
 _LINES, _LEAST = 3, 0.01
-#: Share of the requests in flight from which on those that wait for a carrier are said.
+#: Requests that wait for a carrier are mentioned at this share of the requests in flight or above.
 _CARRIER_WAITS = 0.1
 #: What a request does in a part of its time, as a noun and after "62 % of a request".
 _WORDS: Mapping[str, tuple[str, str]] = {

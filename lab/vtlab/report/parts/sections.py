@@ -26,7 +26,7 @@ PERFORMANCE, BOUNDS = "Throughput and latency", "Bound beside measurement"
 
 @dataclass(frozen=True)
 class NamedTable:
-    """A table with its name for those who hear the page. ``heading``: its own, below the title of the section."""
+    """A table with its name for a screen reader. ``heading``: one of its own, below the section's title."""
 
     name: str
     table: Table

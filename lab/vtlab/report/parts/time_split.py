@@ -14,7 +14,7 @@ CAPTION = (
     "Means of a request: what it waits before a thread has it, then what its thread does, by thread dumps where there"
     " are any. The bars have one scale."
 )
-#: Parts of the time that are named; the rest is one part.
+#: Most parts of the time that are named; the rest is one part.
 _MOST = 5
 #: Activities during which no thread of the service has the request.
 _BEFORE = ("server-queue", "outside")

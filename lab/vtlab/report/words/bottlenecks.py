@@ -14,16 +14,16 @@ from vtlab.model.units import in_blocks
 from vtlab.model.verdict import Bottleneck, Bound, Inside, VariantResult
 from vtlab.report.words import figures
 
-#: From this share of a bound on the model's throughput stands beside the bound only where it says more.
+#: At this share of a bound or above the modelled throughput says no more than the bound, and is left out.
 _NEAR = 0.95
-#: Share of the time in pauses of the garbage collector that is reason enough.
+#: Share of the time in pauses of the garbage collector that explains by itself why memory is short.
 _LONG_PAUSES = 0.1
-#: Held so many times as long as alone, a larger pool would have longer holds instead of more throughput. Less may be
-#: what other requests' CPU adds, or a wait that grows slowly with those who wait: a larger pool may help.
+#: If a unit is held this many times as long as alone, a larger pool gives longer holds instead of more throughput. A
+#: smaller factor may be the CPU of other requests, or a wait that grows slowly: there a larger pool may help.
 _SLOW = 2.0
 #: One unit of a pool.
 _UNITS = {"db-pool": "a connection", "client-pool": "a connection", "executor": "a thread"}
-#: What holds a unit, where that is not what is behind the pool.
+#: The holder of a unit, where it is not what is behind the pool.
 _HOLDERS: dict[Activity, str] = {
     "db-pool": "a wait for a database connection",
     "client-pool": "a wait for a connection to the service downstream",

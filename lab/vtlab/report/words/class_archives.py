@@ -1,4 +1,4 @@
-"""Class archives of JVMs in words: which of those that a JVM was told of it uses."""
+"""Class archives in words: those that a JVM uses, and those that it was given in vain."""
 
 from __future__ import annotations
 

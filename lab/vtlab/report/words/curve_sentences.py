@@ -35,7 +35,7 @@ def lines(curve: Curve, variants: Sequence[str]) -> list[str]:
 def sentences(curve: Curve, variants: Sequence[str]) -> list[str]:
     """Says where the variants part, why the search ended, and what it chose."""
     why = f": {curve.why}" if curve.why else ""
-    # What did not level off has no knee.
+    # A curve that did not level off has no knee.
     users = "twice the knee" if curve.ended == "levelled off" else "as far as the search came; more may show more"
     return [
         where_variants_part(curve, variants),

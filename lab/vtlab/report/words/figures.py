@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 DASH = "–"
-#: From this share of a bound on a resource is at its limit: a bound is a measurement, too, and a throughput may lie a
-#: percent above it.
+#: A resource is at its limit at this share of its bound or above: a bound is a measurement, too, and a throughput may
+#: lie a percent above it.
 AT_ITS_LIMIT = 0.995
 
 

@@ -22,11 +22,11 @@ from vtlab.report.words.phrases import (
     verb,
 )
 
-#: From this ratio on the ends of an interval are times, not percentages.
+#: At this ratio or above, the ends of an interval are written as times, not as percentages.
 _FAR = 3.0
-#: Share of a bound from which on a variant is near it.
+#: A variant is near a bound at this share of it or above.
 _NEAR = 0.8
-#: Reasons for failing that fit a headline.
+#: Most reasons for failing that fit a headline.
 _MOST_REASONS = 3
 
 

@@ -8,7 +8,7 @@ from vtlab.model.experiment import ClosedLoad, Experiment
 from vtlab.model.units import percent
 from vtlab.model.variant import kind
 
-#: From this ratio on "x times" reads better than a percentage.
+#: At this ratio or above, "x times" reads better than a percentage.
 TIMES = 1.5
 
 #: Metric -> its noun, and the words for more and less of it.
