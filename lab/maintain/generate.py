@@ -15,13 +15,13 @@ from pathlib import Path
 from maintain import claims, measured_page
 from maintain.reference import catalogue, commands, schemas, values
 from maintain.reference import findings as finding_page
-from vtlab import results
 from vtlab.analysis.validity import checks
 from vtlab.catalogue import findings, metrics, rules
-from vtlab.catalogue.dashboards import documents
-from vtlab.model import experiment, normalised, own_file, service
+from vtlab.dashboards import documents
+from vtlab.k6 import call as k6
+from vtlab.model import experiment_files, normalised, own_file, service
+from vtlab.runs import store
 from vtlab.services import sample
-from vtlab.targets import k6
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -46,7 +46,9 @@ class Folder:
 
 def _plans() -> dict[str, str]:
     folder = REPOSITORY / "k6" / "experiments"
-    return {f"{name}.json": normalised.text(experiment.load(name, folder)) for name in experiment.names(folder)}
+    return {
+        f"{name}.json": normalised.text(experiment_files.load(name, folder)) for name in experiment_files.names(folder)
+    }
 
 
 def _chart_flags() -> str:
@@ -66,13 +68,13 @@ def _copies(folder: str, *patterns: str) -> Callable[[], dict[str, str]]:
 
 TABLE: Sequence[File | Folder] = (
     File("helm/files/rules.json", rules.text),
-    File("lab/vtlab/catalogue/names.py", metrics.names),
-    File("k6/experiments/experiment.schema.json", experiment.schema),
+    File("lab/vtlab/model/metric_names.py", metrics.names),
+    File("k6/experiments/experiment.schema.json", experiment_files.schema),
     File("k6/lib/experiment.ts", normalised.typescript),
     Folder(normalised.FOLDER, "*.json", _plans),
     File("lab/service.schema.json", service.schema),
     File("lab/try.schema.json", own_file.schema),
-    File("lab/verdict.schema.json", results.verdict_schema),
+    File("lab/verdict.schema.json", store.verdict_schema),
     File("lab/vtlab/catalogue/findings.schema.json", findings.schema),
     File("docs/reference/validity-checks.md", checks.page),
     File("docs/reference/findings.md", finding_page.text),

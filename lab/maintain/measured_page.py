@@ -17,15 +17,16 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from maintain.reference.pages import code, page, table
-from vtlab import session, shipped
+from vtlab import shipped
 from vtlab.analysis import verdict
 from vtlab.errors import BadInput, LabError
 from vtlab.model import variant
-from vtlab.model.records import Manifest
+from vtlab.model.manifest import Manifest
 from vtlab.model.run import Analysis
 from vtlab.report.parts import ratios
 from vtlab.report.words import block_counts, bottlenecks, figures, labels
 from vtlab.report.words.headline import label
+from vtlab.runs.report import analyse_runs, describe_noise
 
 DATA = "docs/measured.json"
 PAGE = "docs/measured.md"
@@ -80,9 +81,8 @@ def from_analysis(analysis: Analysis) -> Measured:
     """The figures of a run. BadInput for a run that is not valid: its figures decide nothing."""
     manifest, v = analysis.run.manifest, analysis.verdict
     if not v.valid:
-        raise BadInput(
-            f"{analysis.run.name}: {block_counts.why_invalid(analysis)}", "measure it again, or vtlab resume it"
-        )
+        why = block_counts.why_invalid(analysis)
+        raise BadInput(f"{analysis.run.name}: {why}", "measure it again, or vtlab resume it")
     pairs = [(pair, pair.verdict.primary_comparison) for pair in verdict.split_by_comparison(analysis)]
     names = v.variants
     return Measured(
@@ -108,7 +108,7 @@ def from_analysis(analysis: Analysis) -> Measured:
             for pair, c in pairs
         ],
         variants={n: (figures.rate(names[n].throughput), bottlenecks.sentence(analysis, n)) for n in names},
-        noise=session.noise(analysis) if any(variant.kind(name) != name for name in names) else "",
+        noise=describe_noise(analysis) if any(variant.kind(name) != name for name in names) else "",
     )
 
 
@@ -178,7 +178,7 @@ def main(arguments: Sequence[str], repository: Path = shipped.ROOT) -> int:
         print("usage: python -m maintain.measured_page RESULTS_DIRECTORY...", file=sys.stderr)
         return 2
     try:
-        new = [from_analysis(a) for folder in arguments for a in session.analyses(Path(folder))]
+        new = [from_analysis(a) for folder in arguments for a in analyse_runs(Path(folder))]
     except LabError as error:
         print(f"measured: {error.message}\n  fix: {error.fix}", file=sys.stderr)
         return error.exit_code

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from maintain.reference.pages import code, page, sentence, table
-from vtlab.model import experiment, service
+from vtlab.model import experiment_files, service
 
 _Schema = Mapping[str, Any]
 
@@ -33,7 +33,7 @@ _OF_ANY_DURATION = "50ms, 5s, 1m"
 
 def experiment_page() -> str:
     """The page of the experiment."""
-    return page("The experiment", "lab/vtlab/model/experiment.py", _EXPERIMENT, *_sections(experiment.schema()))
+    return page("The experiment", "lab/vtlab/model/experiment.py", _EXPERIMENT, *_sections(experiment_files.schema()))
 
 
 def service_page() -> str:

@@ -11,7 +11,7 @@ from tests.support import builders
 from tests.support.versions import REPOSITORY
 from vtlab.errors import BadInput
 
-RECORDED = REPOSITORY / "lab/tests/unit/recorded/0.1"
+RECORDED = REPOSITORY / "lab/tests/unit/recorded/own-service"
 
 
 def test_a_run_is_written_with_its_command_machine_date_and_n(tmp_path: Path) -> None:
@@ -19,13 +19,13 @@ def test_a_run_is_written_with_its_command_machine_date_and_n(tmp_path: Path) ->
     assert measured_page.main([str(RECORDED)], tmp_path) == 0
     page = (tmp_path / measured_page.PAGE).read_text(encoding="utf-8")
     for part in (
-        "## recorded, 1 CPU, 768Mi, one machine",
-        "- `vtlab run recorded.json --blocks 2`",
-        "- 2026-11-23 04:57 UTC",
-        "- vtlab 0.1.0 (8de2ea7)",
-        "- n = 2 blocks\n",
-        "| `platform` | 49.6/s | limited by its 10 Tomcat threads",
-        "| throughput, `virtual` over `platform` | ≥ 2.00× | 1.925× to 2.09× | ▲ faster |",
+        "## hikaricp-production-tuning, 1 CPU, 1Gi, one machine",
+        "- `vtlab try pool-service.yaml`",
+        "- 2026-11-23 20:51 UTC",
+        "- vtlab 0.2.0 (0b661c8)",
+        "- n = 3 blocks\n",
+        "| `platform` | 48.8/s | limited by its 10 database connections",
+        "| throughput, `virtual` over `platform` | 0.991× | 0.979× to 1.003× | = equivalent |",
     ):
         assert part in page
     assert page == measured_page.text(measured_page.read(tmp_path)), "the page is made of the file alone"

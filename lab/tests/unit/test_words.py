@@ -106,8 +106,8 @@ def test_two_that_the_load_limits_are_the_same_at_this_load() -> None:
     """By N = X·(R+Z): 200 threads of 1 s are busy at 200 users."""
     cpu = bound("cpu", 3000, utilisation=0.02, capacity=1.0, service_demand=0.0003)
     both = same([bound("tomcat-threads", 199.9), USERS], [cpu, USERS])
-    headline = "The same at this load; neither is near its limit: platform's Tomcat threads would bind from about 200"
-    assert headline(both) == f"{headline} users on"
+    text = "The same at this load; neither is near its limit: platform's Tomcat threads would bind from about 200"
+    assert headline(both) == f"{text} users on"
     thinking = USERS.model_copy(update={"service_demand": 3.0})
     assert "from about 600 users on" in headline(same([bound("tomcat-threads", 199.9), thinking], [cpu, USERS]))
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from vtlab.analysis import curve as curves
+from vtlab.analysis import load_curve as curves
 from vtlab.model.curve import Curve
 from vtlab.report.charts import scales, svg
 from vtlab.report.charts.axes import horizontal_grid

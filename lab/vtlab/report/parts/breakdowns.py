@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from vtlab.analysis import breakdown
+from vtlab.analysis.dumps import breakdown
 from vtlab.model.run import Analysis
 from vtlab.model.units import percent
 from vtlab.model.verdict import Breakdown, TimePart

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vtlab.analysis.comparable import has_latency
-from vtlab.model.experiment import ClosedLoad
+from vtlab.model.load import ClosedLoad
 from vtlab.model.records import Trial
 from vtlab.model.run import Analysis
 from vtlab.model.units import percent

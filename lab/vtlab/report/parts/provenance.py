@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from vtlab.model.records import NO_COMMIT, Instance
+from vtlab.model.manifest import NO_COMMIT
+from vtlab.model.records import Instance
 from vtlab.model.run import Analysis
 from vtlab.report.parts.part import Table
 from vtlab.report.words import block_counts, class_archives, figures

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from vtlab.catalogue.resources import RESOURCES
 from vtlab.catalogue.resources import words as resource_words
-from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.model.experiment import Experiment
+from vtlab.model.load import ClosedLoad
 from vtlab.model.records import Activity
 from vtlab.model.run import Analysis
 from vtlab.model.units import in_blocks

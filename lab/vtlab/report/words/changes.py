@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vtlab.analysis.statistics import CONFIDENCE
+from vtlab.analysis.statistics.paired import CONFIDENCE
 from vtlab.analysis.two_runs import Change, TwoRuns
 from vtlab.model.units import percent
 from vtlab.report.words import block_counts, figures, labels

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vtlab.analysis import sequential
+from vtlab.analysis.statistics import sequential
 from vtlab.model.experiment import MAX_ERRORS, Experiment
 from vtlab.model.run import Analysis
 from vtlab.model.units import percent

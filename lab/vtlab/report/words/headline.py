@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from vtlab.analysis.comparable import keeps_up
 from vtlab.catalogue import resources
-from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.model.experiment import Experiment
+from vtlab.model.load import ClosedLoad
 from vtlab.model.records import is_cold
 from vtlab.model.run import Analysis
 from vtlab.model.units import in_blocks, percent

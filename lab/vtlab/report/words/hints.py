@@ -6,11 +6,11 @@ import math
 import shlex
 import statistics
 
+from vtlab.model.blocks import FULL_RUN
 from vtlab.model.records import Block, is_cold
 from vtlab.model.run import Analysis
 from vtlab.model.units import percent
 from vtlab.model.verdict import Comparison, Decision
-from vtlab.planning.plan import FULL_RUN
 
 
 def hint(analysis: Analysis) -> str | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.model.experiment import Experiment
+from vtlab.model.load import ClosedLoad
 from vtlab.model.units import percent
 from vtlab.model.variant import kind
 
