@@ -1,4 +1,4 @@
-"""What limits a variant, in words: each form of sentence from results as the analysis records them."""
+"""The bottleneck in words: each form of the sentence, from results as the analysis records them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_bound_stands_beside_the_measurement_with_its_interval() -> None:
 
 @pytest.mark.parametrize("together", [(), ("load",)])
 def test_a_bottleneck_is_not_called_refuted(together: tuple[str, ...]) -> None:
-    """More than its bound may be measured where waits are drawn. Another bound is refuted there."""
+    """Where waits are random, the measurement may exceed the bottleneck's bound; another bound would be refuted."""
     over, other = bound("tomcat-threads", 180, 200, 200), bound("cpu", 180, 1, 200)
     fields = {"bottleneck": limit(over, *together), "bounds": [over, other], "next": None}
     result = builders.changed(RUN, virtual=fields).verdict.variants["virtual"]

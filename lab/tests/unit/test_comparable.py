@@ -1,4 +1,4 @@
-"""Which ratios hold, and what the tables show where none does."""
+"""Ratios that hold, and the cells of tables where none does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a search's curve tells: levels, knee, where variants part, what is chosen by it, and how it is shown."""
+"""The curve of a search: its levels, its knee, where variants part, what vtlab chooses by it, and how it is shown."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Serves = Callable[[int], float]
 
 
 def bounded(alone: float, most: float) -> Serves:
-    """A service by its asymptotic bounds: each user adds what one has alone, up to the most."""
+    """Returns a service by its asymptotic bounds: each user adds what one has alone, up to the most."""
     return lambda users: min(users * alone, most)
 
 
@@ -43,7 +43,7 @@ def points(levels: Sequence[int], services: Mapping[str, Serves]) -> list[Point]
 
 
 def doubled(services: Mapping[str, Serves]) -> list[Point]:
-    """The points of every level that a search asks for while users are doubled."""
+    """Returns the points of every level that a search asks for while it doubles the users."""
     measured: list[Point] = []
     while levels := curves.next_users(measured, VARIANTS):
         measured += points(levels, services)
@@ -292,7 +292,7 @@ def test_windows_hold_enough_answers_and_rounds(
 def test_the_ramp_up_holds_four_rounds_and_the_longest_answer_twice(
     alone: float, most: float, longest: float | None, ramp: str
 ) -> None:
-    """A quarter of a second at least, and at most as long as where no load is searched."""
+    """It lasts a quarter of a second at least, and at most as long as without a search."""
     measured = doubled(dict.fromkeys(VARIANTS, bounded(alone, most)))
     with_longest = [point.model_copy(update={"longest": longest}) for point in measured]
     planned = curve_to_load.with_load(search_experiment(), curve(with_longest))
@@ -350,7 +350,7 @@ def test_where_they_part_is_said_in_a_line() -> None:
 
 
 def compiled(measured: Sequence[Point], cold: Mapping[int, float], of: str = "virtual") -> Curve:
-    """A curve of these points, at some of whose levels the JIT compiler of a variant took a share of the CPU."""
+    """Returns a curve of these points; the JIT compiler of a variant took a share of the CPU at some levels."""
     shares = [cold.get(point.users, 0.02) if point.variant == of else 0.0 for point in measured]
     return curve([p.model_copy(update={"jit": share}) for p, share in zip(measured, shares, strict=True)])
 

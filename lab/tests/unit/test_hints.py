@@ -1,4 +1,4 @@
-"""What a run that is short or undecided says about how long more would take."""
+"""The advice that a short or undecided run gives, with the time that more blocks would take."""
 
 from __future__ import annotations
 

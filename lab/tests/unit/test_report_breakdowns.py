@@ -1,4 +1,4 @@
-"""Where the time of a request goes, in the reports."""
+"""The breakdown of a request's time in the reports."""
 
 from __future__ import annotations
 

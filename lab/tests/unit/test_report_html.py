@@ -52,7 +52,7 @@ RUNS: dict[str, Run] = {
 
 
 def without_roles(text: str) -> str:
-    """The page without what a table says a second time, for screens on which it is a list."""
+    """Removes what a table repeats for screens on which it is a list."""
     return re.sub(r' (role|data-head)="[^"]*"', "", text)
 
 
@@ -61,7 +61,7 @@ def analyses(*names: str) -> list[Analysis]:
 
 
 class Outline(HTMLParser):
-    """Headings and what stands open; complains about what is not closed."""
+    """Headings and open elements of a page; complains about elements that are not closed."""
 
     VOID = frozenset({"meta", "link", "input", "br"})
 

@@ -61,7 +61,7 @@ def test_a_variant_that_fails_is_the_verdict_in_each_form() -> None:
 
 
 def other_limit(analysis: Analysis) -> Analysis:
-    """The same under another CPU limit, so that both stand side by side."""
+    """Returns the run under another CPU limit, so that both stand side by side."""
     limits = analysis.run.experiment.limits.model_copy(update={"cpu": 0.5})
     experiment = analysis.run.experiment.model_copy(update={"limits": limits})
     return replace(analysis, run=replace(analysis.run, experiment=experiment))

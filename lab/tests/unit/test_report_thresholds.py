@@ -15,7 +15,7 @@ FAST, FEW = "p(95)<500", "rate<0.01"
 
 
 def analysed(*held: dict[str, tuple[bool, bool] | None]) -> Analysis:
-    """A run of so many blocks: by variant whether both thresholds hold; None for one that was not measured."""
+    """Analyses a run in which both thresholds hold as given, by variant and block; None where one was not measured."""
     run = builders.run(blocks=len(held))
     for block, of in zip(run.blocks, held, strict=True):
         block.thresholds = {

@@ -1,4 +1,4 @@
-"""What a verdict says in words."""
+"""The verdict in words: label, headline and the sentences below."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ OUT_OF_MEMORY = [Failure(variant="virtual", reason="out of heap memory", moment=
 
 
 def bound(resource: str, most: float, spread: float | None = 0.02, **fields: float) -> Bound:
-    """A bound with an interval of that share to either side."""
+    """Returns a bound with an interval of that share to either side."""
     interval = (most * (1 - spread), most * (1 + spread)) if spread is not None else (None, None)
     values = {"utilisation": 0.25, "capacity": 200.0, "service_demand": 1.0, **fields}
     return Bound.model_validate(
@@ -103,7 +103,7 @@ USERS = bound("load", 50, utilisation=1.0, capacity=50.0)
 
 
 def test_two_that_the_load_limits_are_the_same_at_this_load() -> None:
-    """By N = X·(R+Z): 200 threads of 1 s are busy at 200 users."""
+    """200 threads of 1 s are busy at 200 users, by N = X·(R+Z)."""
     cpu = bound("cpu", 3000, utilisation=0.02, capacity=1.0, service_demand=0.0003)
     both = same([bound("tomcat-threads", 199.9), USERS], [cpu, USERS])
     text = "The same at this load; neither is near its limit: platform's Tomcat threads would bind from about 200"
@@ -297,7 +297,7 @@ def test_both_may_fail() -> None:
 
 
 def test_a_variant_that_is_not_warm_does_not_break() -> None:
-    """It answered: more warm-up is to be tried, and the figures of each block stand below."""
+    """It answered, so the advice is more warm-up."""
     cold = [
         Failure(variant="virtual", reason=f"no steady state after {n} warm-up cycles: …", moment="the warm-up")
         for n in (12, 14)
