@@ -145,7 +145,7 @@ class Generator:
         self._site, self._targets = site, targets
         self._plan = site.folder / "plan.json"
         both = small.model_copy(update={"variants": [ON, OFF]})
-        self._plan.write_text(normalised.text(both), encoding="utf-8")
+        self._plan.write_text(normalised.as_json(both), encoding="utf-8")
 
     def load(self, order: list[str], cycles: int) -> tuple[K6Document, machine.Sampler]:
         """Runs k6 for some trials or warm-up cycles, and samples the machine meanwhile."""

@@ -115,7 +115,7 @@ def private_of(workload: Workload) -> dict[str, Any]:
     """What only k6 may read of a workload of requests; empty where there is nothing."""
     if not (workload.data or workload.login or workload.uses_environment):
         return {}
-    return workload_files.private(workload, variables.known())
+    return workload_files.private_values(workload, variables.known())
 
 
 def environment_of(names: Sequence[str]) -> dict[str, Any]:

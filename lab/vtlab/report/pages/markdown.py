@@ -61,7 +61,7 @@ def _row(analysis: Analysis) -> list[str]:
 
 def _assertions(analysis: Analysis) -> list[str]:
     """Says whether each assertion of the call holds: the reader of a failed job understands it from here."""
-    outcomes = asserts.judged(analysis.run.manifest.asserts, analysis.verdict)
+    outcomes = asserts.judge(analysis.run.manifest.asserts, analysis.verdict)
     title = labels.title(analysis)
     lines = [
         f"✗ {title}: {outcome.text} does not hold: {outcome.broken}"

@@ -88,7 +88,7 @@ def verdict_card(analysis: Analysis) -> Card:
         curve=load_curve.curve_panel(analysis),
         times=time_split.time_panels(analysis),
         findings=findings.finding_table(analysis),
-        colours=palette.of(labels.variant_names(analysis)),
+        colours=palette.colours(labels.variant_names(analysis)),
         description=analysis.run.experiment.description,
     )
 

@@ -10,7 +10,7 @@ from vtlab.model.verdict import Decision
 def after_look(decision: Decision) -> str:
     """Says what a run's last look showed, and what follows, for the progress."""
     blocks, most = decision.blocks, decision.looks[-1]
-    following = sequential.following(decision.looks, blocks)
+    following = sequential.next_goal(decision.looks, blocks)
     return {
         "settled": f"settled after {blocks} blocks",
         "failing": f"no further blocks: a variant failed in each of the first {blocks}",

@@ -182,7 +182,7 @@ def _same_at_this_load(analysis: Analysis, c: Comparison) -> str | None:
         return text
     first = min(known, key=lambda variant: known[variant][1])
     bound, most = known[first]
-    resource = resources.without_article(resources.words(bound.resource))
+    resource = resources.without_article(resources.bottleneck_words(bound.resource))
     unit = "users" if isinstance(experiment.load, ClosedLoad) else "arrivals a second"
     return f"{text}: {first}'s {resource} would bind from about {figures.significant(most, 2)} {unit} on"
 
