@@ -46,7 +46,7 @@ _BLOCK = "vtlab/block"
 
 @dataclass(frozen=True)
 class StartedPod:
-    """The pod of a variant that is ready."""
+    """Pod of a variant that is ready."""
 
     service: Service
     experiment: Experiment

@@ -1,4 +1,4 @@
-"""What k6 is started with on this machine, and the pre-flight of a workload."""
+"""Files that k6 is started with on this machine, and the pre-flight of a workload."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from vtlab.targets.k6 import Call
 
 @dataclass(frozen=True)
 class Start:
-    """What a call of k6 needs of a workload."""
+    """Files of a workload that a call of k6 needs."""
 
     script: Path
     #: A file that k6 alone reads.
@@ -42,7 +42,7 @@ def prepare(experiment: Experiment, tool: Path, lab: Path, folder: Path) -> Star
 def check(
     experiment: Experiment, call: Call, run: Callable[[Call, Mapping[str, str], float], Process]
 ) -> preflight.Checked:
-    """The pre-flight: each request, or each task of a script, once for each variant of the call.
+    """Makes the pre-flight: each request, or each task of a script, once for each variant of the call.
 
     BadInput where the workload does not fit the service. ``run`` starts k6 and waits so many seconds for its end.
     """
@@ -62,7 +62,7 @@ def check(
 
 
 def wait(process: Process, seconds: float) -> None:
-    """Until the process ends; BlockFault where that takes longer."""
+    """Waits until the process ends; BlockFault where that takes longer."""
     end = time.monotonic() + seconds
     while process.exit_description() is None:
         if time.monotonic() > end:
