@@ -179,10 +179,10 @@ def kubernetes_target(
         forward = Forward(cluster, release.remote_write(cluster))
         client = end.enter_context(Prometheus(forward.url, transport=forward))
         client.run = {"testid": run_id}
-        made = RunObjects(cluster, name)
-        end.callback(_delete, cluster, made)
-        copies_ = Copies(cluster, made, say) if ref.copying else None
-        yield KubernetesTarget(ClusterSite(folder, cluster, client, made, run_id, say, copies_))
+        run_objects = RunObjects(cluster, name)
+        end.callback(_delete, cluster, run_objects)
+        copies_ = Copies(cluster, run_objects, say) if ref.copying else None
+        yield KubernetesTarget(ClusterSite(folder, cluster, client, run_objects, run_id, say, copies_))
     finally:
         with processes.uninterrupted():
             end.close()
@@ -195,11 +195,11 @@ def _name(ref: ReleaseRef, run_id: str) -> str:
     return f"{ref.name}-vtlab-{run}"[:40].rstrip("-") + f"-{os.urandom(2).hex()}"
 
 
-def _delete(cluster: Cluster, made: RunObjects) -> None:
+def _delete(cluster: Cluster, run_objects: RunObjects) -> None:
     cluster.patience = min(cluster.patience, _LAST_PATIENCE)
     # A cluster that cannot be reached now keeps them until the next vtlab there.
     with contextlib.suppress(LabError):
-        made.delete()
+        run_objects.delete()
 
 
 def _meters_of_agent(figures: Figures) -> list[Meters]:

@@ -41,9 +41,9 @@ def cores(limit: float, available: float) -> float | None:
 
 def available() -> float:
     """Returns the cores that vtlab, and so its variants, may use."""
-    own = cgroup.limit_of(os.getpid()).cpu
+    quota = cgroup.limit_of(os.getpid()).cpu
     present = len(os.sched_getaffinity(0))
-    return present if own is None else min(present, own)
+    return present if quota is None else min(present, quota)
 
 
 def allow(variants: Sequence[VariantProcess], cpu: float) -> None:

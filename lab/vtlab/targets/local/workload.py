@@ -48,15 +48,16 @@ def check(
     """
 
     def ask(origin: str | None) -> Mapping[str, Findings]:
-        of = replace(call, origin=origin)
-        of.document.unlink(missing_ok=True)
-        process = run(of, k6.preflight_variables(list(of.targets)), preflight.patience(experiment, len(of.targets)))
+        asking_call = replace(call, origin=origin)
+        asking_call.document.unlink(missing_ok=True)
+        variants = list(asking_call.targets)
+        process = run(asking_call, k6.preflight_variables(variants), preflight.patience(experiment, len(variants)))
         if process.returncode() not in k6.DONE:
             raise script.cannot_run(process.last_lines())
         try:
-            return k6.read_preflight(of.document, process.last_lines())
+            return k6.read_preflight(asking_call.document, process.last_lines())
         finally:
-            of.document.unlink(missing_ok=True)
+            asking_call.document.unlink(missing_ok=True)
 
     return preflight.checked(experiment.workload, call.targets, ask)
 
