@@ -1,4 +1,4 @@
-"""Times of k6's plan of a block (``k6/lib/constants.ts``), by which calls are estimated before they are made. Seconds."""
+"""Seconds of k6's plan of a block (``k6/lib/constants.ts``), by which calls are estimated before they are made."""
 
 from __future__ import annotations
 
