@@ -349,7 +349,7 @@ def attempted(run: RunFolder, *broken: str) -> Block:
 def test_trials_whose_pace_is_known_follow_the_warm_up_in_one_call_of_k6(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where the rounds of all variants are known, one call of k6 has warm-up cycles with the trials' load and the trials."""
+    """Where the rounds of all variants are known, one call of k6 has the warm-up's own cycles and the trials."""
     calls: list[tuple[int, Sequence[str]]] = []
     loaded = LocalBlock.load
 
