@@ -15,7 +15,7 @@ from tests.support.runs import Later, RunFolder
 from vtlab.errors import VariantFailed
 from vtlab.host.wait import wait_until
 from vtlab.planning.load_call import LightLoad, LoadCall
-from vtlab.targets.prometheus import Prometheus
+from vtlab.prometheus.queries import Prometheus
 
 pytestmark = [pytest.mark.timeout(300), needs_root]
 

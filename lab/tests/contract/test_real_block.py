@@ -18,16 +18,19 @@ from tests.support import real_block
 from tests.support.panels import WITHOUT_DATA
 from tests.support.privileges import needs_root
 from tests.support.real_block import VARIANTS, Measured
-from vtlab import results, session, shipped
+from vtlab import shipped
 from vtlab.analysis import verdict
 from vtlab.catalogue import rules
-from vtlab.catalogue.dashboards import substitute
 from vtlab.catalogue.metrics import REPORT_SERIES, WINDOW_METRICS
+from vtlab.dashboards import substitute
 from vtlab.host import cgroup
 from vtlab.host.cgroup import Limit
 from vtlab.model import units
-from vtlab.planning import plan
-from vtlab.report import write as write_report
+from vtlab.planning import planned_runs
+from vtlab.runs import store
+from vtlab.runs.create import create_runs
+from vtlab.runs.options import Options
+from vtlab.runs.report import write_files
 from vtlab.targets.local import warm_up_cpu
 
 pytestmark = [pytest.mark.timeout(600), needs_root]
@@ -217,12 +220,12 @@ def test_every_query_of_every_panel_has_data_of_both_variants(measured: Measured
 def test_the_report_opens_in_a_browser(measured: Measured, browser: Browser, tmp_path: Path) -> None:
     """The report of a real block opens in a browser and names both variants."""
     planned = measured.planned
-    (plan_run,) = plan.runs([planned], [])
-    options = session.Options(blocks=1, seed=1, root=tmp_path, no_cpu_limit=False)
-    folder = session.create_runs([plan_run], options, "real")
-    results.append_block(folder, measured.block)
-    results.append_series(folder, measured.block, measured.series)
-    write_report(folder, verdict.analyse_all([results.read(folder)]))
+    (plan_run,) = planned_runs.runs([planned], [])
+    options = Options(blocks=1, seed=1, root=tmp_path, no_cpu_limit=False)
+    folder = create_runs([plan_run], options, "real")
+    store.append_block(folder, measured.block)
+    store.append_series(folder, measured.block, measured.series)
+    write_files(folder, verdict.analyse_all([store.read(folder)]))
     page = browser.new_page()
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))

@@ -30,12 +30,13 @@ from vtlab.host.cgroup import Limit
 from vtlab.host.wait import wait_until
 from vtlab.measuring.attempt import Attempt, AttemptPlan
 from vtlab.measuring.progress import Progress
-from vtlab.model.records import Block, K6Document, Trial
-from vtlab.planning import plan
+from vtlab.model.k6_documents import K6Document
+from vtlab.model.records import Block, Trial
+from vtlab.planning import trial_order
 from vtlab.planning.load_call import LoadCall
+from vtlab.prometheus.queries import Prometheus
 from vtlab.targets.local.block import LocalBlock
 from vtlab.targets.local.target import LocalOptions, LocalTarget
-from vtlab.targets.prometheus import Prometheus
 
 pytestmark = [pytest.mark.timeout(300), needs_root]
 
@@ -337,7 +338,7 @@ def test_without_a_limit_nothing_is_refused_and_none_is_told(run: RunFolder) -> 
 
 def attempted(run: RunFolder, *broken: str) -> Block:
     """The first attempt at the first block, of the variant platform and of those that break."""
-    order = plan.order(run.planned.variants, 1, 1, run.planned.windows.trials)
+    order = trial_order.order(run.planned.variants, 1, 1, run.planned.windows.trials)
     with run.target() as target:
         attempt = AttemptPlan(run.planned, 1, 1, 1, order, with_single_user=True)
         block, _ = Attempt(attempt, Progress(Console(quiet=True), [60]), "stub").measure(target)
@@ -361,7 +362,7 @@ def test_trials_whose_pace_is_known_follow_the_warm_up_in_one_call_of_k6(
     rounds = dict.fromkeys(VARIANTS, "50ms")
     paced = stub(load={"model": "closed", "users": 10, "round": rounds}, windows={"warmup_load": "3s"})
     block = attempted(RunFolder(tmp_path, paced), "virtual")
-    order = plan.order(paced.variants, 1, 1, 1)
+    order = trial_order.order(paced.variants, 1, 1, 1)
     assert [trial.variant for trial in block.trials] == order
     assert calls[0] == (1, order), "a cycle that the load bounds, and then the trials"
     # However slow the machine is: the single users come last, and light load is the next block's.

@@ -21,9 +21,9 @@ from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Trial
 from vtlab.model.run import BlockSeries
 from vtlab.planning.load_call import LoadCall
+from vtlab.prometheus.queries import Prometheus
 from vtlab.targets.local.block import LocalBlock
 from vtlab.targets.local.target import LocalTarget
-from vtlab.targets.prometheus import Prometheus
 
 VARIANTS = ("platform", "virtual")
 #: A block here has little warm-up, and one trial for each variant.

@@ -11,15 +11,16 @@ import pytest
 from rich.console import Console
 
 from tests.support import builders
-from vtlab import results, runner
 from vtlab.analysis.validity import checks
 from vtlab.errors import BlockFault, VariantFailed
 from vtlab.measuring.progress import Progress
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Diagnosis
 from vtlab.model.run import Run
-from vtlab.planning import plan
+from vtlab.planning import trial_order
 from vtlab.planning.load_call import CallPacing, LightLoad
+from vtlab.runs import store
+from vtlab.runs.measure import measure_run
 from vtlab.targets.recorded import Moment, Playback, RecordedBlock, RecordedTarget, moment_of
 
 RUN = builders.run(blocks=2)
@@ -39,7 +40,7 @@ GIVING_UP = {
 @pytest.fixture(autouse=True)
 def as_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     """The order of each block is the one that it had."""
-    monkeypatch.setattr(plan, "order", lambda variants, seed, block, trials: RUN.blocks[block - 1].order)
+    monkeypatch.setattr(trial_order, "order", lambda variants, seed, block, trials: RUN.blocks[block - 1].order)
 
 
 #: What the dumps of a variant show, where some were taken.
@@ -88,22 +89,22 @@ def console() -> tuple[Console, StringIO]:
 def one_block(target: RecordedTarget, tmp_path: Path, exp: Experiment | None = None) -> tuple[Block, str]:
     """What became of a run of one block, which counts, and what was said."""
     run = builders.run(exp, blocks=1)
-    results.create(tmp_path, run.manifest)
+    store.create(tmp_path, run.manifest)
     said, text = console()
     with Progress(said, [1]) as progress:
-        runner.measure(tmp_path, target, progress, "blocking")
-    (block,) = results.read(tmp_path).blocks
+        measure_run(tmp_path, store.read(tmp_path), target, progress)
+    (block,) = store.read(tmp_path).blocks
     assert checks.reasons(block, run.experiment) == []
     return block, text.getvalue()
 
 
 def measured(target: RecordedTarget, folder: Path, run: Run) -> tuple[list[Block], str]:
     """The blocks of a run, and what was said."""
-    results.create(folder, run.manifest)
+    store.create(folder, run.manifest)
     said, text = console()
     with Progress(said, [1] * run.manifest.blocks) as progress:
-        runner.measure(folder, target, progress, "blocking", wait=lambda _: None)
-    return results.read(folder).blocks, text.getvalue()
+        measure_run(folder, store.read(folder), target, progress, wait=lambda _: None)
+    return store.read(folder).blocks, text.getvalue()
 
 
 #: The cheap cycles have so many requests for each variant.

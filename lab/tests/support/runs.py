@@ -12,9 +12,9 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from tests.support.lab_call import alive
-from vtlab import results
 from vtlab.host.processes import FOLDER
 from vtlab.model.experiment import Experiment
+from vtlab.runs import store
 from vtlab.targets.local.target import LocalOptions, LocalTarget, local_target
 
 #: Rounds of warm-up that k6 needs minutes for.
@@ -38,7 +38,7 @@ class RunFolder:
     def plan(self, planned: Experiment) -> None:
         """What the next block measures."""
         self.planned = planned
-        results.write_experiment(self.folder, planned)
+        store.write_experiment(self.folder, planned)
 
     def target(
         self, options: LocalOptions | None = None, say: Callable[[str], None] = print

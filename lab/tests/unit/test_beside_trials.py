@@ -20,12 +20,12 @@ from tests.support.recorded_runs import (
     one_block,
     recorded,
 )
-from vtlab import runner
 from vtlab.analysis.validity import checks, failing
 from vtlab.errors import BlockFault, VariantFailed
 from vtlab.model.records import Failure
 from vtlab.model.run import Run
-from vtlab.planning import plan
+from vtlab.planning import trial_order
+from vtlab.runs.estimates import extra_phase_seconds
 from vtlab.targets.recorded import RecordedTarget
 
 __all__ = ["as_recorded"]
@@ -136,7 +136,7 @@ def test_the_last_trial_is_not_waited_for_where_nothing_comes_after_it(tmp_path:
 
 def test_an_open_load_is_waited_for_always(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = builders.run(builders.arrivals(), blocks=2)
-    monkeypatch.setattr(plan, "order", lambda variants, seed, block, trials: run.blocks[block - 1].order)
+    monkeypatch.setattr(trial_order, "order", lambda variants, seed, block, trials: run.blocks[block - 1].order)
     _, _ = measured(target := recorded(run.blocks), tmp_path, run)
     assert waits(target) == [True] * 4, "trials, a single user and light load, then trials alone"
 
@@ -169,7 +169,7 @@ def test_a_trial_with_dumps_of_many_requests_is_longer_at_the_pace_of_the_others
 
 def test_the_time_of_the_trials_with_dumps_is_expected(tmp_path: Path) -> None:
     once = builders.run(blocks=0)
-    assert runner.seconds_beside(always(once)) > runner.seconds_beside(once)
+    assert extra_phase_seconds(always(once)) > extra_phase_seconds(once)
 
 
 def always(run: Run) -> Run:
@@ -191,7 +191,7 @@ def test_what_breaks_under_thread_dumps_costs_neither_block_nor_variant(tmp_path
 
 
 def test_without_a_drain_nothing_is_measured_beside_the_trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan, "order", lambda *_: ["virtual", "platform"])
+    monkeypatch.setattr(trial_order, "order", lambda *_: ["virtual", "platform"])
     windows = GIVING_UP
     run = builders.run(builders.experiment(windows=windows), blocks=1)
     (block,), text = measured(target := recorded(run.blocks), tmp_path, always(run))

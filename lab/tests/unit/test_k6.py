@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from vtlab.errors import BlockFault
+from vtlab.k6 import call as k6
 from vtlab.model.workload import Workload
 from vtlab.planning.load_call import CallPacing, LightLoad, LoadCall
-from vtlab.targets import k6
 
 
 def call(**changes: object) -> k6.Call:

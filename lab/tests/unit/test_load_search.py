@@ -13,7 +13,8 @@ from vtlab.errors import BlockFault, GeneratorFailed, VariantFailed
 from vtlab.measuring.load_search import AFTER_RAISED, WARM_UP_CYCLES, WARM_UP_USERS, WITHIN, LoadSearch, SearchTime
 from vtlab.model.curve import Curve
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import K6Document, Trial
+from vtlab.model.k6_documents import K6Document
+from vtlab.model.records import Trial
 from vtlab.planning.load_call import CallPacing, LoadCall
 from vtlab.targets.recorded import Journal, Playback, RecordedBlock
 

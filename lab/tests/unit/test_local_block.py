@@ -16,9 +16,9 @@ import pytest
 from tests.support import builders
 from vtlab.errors import BadInput, BlockFault, VariantFailed
 from vtlab.host import jcmd
+from vtlab.k6.call import Call
 from vtlab.model.records import Diagnosis, Trial
 from vtlab.planning.load_call import AS_PLANNED, CallPacing, LightLoad, LoadCall
-from vtlab.targets.k6 import Call
 from vtlab.targets.local import dumps, short_pins
 from vtlab.targets.local import target as target_module
 from vtlab.targets.local.block import LocalBlock, LocalStart

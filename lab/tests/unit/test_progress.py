@@ -10,18 +10,20 @@ import pytest
 
 from tests.support import builders
 from tests.support.recorded_runs import RUN, as_recorded, console, recorded
-from vtlab import results, runner
 from vtlab.measuring.progress import BlockOutcome, Progress
 from vtlab.planning import k6_timing, light_load
+from vtlab.runs import store
+from vtlab.runs.estimates import extra_phase_seconds, window_overrun_seconds
+from vtlab.runs.measure import measure_run
 
 __all__ = ["as_recorded"]
 
 
 def test_progress_says_what_was_measured_and_when_it_ends(tmp_path: Path) -> None:
-    results.create(tmp_path, RUN.manifest)
+    store.create(tmp_path, RUN.manifest)
     screen, text = console()
     with Progress(screen, [100, 100]) as progress:
-        runner.measure(tmp_path, recorded(RUN.blocks), progress, "blocking")
+        measure_run(tmp_path, store.read(tmp_path), recorded(RUN.blocks), progress)
     assert "2 blocks to measure, about 3 minutes, until " in text.getvalue()
     assert "blocking: block 1 of 2: starting platform and virtual" in text.getvalue()
     assert "blocking: block 2 of 2: virtual 998.8/s, 1 s; platform 199.6/s, 5.01 s · ends about" in text.getvalue()
@@ -39,23 +41,23 @@ def test_the_first_block_has_more_than_its_trials() -> None:
     rounds = {"model": "closed", "users": 1000, "round": {"platform": "5s", "virtual": "1s"}}
     run = replace(builders.run(builders.experiment(load=rounds, windows=windows), blocks=1), blocks=[])
     # Alone, light load, and a trial of platform.
-    assert runner.seconds_beside(run) == pytest.approx(
+    assert extra_phase_seconds(run) == pytest.approx(
         2 * 9 + light_load.SEQUENTIAL_SECONDS + k6_timing.START_UP + 0.4 + 2 * 5 + 5
     )
     measured = RUN.blocks[0].model_copy(update={"light": []})
-    assert runner.seconds_beside(replace(RUN, blocks=[measured])) == pytest.approx(
+    assert extra_phase_seconds(replace(RUN, blocks=[measured])) == pytest.approx(
         light_load.extra_phase_seconds(RUN.experiment, False, True)
     )
     light_phases = {"light": [t.model_copy(update={"phase": "light"}) for t in measured.trials]}
-    assert runner.seconds_beside(replace(RUN, blocks=[measured.model_copy(update=light_phases)])) == 0
+    assert extra_phase_seconds(replace(RUN, blocks=[measured.model_copy(update=light_phases)])) == 0
 
 
 def test_how_much_longer_windows_are_is_known_after_the_first_warm_up() -> None:
-    assert runner.seconds_longer(RUN) == 0
+    assert window_overrun_seconds(RUN) == 0
     run = builders.run(builders.arrivals(), blocks=1)
-    assert runner.seconds_longer(replace(run, blocks=[])) is None
+    assert window_overrun_seconds(replace(run, blocks=[])) is None
     longer = [t.model_copy(update={"end": t.end + 6000}) for t in run.blocks[0].trials]
-    assert runner.seconds_longer(replace(run, blocks=[run.blocks[0].model_copy(update={"trials": longer})])) == (
+    assert window_overrun_seconds(replace(run, blocks=[run.blocks[0].model_copy(update={"trials": longer})])) == (
         pytest.approx(24)
     )
 

@@ -18,13 +18,15 @@ from tests.support.recorded_runs import (
     one_block,
     recorded,
 )
-from vtlab import results, runner
-from vtlab.analysis import sequential, standing
+from vtlab.analysis import run_status
+from vtlab.analysis.statistics import sequential
 from vtlab.analysis.validity import failing
 from vtlab.errors import VariantFailed
 from vtlab.measuring.progress import Progress
 from vtlab.model.records import Failure
-from vtlab.planning import plan
+from vtlab.planning import trial_order
+from vtlab.runs import store
+from vtlab.runs.measure import measure_run
 
 __all__ = ["as_recorded"]
 
@@ -79,7 +81,7 @@ def test_a_variant_that_breaks_in_a_trial_leaves_and_the_other_has_its_trials(
 def test_without_a_drain_a_variant_that_breaks_meanwhile_does_not_cost_the_other_its_trial(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plan, "order", lambda *_: ["virtual", "platform"])
+    monkeypatch.setattr(trial_order, "order", lambda *_: ["virtual", "platform"])
 
     windows = GIVING_UP
     exp = builders.experiment(windows=windows)
@@ -117,18 +119,18 @@ def test_a_variant_that_fails_in_the_first_three_blocks_ends_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = builders.run(blocks=6)
-    results.create(tmp_path, run.manifest)
-    monkeypatch.setattr(plan, "order", lambda *_: RUN.blocks[0].order)
+    store.create(tmp_path, run.manifest)
+    monkeypatch.setattr(trial_order, "order", lambda *_: RUN.blocks[0].order)
     said, text = console()
 
     with Progress(said, [1] * 6) as progress:
-        runner.measure(tmp_path, FailingEveryBlock([RUN.blocks[0]] * 6), progress, "blocking")
+        measure_run(tmp_path, store.read(tmp_path), FailingEveryBlock([RUN.blocks[0]] * 6), progress)
         assert progress._left == []
-    measured = results.read(tmp_path)
+    measured = store.read(tmp_path)
     assert [block.block for block in measured.blocks] == [1, 2, 3]
     assert "no further blocks: a variant failed in each of the first 3" in text.getvalue()
-    assert standing.blocks_left(measured) == 0
-    assert standing.blocks_left(replace(measured, blocks=measured.blocks[:2])) == 4
+    assert run_status.blocks_left(measured) == 0
+    assert run_status.blocks_left(replace(measured, blocks=measured.blocks[:2])) == 4
 
 
 @pytest.mark.parametrize(("noise", "looks"), [(0.001, [2]), (0.036, [2, 3])])
@@ -136,16 +138,16 @@ def test_a_run_with_looks_ends_when_it_is_settled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, noise: float, looks: list[int]
 ) -> None:
     run = builders.run(blocks=12, noise=noise, rule=sequential.rule(1))
-    monkeypatch.setattr(plan, "order", lambda variants, seed, block, trials: run.blocks[block - 1].order)
-    results.create(tmp_path, run.manifest)
+    monkeypatch.setattr(trial_order, "order", lambda variants, seed, block, trials: run.blocks[block - 1].order)
+    store.create(tmp_path, run.manifest)
     said, text = console()
     with Progress(said, [100, 100, 50], is_least=True) as progress:
-        runner.measure(tmp_path, recorded(run.blocks), progress, "blocking")
+        measure_run(tmp_path, store.read(tmp_path), recorded(run.blocks), progress)
         assert progress._left == [50], "the run after it"
-    measured = results.read(tmp_path)
+    measured = store.read(tmp_path)
     assert len(measured.blocks) == looks[-1]
     assert all(block.seconds is not None for block in measured.blocks)
-    assert standing.blocks_left(measured) == 0
+    assert run_status.blocks_left(measured) == 0
     assert "blocking: block 2 of at most 12: starting" in text.getvalue()
     assert f"blocking: settled after {looks[-1]} blocks" in text.getvalue()
     between = "blocking: not settled after 2 blocks, the next look is after 3"
@@ -154,12 +156,12 @@ def test_a_run_with_looks_ends_when_it_is_settled(
 
 def test_a_run_with_looks_ends_with_three_failures_of_three(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = builders.run(blocks=12, rule=sequential.rule(1))
-    results.create(tmp_path, run.manifest)
-    monkeypatch.setattr(plan, "order", lambda *_: RUN.blocks[0].order)
+    store.create(tmp_path, run.manifest)
+    monkeypatch.setattr(trial_order, "order", lambda *_: RUN.blocks[0].order)
     said, text = console()
 
     with Progress(said, [1] * 2) as progress:
-        runner.measure(tmp_path, FailingEveryBlock([RUN.blocks[0]] * 12), progress, "blocking")
+        measure_run(tmp_path, store.read(tmp_path), FailingEveryBlock([RUN.blocks[0]] * 12), progress)
         assert progress._left == []
-    assert len(results.read(tmp_path).blocks) == 3
+    assert len(store.read(tmp_path).blocks) == 3
     assert text.getvalue().count("no further blocks: a variant failed in each of the first 3") == 1

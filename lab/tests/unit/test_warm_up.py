@@ -22,13 +22,15 @@ from tests.support.recorded_runs import (
     pacings,
     recorded,
 )
-from vtlab import results, runner
 from vtlab.errors import BlockFault, InvalidRun, VariantFailed
 from vtlab.measuring import warm_up
 from vtlab.measuring.progress import Progress
-from vtlab.model.records import Block, Failure, K6Document
-from vtlab.planning import plan, round_pacing
+from vtlab.model.k6_documents import K6Document
+from vtlab.model.records import Block, Failure
+from vtlab.planning import round_pacing, trial_order
 from vtlab.planning.load_call import CallPacing, LoadCall
+from vtlab.runs import store
+from vtlab.runs.measure import measure_run
 from vtlab.targets.recorded import RecordedTarget
 
 __all__ = ["as_recorded"]
@@ -269,14 +271,14 @@ def test_what_the_trials_gave_up_ends_with_its_variant_or_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order = "virtual platform platform virtual"
-    monkeypatch.setattr(plan, "order", lambda *_: order.split())
+    monkeypatch.setattr(trial_order, "order", lambda *_: order.split())
     monkeypatch.setattr(round_pacing, "WORTH_WAITING", 0.5)
     run = builders.run(PACED, blocks=3)
-    results.create(tmp_path, run.manifest)
+    store.create(tmp_path, run.manifest)
     waited: list[float] = []
     target = recorded([paced(3), paced(3), paced(5, "virtual", 4)], raised_cores=1.5, change=given_up)
     with Progress(console()[0], [1, 1, 1]) as progress:
-        runner.measure(tmp_path, target, progress, "blocking", wait=waited.append)
+        measure_run(tmp_path, store.read(tmp_path), target, progress, wait=waited.append)
     # The first block has single users and light load after its trials: it waits for all answers.
     last = order.split()[-1]
     followed = f"1 trial-load cycles then trials {order} of platform virtual"
@@ -350,10 +352,10 @@ def test_a_limit_that_does_not_come_back_rejects_the_block(tmp_path: Path) -> No
     exp = builders.experiment(windows=COUNTED)
     run = builders.run(exp, blocks=1)
     target = recorded(run.blocks, {"restore CPU": stuck}, raised_cores=1.5)
-    results.create(tmp_path, run.manifest.model_copy(update={"max_rejected": 0}))
+    store.create(tmp_path, run.manifest.model_copy(update={"max_rejected": 0}))
     with pytest.raises(InvalidRun, match="its control group has"), Progress(console()[0], [1]) as progress:
-        runner.measure(tmp_path, target, progress, "blocking", wait=lambda _: None)
-    (block,) = results.read(tmp_path).blocks
+        measure_run(tmp_path, store.read(tmp_path), target, progress, wait=lambda _: None)
+    (block,) = store.read(tmp_path).blocks
     assert block.trials == []
 
 
@@ -371,7 +373,7 @@ def test_open_load_settles_and_has_a_longer_window_as_the_warm_up_tells(tmp_path
 @pytest.mark.parametrize(
     ("rate", "said"),
     [
-        (150, r"blocking: block 1 of 1: windows of 3\d s show an overload from 5 % on"),
+        (150, r"arrivals: block 1 of 1: windows of 3\d s show an overload from 5 % on"),
         (40, r"windows of 60 s show an overload from [6-9] % on"),
     ],
 )

@@ -17,12 +17,13 @@ from vtlab.measuring.progress import Progress
 from vtlab.measuring.warm_up import WarmUp, last_of_each
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, DiagnosisMode, Trial
+from vtlab.model.manifest import DiagnosisMode
+from vtlab.model.records import Block, Trial
 from vtlab.model.run import BlockSeries
-from vtlab.planning import dumping, light_load, round_pacing
+from vtlab.planning import dump_schedule, light_load, round_pacing
 from vtlab.planning.light_load import LoadedVariant
 from vtlab.planning.load_call import LightLoad, LoadCall
-from vtlab.report import class_archives
+from vtlab.report.words import class_archives
 from vtlab.targets.protocol import StartedBlock, Target
 
 
@@ -273,7 +274,7 @@ class Attempt:
         state.step(f"thread dumps of {' and '.join(wanted)}")
         trials = {variant: [trial for trial in block.trials if trial.variant == variant] for variant in wanted}
         block.diagnosis = started.diagnose(
-            {variant: dumping.pace(state.pacing, experiment, trials[variant]) for variant in wanted}
+            {variant: dump_schedule.pace(state.pacing, experiment, trials[variant]) for variant in wanted}
         )
         missing = [variant for variant in wanted if variant not in block.diagnosis]
         if missing and plan.diagnosis == "always":

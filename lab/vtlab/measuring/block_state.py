@@ -8,7 +8,8 @@ from collections.abc import Callable
 from vtlab.errors import VariantFailed
 from vtlab.measuring.progress import Progress
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, Failure, K6Document
+from vtlab.model.k6_documents import K6Document
+from vtlab.model.records import Block, Failure
 from vtlab.planning import round_pacing
 from vtlab.targets.protocol import StartedBlock
 

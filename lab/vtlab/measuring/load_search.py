@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from vtlab.analysis import curve
+from vtlab.analysis import load_curve
 from vtlab.analysis.validity import generator, warmth
 from vtlab.analysis.validity.steady_state import steady_state
 from vtlab.errors import GeneratorFailed, VariantFailed
@@ -16,10 +16,11 @@ from vtlab.measuring.warm_up import RAISED_CALLS, are_compiled, more_cpu
 from vtlab.model import units
 from vtlab.model.curve import Curve, Ended, Point
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, K6Document, Trial
+from vtlab.model.k6_documents import K6Document
+from vtlab.model.records import Block, Trial
 from vtlab.planning import k6_timing
 from vtlab.planning.load_call import CallPacing, LoadCall
-from vtlab.report import figures
+from vtlab.report.words import figures
 from vtlab.targets.protocol import StartedBlock
 
 #: Seconds that the levels of a search take at most, once the pair is warm.
@@ -92,7 +93,7 @@ class LoadSearch:
             ended=ended,
             why=why,
             seconds=round(self._clock() - self._ready, 1),
-            chosen=curve.chosen_users(self._points, self._experiment.variants, self._sound),
+            chosen=load_curve.chosen_users(self._points, self._experiment.variants, self._sound),
         )
 
     def _levels(self) -> tuple[Ended, str]:
@@ -102,10 +103,10 @@ class LoadSearch:
             self._started.end_warm_up()
             if stop := self._measure([1]) or self._measure_rare_answers():
                 return stop
-            while users := curve.next_users(self._points, variants):
+            while users := load_curve.next_users(self._points, variants):
                 if stop := self._measure(users):
                     return stop
-            if (levels := curve.between(self._points, variants)) and (stop := self._measure(levels)):
+            if (levels := load_curve.between(self._points, variants)) and (stop := self._measure(levels)):
                 return stop
         except VariantFailed as broken:
             return "failed", f"{broken.variant}: {broken.reason}"
@@ -115,7 +116,7 @@ class LoadSearch:
             self._sound = max(point.users for point in self._points)
             return "load generator", str(broken)
         highest = max(point.users for point in self._points)
-        return ("most users" if 2 * highest > curve.MOST_USERS else "levelled off"), ""
+        return ("most users" if 2 * highest > load_curve.MOST_USERS else "levelled off"), ""
 
     def _warm_up(self) -> None:
         self._say(f"warm-up with {WARM_UP_USERS} users")

@@ -12,8 +12,10 @@ from vtlab.analysis.validity import steady_state, warmth
 from vtlab.analysis.validity.steady_state import expected_cycles, least_cycles
 from vtlab.measuring.block_state import BlockState, is_given_up
 from vtlab.model import units
-from vtlab.model.experiment import ClosedLoad, Experiment
-from vtlab.model.records import K6Document, Trial
+from vtlab.model.experiment import Experiment
+from vtlab.model.k6_documents import K6Document
+from vtlab.model.load import ClosedLoad
+from vtlab.model.records import Trial
 from vtlab.planning import open_windows, round_pacing
 from vtlab.planning.load_call import LoadCall
 from vtlab.targets.protocol import StartedBlock

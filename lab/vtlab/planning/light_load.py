@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from vtlab.analysis.laws import demands
-from vtlab.analysis.laws.alone import shortest_response
 from vtlab.analysis.laws.phases import Measured
+from vtlab.analysis.laws.single_user import shortest_response
 from vtlab.model import units
-from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.model.experiment import Experiment
+from vtlab.model.load import ClosedLoad
 from vtlab.model.records import Trial
 from vtlab.planning import k6_timing
 from vtlab.planning.load_call import LightLoad

@@ -9,7 +9,8 @@ from statistics import NormalDist
 
 from vtlab.analysis.validity.overload import fell_behind, most_added
 from vtlab.model import units
-from vtlab.model.experiment import Experiment, OpenLoad
+from vtlab.model.experiment import Experiment
+from vtlab.model.load import OpenLoad
 from vtlab.model.records import Trial
 from vtlab.planning.load_call import CallPacing
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from vtlab.model import units
-from vtlab.model.experiment import ClosedLoad, Experiment, OpenLoad
+from vtlab.model.experiment import Experiment
+from vtlab.model.load import ClosedLoad, OpenLoad
 from vtlab.model.records import Trial
 from vtlab.planning.load_call import CallPacing
 from vtlab.planning.open_windows import window_pacing

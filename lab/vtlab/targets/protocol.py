@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Diagnosis, Failure, Instance, K6Document
+from vtlab.model.k6_documents import K6Document
+from vtlab.model.records import Diagnosis, Failure, Instance
 from vtlab.model.run import BlockSeries
 from vtlab.planning.load_call import AS_PLANNED, CallPacing, LoadCall
 

@@ -8,7 +8,8 @@ from typing import Literal
 
 from vtlab.errors import BlockFault, VariantFailed
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, Diagnosis, Failure, Instance, K6Document, Trial
+from vtlab.model.k6_documents import K6Document
+from vtlab.model.records import Block, Diagnosis, Failure, Instance, Trial
 from vtlab.model.run import BlockSeries
 from vtlab.planning import k6_timing
 from vtlab.planning.load_call import AS_PLANNED, CallPacing, LoadCall

@@ -17,7 +17,7 @@ from vtlab.model.experiment import Experiment
 from vtlab.model.records import Instance
 from vtlab.model.service import Meters
 from vtlab.model.variant import Threads
-from vtlab.targets.prometheus import Prometheus
+from vtlab.prometheus.queries import Prometheus
 
 #: A quota is rounded to microseconds per period, memory to pages; a chart may write 500m for 0.5.
 TOLERANCE = 0.01

@@ -10,19 +10,22 @@ from dataclasses import dataclass, replace
 from vtlab.analysis import preflight
 from vtlab.errors import BlockFault, LabError, VariantFailed
 from vtlab.host.machine import difference, reaching
+from vtlab.k6 import user_script
+from vtlab.k6.call import DONE, WRONG_SCRIPT, phase_variables, preflight_variables
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Diagnosis, Failure, Findings, Instance, K6Document, Trial
+from vtlab.model.k6_documents import K6Document, VariantPreflight
+from vtlab.model.records import Diagnosis, Failure, Instance, Trial
 from vtlab.model.run import BlockSeries
 from vtlab.model.service import Service
 from vtlab.planning.load_call import AS_PLANNED, CallPacing, LoadCall
-from vtlab.targets import script
-from vtlab.targets.annotation import annotate
-from vtlab.targets.k6 import DONE, WRONG_SCRIPT, phase_variables, preflight_variables
-from vtlab.targets.kubernetes import job, pods, release, resize, watch
-from vtlab.targets.kubernetes.cluster import Json
+from vtlab.prometheus.annotate import annotate
+from vtlab.prometheus.queries import Prometheus
+from vtlab.targets.kubernetes import job, warm_up_cpu
+from vtlab.targets.kubernetes.api import labels, pods, watch
+from vtlab.targets.kubernetes.api.types import Json
+from vtlab.targets.kubernetes.release import facts as release
 from vtlab.targets.kubernetes.site import ClusterSite
-from vtlab.targets.prometheus import Prometheus
 
 #: Milliseconds at the end of a window that k6 may not have lived through: some samples in its pod.
 _UNSEEN = 1500
@@ -79,13 +82,13 @@ class KubernetesBlock:
     def raise_cpu(self) -> float | None:
         """Gives the pods more CPU in place; how many cores each, None where they keep the chart's limit."""
         site, limit = self._site, self._experiment.limits.cpu
-        self._raised = resize.raised(site.cluster, site.client, self._loaded, limit)
+        self._raised = warm_up_cpu.raised(site.cluster, site.client, self._loaded, limit)
         return self._raised
 
     def restore_cpu(self) -> None:
         """Sets the chart's limit again. BlockFault where the control groups do not have it soon."""
         site = self._site
-        resize.allow(site.cluster, site.client, self._loaded, self._experiment.limits.cpu)
+        warm_up_cpu.allow(site.cluster, site.client, self._loaded, self._experiment.limits.cpu)
         self._raised = None
 
     def end_warm_up(self) -> None:
@@ -141,11 +144,11 @@ class KubernetesBlock:
     def preflight(self) -> str | None:
         """Sends each request once to each copy (``targets.preflight``)."""
 
-        def ask(origin: str | None) -> Mapping[str, Findings]:
+        def ask(origin: str | None) -> Mapping[str, VariantPreflight]:
             pod, log = self._run(preflight_variables(list(self._loaded)), origin, is_preflight=True)
-            code = pods.exit_code(pod, job.CONTAINER)
+            code = pods.exit_code(pod, labels.K6_CONTAINER)
             if code in WRONG_SCRIPT:
-                raise script.cannot_run(job.shown(log))
+                raise user_script.cannot_run(job.shown(log))
             _refuse_failed(code, log)
             return job.preflight(log)
 
@@ -166,7 +169,7 @@ class KubernetesBlock:
         site = self._site
         # Every answer is waited for, also where the experiment gives up: vtlab may replace pods, not end one.
         k6, log = self._run(variables, site.preflight.origin)
-        _refuse_failed(pods.exit_code(k6, job.CONTAINER), log)
+        _refuse_failed(pods.exit_code(k6, labels.K6_CONTAINER), log)
         document = job.document(log)
         samples = job.samples(log)
         annotate(
@@ -204,10 +207,10 @@ class KubernetesBlock:
         else:
             template = release.template(cluster, self._experiment)
         try:
-            run.create_job(job.manifest(template, name, job.labels(cluster.release), env, run.name))
+            run.create_job(job.manifest(template, name, labels.for_release(cluster.release), env, run.name))
             began = self._site.client.now()
             pod = self._ended(name, began)
-            log = cluster.log(pods.name(pod), job.CONTAINER)
+            log = cluster.log(pods.name(pod), labels.K6_CONTAINER)
         except BaseException:
             with contextlib.suppress(LabError):
                 run.delete_job()

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from vtlab.targets.kubernetes.cluster import Cluster
-from vtlab.targets.kubernetes.copies import Copies
-from vtlab.targets.kubernetes.objects import RunObjects
+from vtlab.prometheus.queries import Prometheus
+from vtlab.targets.kubernetes.api.cluster import Cluster
+from vtlab.targets.kubernetes.api.run_objects import RunObjects
+from vtlab.targets.kubernetes.copies.variants import Copies
 from vtlab.targets.preflight import Preflight
-from vtlab.targets.prometheus import Prometheus
 
 
 @dataclass(frozen=True)

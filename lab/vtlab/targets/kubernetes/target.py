@@ -21,16 +21,22 @@ from vtlab.model import units
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Failure, Instance
 from vtlab.model.service import Meters, Service
+from vtlab.prometheus.queries import NotScraped, Prometheus
 from vtlab.services import processors
 from vtlab.targets import verification
-from vtlab.targets.kubernetes import copies, objects, pod_copy, pods, release, watch
+from vtlab.targets.kubernetes import cluster_prometheus
+from vtlab.targets.kubernetes.api import pods, watch
+from vtlab.targets.kubernetes.api import run_objects as objects
+from vtlab.targets.kubernetes.api.cluster import Cluster
+from vtlab.targets.kubernetes.api.port_forward import Forward
+from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
+from vtlab.targets.kubernetes.api.run_objects import RunObjects
+from vtlab.targets.kubernetes.api.types import Json
 from vtlab.targets.kubernetes.block import ClusterStart, KubernetesBlock
-from vtlab.targets.kubernetes.cluster import Cluster, Json, ReleaseRef
-from vtlab.targets.kubernetes.copies import Copies
-from vtlab.targets.kubernetes.forward import Forward
-from vtlab.targets.kubernetes.objects import RunObjects
+from vtlab.targets.kubernetes.copies import manifests, reference
+from vtlab.targets.kubernetes.copies.variants import Copies
+from vtlab.targets.kubernetes.release import facts as release
 from vtlab.targets.kubernetes.site import ClusterSite
-from vtlab.targets.prometheus import NotScraped, Prometheus
 from vtlab.targets.verification import Figures, StartedVariant
 
 #: Seconds until a fresh pod must have been scraped: after an installation, and for each call's copies, the operator's
@@ -108,7 +114,7 @@ class KubernetesTarget:
     def _selectors(self, pods_by_variant: Mapping[str, Json]) -> dict[str, dict[str, str]]:
         """Returns the labels of each variant's series."""
         # Whoever else scrapes a copy's pod scrapes another port of it.
-        endpoint = {"endpoint": pod_copy.AGENT} if self.site.copies else {}
+        endpoint = {"endpoint": manifests.AGENT} if self.site.copies else {}
         namespace = self.site.cluster.release.namespace
         return {
             name: {"namespace": namespace, "pod": pods.name(pod), **endpoint} for name, pod in pods_by_variant.items()
@@ -167,7 +173,7 @@ def kubernetes_target(
     """
     folder, root = folder.absolute(), root.absolute()
     if ref.copying:
-        ref = copies.named(ref)
+        ref = reference.with_unique_name(ref)
     # The name of this run's ConfigMap, and how its Jobs' names begin.
     name = ref.name if ref.copying else _name(ref, run_id)
     end = contextlib.ExitStack()
@@ -176,7 +182,7 @@ def kubernetes_target(
         end.enter_context(processes.open_exclusive_ledger(root))
         cluster = end.enter_context(contextlib.closing(Cluster(ref)))
         objects.delete_orphans(cluster)
-        forward = Forward(cluster, release.remote_write(cluster))
+        forward = Forward(cluster, cluster_prometheus.remote_write(cluster))
         client = end.enter_context(Prometheus(forward.url, transport=forward))
         client.run = {"testid": run_id}
         run_objects = RunObjects(cluster, name)

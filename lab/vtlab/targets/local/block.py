@@ -11,25 +11,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from vtlab import results, shipped
+from vtlab import shipped
 from vtlab.errors import BadInput, BlockFault, GeneratorFailed, VariantFailed
 from vtlab.host import machine, tools
 from vtlab.host.processes import Process
-from vtlab.model import units
+from vtlab.k6 import call as k6
+from vtlab.k6.call import phase_variables
+from vtlab.model import normalised, units
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Diagnosis, Failure, Instance, K6Document, ServerFigure, Trial
+from vtlab.model.k6_documents import K6Document
+from vtlab.model.records import Diagnosis, Failure, Instance, ServerFigure, Trial
 from vtlab.model.run import BlockSeries
 from vtlab.planning import k6_timing
 from vtlab.planning.load_call import AS_PLANNED, CallPacing, LoadCall
+from vtlab.prometheus.annotate import annotate, fill_gaps, fill_series_gaps
+from vtlab.prometheus.queries import Prometheus
 from vtlab.services import between
 from vtlab.services.process import VariantProcess
-from vtlab.targets import k6
-from vtlab.targets.annotation import annotate, fill_gaps, fill_series_gaps
-from vtlab.targets.k6 import phase_variables
 from vtlab.targets.local import dumps, short_pins, warm_up_cpu, workload
 from vtlab.targets.local.disk import named_when_full
 from vtlab.targets.local.site import LocalSite
-from vtlab.targets.prometheus import Prometheus
 
 
 @dataclass(frozen=True)
@@ -317,7 +318,7 @@ class LocalBlock:
         name = name or "-".join([str(len(self._samplers) + 1), *([only] if only else [])])
         return k6.Call(
             script=self._workload.script,
-            experiment=site.folder / results.PLAN,
+            experiment=site.folder / normalised.PLAN,
             targets={v.variant: v.url for v in self._running() if only in (None, v.variant)},
             variables=variables,
             run_id=run_id or site.run_id,

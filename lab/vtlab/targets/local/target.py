@@ -18,6 +18,7 @@ from vtlab.host import agent, cgroup, ports, processes, tools
 from vtlab.host.tools import Java
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Failure, Instance
+from vtlab.prometheus.queries import Prometheus
 from vtlab.services import companions
 from vtlab.services.companions import CompanionServices
 from vtlab.services.process import Elsewhere, Launch, VariantProcess, java_of, ready_within, spawn
@@ -27,7 +28,6 @@ from vtlab.targets.local.block import LocalBlock, LocalStart
 from vtlab.targets.local.disk import named_when_full
 from vtlab.targets.local.prometheus_server import PrometheusFiles, PrometheusServer
 from vtlab.targets.local.site import LocalSite
-from vtlab.targets.prometheus import Prometheus
 from vtlab.targets.verification import StartedVariant
 
 #: Where below a run's folder its Prometheus stores.

@@ -10,11 +10,12 @@ from pathlib import Path
 from vtlab.analysis import preflight
 from vtlab.errors import BlockFault
 from vtlab.host.processes import Process
+from vtlab.k6 import call as k6
+from vtlab.k6 import user_script as script
+from vtlab.k6.call import Call
 from vtlab.model import variables
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Findings
-from vtlab.targets import k6, script
-from vtlab.targets.k6 import Call
+from vtlab.model.k6_documents import VariantPreflight
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def check(
     BadInput where the workload does not fit the service. ``run`` starts k6 and waits so many seconds for its end.
     """
 
-    def ask(origin: str | None) -> Mapping[str, Findings]:
+    def ask(origin: str | None) -> Mapping[str, VariantPreflight]:
         asking_call = replace(call, origin=origin)
         asking_call.document.unlink(missing_ok=True)
         variants = list(asking_call.targets)
