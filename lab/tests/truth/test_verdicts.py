@@ -63,7 +63,7 @@ def analysed(lab: Lab, jvms: Jvms, planned: Experiment, blocks: int) -> Analysis
         single, cycles = (SHORT, steady_state.LEAST_CYCLES + 2) if number == 1 else (None, steady_state.LEAST_CYCLES)
 
         def measure(attempt: int) -> Block:
-            return lab.measured(jvms, planned, order, number, attempt, single=single, own_cycles=cycles)
+            return lab.measured(jvms, planned, order, number, attempt, single=single, trial_load_cycles=cycles)
 
         def counts(measured: Block) -> None:
             assert against(measured) == []

@@ -29,7 +29,7 @@ from vtlab.targets.protocol import StartedBlock, Target
 
 @dataclass(frozen=True)
 class AttemptPlan:
-    """What one attempt at a block is to measure."""
+    """Plan of one attempt at a block."""
 
     experiment: Experiment
     seed: int
