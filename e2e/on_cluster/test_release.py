@@ -17,7 +17,7 @@ import yaml
 
 from e2e.on_cluster import dashboards, lab, runs
 from tests.support import lab_call
-from vtlab.catalogue.dashboards import substitute
+from vtlab.dashboards import substitute
 from vtlab.targets.kubernetes.api.rights import RIGHTS
 
 VARIANTS = ("platform", "virtual")

@@ -145,7 +145,7 @@ function parseTargets(text: string | undefined): Record<string, string> {
   return targets;
 }
 
-/** Without ORDER: the experiment's block, mirrored where it has two trials of each variant, as vtlab/planning/plan.py. */
+/** Without ORDER: the experiment's block, mirrored where it has two trials of each variant, as vtlab/model/blocks.py. */
 function parseOrder(text: string | undefined, experiment: Experiment, targets: Record<string, string>): string[] {
   const { variants, windows } = experiment;
   const back = variants.toReversed();

@@ -20,11 +20,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from vtlab import session, shipped
-from vtlab.analysis import statistics
+from vtlab import shipped
+from vtlab.analysis.statistics import paired
 from vtlab.errors import LabError
 from vtlab.host import machine
 from vtlab.model.run import Analysis
+from vtlab.runs.report import analyse_runs
 
 VTLAB = Path(sys.executable).parent / "vtlab"
 #: Blocks that tell a standard deviation to a factor of 0.74 to 1.55.
@@ -44,7 +45,7 @@ class Call:
     @property
     def analyses(self) -> list[Analysis]:
         """What it measured."""
-        return session.analyses(self.folder)
+        return analyse_runs(self.folder)
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def minutes(calls: Sequence[Call]) -> str:
 def spread(calls: Sequence[Call]) -> str:
     """Per-block standard deviation of the log ratio, with its 95 % interval."""
     ratios = [ratio for call in calls for a in call.analyses for ratio in a.verdict.primary_comparison.log_ratios]
-    sd = statistics.spread(ratios)
+    sd = paired.spread(ratios)
     if sd.sd is None or sd.low is None or sd.high is None:
         return "unknown: two blocks are needed"
     return f"{sd.sd:.2%}, 95 % interval {sd.low:.2%} to {sd.high:.2%} (blocks: {sd.n})"

@@ -25,15 +25,19 @@ from pathlib import Path
 import httpx
 import numpy as np
 
-from vtlab import session, shipped
-from vtlab.analysis import statistics
+from vtlab import shipped
+from vtlab.analysis.statistics import paired
 from vtlab.host import agent, machine, ports, tools
 from vtlab.host.process_ledger import Command, Ledger
 from vtlab.host.server import await_ready
 from vtlab.k6 import call as k6
-from vtlab.model import experiment, normalised
-from vtlab.model.records import K6Document, Trial
-from vtlab.planning import plan
+from vtlab.model import experiment, experiment_files, normalised
+from vtlab.model.blocks import FULL_RUN
+from vtlab.model.k6_documents import K6Document
+from vtlab.model.records import Trial
+from vtlab.planning import trial_order
+from vtlab.planning.load_call import LoadCall
+from vtlab.planning.shipped_experiments import EXPERIMENTS
 from vtlab.services import process, sample
 from vtlab.services.process import Launch, VariantProcess
 
@@ -122,7 +126,7 @@ class Running:
 
 def block(measured: str, number: int, folder: Path, ledger: Ledger) -> Measured:
     """Trials in mirrored order in fresh JVMs under a CPU limit, in their steady state."""
-    small = experiment.load(str(Path(__file__).with_suffix(".json")), session.EXPERIMENTS)
+    small = experiment_files.load(str(Path(__file__).with_suffix(".json")), EXPERIMENTS)
     started: dict[str, VariantProcess] = {}
     for name, settings in SETTINGS[measured].items():
         platform_only = small.model_copy(update={"variants": ["platform"], "settings": settings})
@@ -148,7 +152,7 @@ def block(measured: str, number: int, folder: Path, ledger: Ledger) -> Measured:
             script=shipped.ROOT / "k6" / "block.ts",
             experiment=planned,
             targets=running.targets,
-            variables=k6.phase_variables(order, cycles, None),
+            variables=k6.phase_variables(LoadCall(trial_order=order, warmup_cycles=cycles)),
             run_id="instrumentation",
             block=number,
             document=folder / f"{number}.json",
@@ -170,7 +174,7 @@ def block(measured: str, number: int, folder: Path, ledger: Ledger) -> Measured:
     warm_up(number, small, lambda cycles: load([], cycles)[0].warmup, running)
     rates: dict[str, list[float]] = {ON: [], OFF: []}
     costs = []
-    for name in plan.order([ON, OFF], seed=1, block=number, trials=TRIALS):
+    for name in trial_order.order([ON, OFF], seed=1, block=number, trials=TRIALS):
         with running.measuring(name) as pages:
             document, sampler = load([name], 0)
         (trial,) = document.trials
@@ -223,14 +227,14 @@ def main() -> None:
     measured = sys.argv[1] if len(sys.argv) > 1 else ""
     if measured not in SETTINGS:
         raise SystemExit(f"usage: instrumentation.py {'|'.join(SETTINGS)} [BLOCKS]")
-    blocks = int(sys.argv[2]) if len(sys.argv) > 2 else plan.FULL_RUN
+    blocks = int(sys.argv[2]) if len(sys.argv) > 2 else FULL_RUN
     logs = []
     costs: list[dict[str, float]] = []
     # Of a call that is interrupted the blocks before count.
     with suppress(KeyboardInterrupt), tempfile.TemporaryDirectory() as folder, Ledger(Path(folder)) as ledger:
         for number in range(1, blocks + 1):
             result = block(measured, number, Path(folder), ledger)
-            logs.append(float(statistics.log_ratio(np.array(result.rates[ON]), np.array(result.rates[OFF]))))
+            logs.append(float(paired.log_ratio(np.array(result.rates[ON]), np.array(result.rates[OFF]))))
             shown = ", ".join(f"{name} {np.mean(rates):,.0f}/s" for name, rates in result.rates.items())
             if result.costs:
                 costs += result.costs
@@ -240,7 +244,7 @@ def main() -> None:
             print(f"block {number}: {shown}, ratio {np.exp(logs[-1]):.3f}", flush=True)
     if not logs:
         raise SystemExit("no block was measured")
-    estimate = statistics.estimate(logs)
+    estimate = paired.estimate(logs)
     width = "no interval" if estimate.low is None else f"95 % interval {estimate.low:.3f} to {estimate.high:.3f}"
     sd = "" if len(logs) < 2 else f", SD of a block {np.std(logs, ddof=1):.2%}"
     print(f"{measured}: metrics on / off: {estimate.ratio:.3f}, {width}, n = {estimate.n}{sd}")

@@ -1,4 +1,4 @@
-"""The levels of the looks at a run (``vtlab.analysis.sequential``), calibrated by simulation.
+"""The levels of the looks at a run (``vtlab.analysis.statistics.sequential``), calibrated by simulation.
 
     cd lab && ../.venv/bin/python -m benchmarks.levels [RUNS]
 
@@ -16,8 +16,8 @@ import sys
 import numpy as np
 from scipy import special
 
-from vtlab.analysis import sequential
-from vtlab.analysis.statistics import Array
+from vtlab.analysis.statistics import sequential
+from vtlab.analysis.statistics.paired import Array
 
 RUNS = 20_000_000
 CHUNK = 100_000

@@ -19,11 +19,10 @@ from rich.console import Console
 
 from tests.support import builders
 from tests.support.lab_call import Running, vtlab
-from vtlab import session
 from vtlab.catalogue import metrics
-from vtlab.catalogue.dashboards import link
 from vtlab.catalogue.metrics import REPORT_SERIES, WINDOW_METRICS
 from vtlab.catalogue.published import PUBLISHED
+from vtlab.dashboards import link
 from vtlab.errors import BlockFault
 from vtlab.host import ports, tools
 from vtlab.host.process_ledger import Ledger
@@ -31,6 +30,7 @@ from vtlab.host.processes import Identity
 from vtlab.prometheus import publish
 from vtlab.prometheus.api import PrometheusApi
 from vtlab.prometheus.queries import Prometheus
+from vtlab.runs.publish import publish_verdicts
 from vtlab.targets.local.prometheus_server import PrometheusServer
 
 #: The path that is scraped; every path is answered.
@@ -143,7 +143,7 @@ def test_a_verdict_is_dated_at_its_runs_end_and_served_afterwards(tmp_path: Path
     output = io.StringIO()
     for _ in range(2):
         # A run that is resumed when nothing is left to measure writes the same again.
-        session.publish_verdicts([tmp_path], [builders.analysed(run)], Console(file=output))
+        publish_verdicts([tmp_path], [builders.analysed(run)], Console(file=output))
     primary = builders.analysed(run).verdict.comparisons[0]
     ended = run.blocks[-1].trials[-1].drained
     assert output.getvalue() == 2 * f"{link.line(run, ended, os.environ.get(link.GRAFANA))}\n"

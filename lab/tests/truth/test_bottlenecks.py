@@ -13,7 +13,7 @@ from tests.support.planted_cases import CASES, MORE_CPU, PINNED, PLATFORM, VIRTU
 from tests.support.privileges import needs_root
 from tests.support.short_lab import SHORT, Lab
 from tests.support.stalls import undisturbed
-from vtlab.analysis import measured_findings
+from vtlab.analysis.findings import measured
 from vtlab.analysis.laws.explanation import explain
 from vtlab.analysis.laws.phases import of_variant
 from vtlab.analysis.validity.steady_state import MOST_JIT
@@ -61,7 +61,7 @@ def check(lab: Lab, case: Case, variant: str, service: str) -> None:
         case.named[variant].judge(of_variant([block], planned, variant))
         if variant == VIRTUAL:
             result = variant_result(planned, [block], variant)
-            findings = measured_findings.find(planned, [block], {variant: result})
+            findings = measured.find(planned, [block], {variant: result})
             assert case.findings <= {finding.id for finding in findings}, result
         if case.jvms is PINNED and variant == VIRTUAL:
             check_pinned(block)

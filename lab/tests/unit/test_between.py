@@ -17,7 +17,7 @@ from vtlab.host import ports
 from vtlab.host.process_ledger import Ledger
 from vtlab.host.tools import DATABASE_URL
 from vtlab.k6 import call as k6
-from vtlab.model.records import K6Document
+from vtlab.model.k6_documents import K6Document
 from vtlab.model.service import Service
 from vtlab.services import between, companions
 from vtlab.services.companions import CompanionServices

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vtlab.analysis import breakdown, places
+from vtlab.analysis.dumps import breakdown, places
 from vtlab.model.records import Activity, Diagnosis, Place
 from vtlab.model.verdict import Breakdown
 

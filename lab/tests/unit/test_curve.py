@@ -14,12 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import builders, golden_files
-from vtlab.analysis import curve as curves
+from vtlab.analysis import load_curve as curves
 from vtlab.model import units
 from vtlab.model.curve import Curve, Ended, Point
-from vtlab.model.experiment import ClosedLoad, Experiment
-from vtlab.planning import chosen
-from vtlab.report import curve as words
+from vtlab.model.experiment import Experiment
+from vtlab.model.load import ClosedLoad
+from vtlab.planning import curve_to_load
+from vtlab.report.words import curve_sentences as words
 
 VARIANTS = ["platform", "virtual"]
 Serves = Callable[[int], float]
@@ -269,7 +270,7 @@ def test_windows_hold_enough_answers_and_rounds(
     alone: float, most: float, users: int, window: str, single: str
 ) -> None:
     measured = doubled(dict.fromkeys(VARIANTS, bounded(alone, most)))
-    planned = chosen.with_load(search_experiment(), curve(measured))
+    planned = curve_to_load.with_load(search_experiment(), curve(measured))
     assert isinstance(planned.load, ClosedLoad)
     assert planned.load.users == users
     assert (planned.windows.measure, planned.windows.single_user_phase) == (window, single)
@@ -291,14 +292,14 @@ def test_the_ramp_up_holds_four_rounds_and_the_longest_answer_twice(
     """A quarter of a second at least, and at most as long as where no load is searched."""
     measured = doubled(dict.fromkeys(VARIANTS, bounded(alone, most)))
     with_longest = [point.model_copy(update={"longest": longest}) for point in measured]
-    planned = chosen.with_load(search_experiment(), curve(with_longest))
+    planned = curve_to_load.with_load(search_experiment(), curve(with_longest))
     assert planned.windows.ramp_up == ramp
 
 
 def test_the_longest_answers_of_more_users_than_are_chosen_do_not_count() -> None:
     measured = doubled(dict.fromkeys(VARIANTS, bounded(20, 640)))
     with_longest = [point.model_copy(update={"longest": 0.06 if point.users <= 64 else 9.0}) for point in measured]
-    assert chosen.with_load(search_experiment(), curve(with_longest)).windows.ramp_up == "400ms"
+    assert curve_to_load.with_load(search_experiment(), curve(with_longest)).windows.ramp_up == "400ms"
 
 
 def test_one_long_answer_that_other_levels_do_not_have_does_not_lengthen_the_ramp_up() -> None:
@@ -307,23 +308,23 @@ def test_one_long_answer_that_other_levels_do_not_have_does_not_lengthen_the_ram
     paused = [
         p.model_copy(update={"longest": 0.49 if pause else 0.06}) for p, pause in zip(measured, is_paused, strict=True)
     ]
-    assert chosen.with_load(search_experiment(), curve(paused)).windows.ramp_up == "400ms"
+    assert curve_to_load.with_load(search_experiment(), curve(paused)).windows.ramp_up == "400ms"
     slow = [p.model_copy(update={"longest": 0.3 if p.users > 1 else 0.06}) for p in measured]
-    assert chosen.with_load(search_experiment(), curve(slow)).windows.ramp_up == "600ms"
+    assert curve_to_load.with_load(search_experiment(), curve(slow)).windows.ramp_up == "600ms"
 
 
 @given(rates, growth, growth)
 def test_a_window_has_a_hundred_answers_or_lasts_a_minute(alone: float, a: float, b: float) -> None:
     measured = doubled({"platform": bounded(alone, alone * a), "virtual": bounded(alone, alone * b)})
-    planned = chosen.with_load(search_experiment(), curve(measured))
+    planned = curve_to_load.with_load(search_experiment(), curve(measured))
     seconds = units.seconds(planned.windows.measure)
-    assert chosen.WINDOW <= seconds <= chosen.LONGEST
+    assert curve_to_load.WINDOW <= seconds <= curve_to_load.LONGEST
     least = min(alone * a, alone * b)
-    assert seconds >= min(chosen.LONGEST, 0.98 * chosen.ANSWERS / least)
+    assert seconds >= min(curve_to_load.LONGEST, 0.98 * curve_to_load.ANSWERS / least)
 
 
 def test_what_was_chosen_says_so_and_is_a_complete_experiment() -> None:
-    planned = chosen.with_load(search_experiment(), curve(doubled(PARTING)))
+    planned = curve_to_load.with_load(search_experiment(), curve(doubled(PARTING)))
     assert planned.description.endswith("; 64 users, chosen by vtlab")
     assert Experiment.model_validate(planned.document()) == planned
 

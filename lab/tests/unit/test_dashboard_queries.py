@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from tests.support.dashboards import DOCUMENTS, VALUES, panels
-from vtlab.analysis import statistics
+from vtlab.analysis.statistics import paired
 from vtlab.catalogue import published, rules
-from vtlab.catalogue.dashboards import queries as queries_of_runs
-from vtlab.catalogue.dashboards import substitute
-from vtlab.catalogue.dashboards.verdict import HOW_SURE
 from vtlab.catalogue.published import PUBLISHED
+from vtlab.dashboards import queries as queries_of_runs
+from vtlab.dashboards import substitute
+from vtlab.dashboards.verdict import HOW_SURE
 from vtlab.host import tools
 
 
@@ -163,7 +163,7 @@ def test_each_comparison_is_one_figure_and_one_line_with_its_interval() -> None:
     text = json.dumps(tables["Verdict"]["targets"])
     assert "vtlab_comparison_low" not in text
     assert "vtlab_comparison_high" not in text
-    assert f"up to {100 * statistics.MARGIN:g} % do not count" in HOW_SURE
+    assert f"up to {100 * paired.MARGIN:g} % do not count" in HOW_SURE
 
 
 def test_recorded_series_exist() -> None:

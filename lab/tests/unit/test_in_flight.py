@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from tests.support.played import RUN
-from vtlab.model.records import K6Document
+from tests.support.recorded_runs import RUN
+from vtlab.model.k6_documents import K6Document
 from vtlab.prometheus.in_flight import fill_in_flight_before
 
 

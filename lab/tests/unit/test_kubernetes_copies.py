@@ -15,11 +15,13 @@ from rich.console import Console
 from tests.unit.test_kubernetes_manifests import DEPLOYMENT, EXPERIMENT, SHOP, changed, environment, web
 from tests.unit.test_kubernetes_network_policies import named, policies
 from tests.unit.test_kubernetes_target import FakeCluster, owned
-from vtlab import own_experiment, own_service, services, session, shipped
+from vtlab import own_experiment, own_service, services, shipped
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.model.service import Service
-from vtlab.planning.plan import PlannedRun
+from vtlab.planning.planned_runs import PlannedRun
 from vtlab.prometheus.queries import NotScraped, Prometheus
+from vtlab.runs.create import create_runs
+from vtlab.runs.options import Options
 from vtlab.targets.kubernetes import cluster_prometheus, doctor, job, target
 from vtlab.targets.kubernetes.api import labels, run_objects, watch
 from vtlab.targets.kubernetes.api.release_ref import Copying, ReleaseRef
@@ -456,7 +458,7 @@ def test_a_load_is_searched_with_copies_that_go_with_the_search(
     file = tmp_path / "service.json"
     file.write_text('{"name": "shop", "deployment": "shop"}', encoding="utf-8")
     searched = own_experiment.of_call(file, ["GET /orders/17"], None, None)
-    options = session.Options(1, None, tmp_path / "results", False, cluster=SHOPS, copying=COPYING)
+    options = Options(1, None, tmp_path / "results", False, cluster=SHOPS, copying=COPYING)
     with pytest.raises(PrerequisiteMissing, match="the search broke off: no further") as refused:
         own_service.measure(searched, options, Console())
     assert "those of the copies went with their pods" in refused.value.fix
@@ -466,10 +468,10 @@ def test_a_load_is_searched_with_copies_that_go_with_the_search(
 
 
 def test_a_jar_is_refused_in_a_cluster_and_a_deployment_on_this_machine(tmp_path: Path) -> None:
-    options = session.Options(1, None, tmp_path, False, cluster=SHOPS)
+    options = Options(1, None, tmp_path, False, cluster=SHOPS)
     jar = EXPERIMENT.model_copy(update={"service": Service(name="s", jar="s.jar")})
     with pytest.raises(BadInput, match="a cluster starts neither a jar nor a command"):
-        session.create_runs([PlannedRun("s", jar)], options, "s")
+        create_runs([PlannedRun("s", jar)], options, "s")
     with pytest.raises(BadInput, match="the service shop is a Deployment, which runs in a cluster only"):
         services.version(SHOP)
 

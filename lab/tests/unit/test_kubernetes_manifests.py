@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from vtlab import session
 from vtlab.errors import BadInput
-from vtlab.model.experiment import Experiment, Limits, Properties, load
+from vtlab.model.experiment import Experiment, Limits, Properties
+from vtlab.model.experiment_files import load
 from vtlab.model.service import Service
+from vtlab.planning.shipped_experiments import EXPERIMENTS
 from vtlab.services import processors
 from vtlab.targets.kubernetes.api import pods
 from vtlab.targets.kubernetes.copies import manifests
@@ -22,7 +23,7 @@ from vtlab.targets.kubernetes.copies.original import Original, from_deployment, 
 Json = dict[str, Any]
 
 SHOP = Service(name="shop", deployment="shop")
-EXPERIMENT = load("blocking", session.EXPERIMENTS).model_copy(
+EXPERIMENT = load("blocking", EXPERIMENTS).model_copy(
     update={"service": SHOP, "limits": Limits(cpu=0.5, memory="640Mi", heap=None)}
 )
 #: A Deployment as a team writes it: a sidecar, an init container, secrets, probes, JVM flags, a node port.

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from tests.unit.test_kubernetes_job import CRON_JOB
-from vtlab import session
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.host import processes
-from vtlab.model.experiment import Properties, load
+from vtlab.model.experiment import Properties
+from vtlab.model.experiment_files import load
+from vtlab.planning.shipped_experiments import EXPERIMENTS
 from vtlab.prometheus.queries import Prometheus
 from vtlab.services import sample
 from vtlab.targets.kubernetes import target
@@ -25,7 +26,7 @@ from vtlab.targets.kubernetes.release import facts as release
 
 RELEASE = ReleaseRef(None, "ns", "lab")
 SERVICE = sample.service()
-BLOCKING = load("blocking", session.EXPERIMENTS)
+BLOCKING = load("blocking", EXPERIMENTS)
 
 
 def deployment(virtual: str, **limits: str) -> dict[str, Any]:

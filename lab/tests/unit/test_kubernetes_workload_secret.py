@@ -12,7 +12,7 @@ import pytest
 from tests.unit.test_kubernetes_copies import MESSAGES, SHOPS, Namespace, measuring, namespace, started
 from tests.unit.test_kubernetes_job import log_of
 from tests.unit.test_kubernetes_manifests import EXPERIMENT
-from vtlab import services, session
+from vtlab import services
 from vtlab.errors import BadInput, BlockFault, VariantFailed
 from vtlab.k6 import user_script
 from vtlab.model import workload_files
@@ -20,6 +20,8 @@ from vtlab.model.experiment import Experiment
 from vtlab.model.records import Instance
 from vtlab.model.workload import Workload
 from vtlab.prometheus.queries import Prometheus
+from vtlab.runs.create import resolve_cluster_ref
+from vtlab.runs.options import Options
 from vtlab.targets.kubernetes import job, target
 from vtlab.targets.kubernetes.api import labels
 from vtlab.targets.kubernetes.copies import workload_secret
@@ -167,12 +169,12 @@ def test_more_than_a_secret_holds_is_refused_and_nothing_made(namespace: Namespa
 
 
 def test_a_release_takes_no_script_and_says_what_does(with_login: Experiment, tmp_path: Path) -> None:
-    options = session.Options(1, None, tmp_path, False, cluster=SHOPS)
+    options = Options(1, None, tmp_path, False, cluster=SHOPS)
     of_sample = with_login.model_copy(update={"service": None})
     with pytest.raises(BadInput, match="a release of the lab takes no data, login") as refused:
-        session.measured_in(of_sample, options)
+        resolve_cluster_ref(of_sample, options)
     assert "deployment or image" in refused.value.fix
-    assert session.measured_in(with_login, options) is not None
+    assert resolve_cluster_ref(with_login, options) is not None
 
 
 class Asked:

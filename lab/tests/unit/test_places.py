@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vtlab.analysis import places
-from vtlab.analysis.places import Cause
+from vtlab.analysis.dumps import places
+from vtlab.analysis.dumps.places import Cause
 from vtlab.errors import LabError
 from vtlab.model.records import Activity, Diagnosis, Place
 

@@ -8,7 +8,8 @@ import pytest
 
 from vtlab.analysis import preflight
 from vtlab.errors import BadInput
-from vtlab.model.records import Answer, Counts, Findings
+from vtlab.model.k6_documents import Answer, VariantPreflight
+from vtlab.model.records import Counts
 
 BASES = {"platform": "http://127.0.0.1:1", "virtual": "http://127.0.0.1:2"}
 NONE = Counts(passed=0, failed=0)
@@ -21,12 +22,12 @@ def answer(reason: str | None = None, status: int = 200, shape: Any = None, requ
     return Answer(request=request, status=status, reason=reason, shape=shape)
 
 
-def findings(**changes: Any) -> Findings:
+def findings(**changes: Any) -> VariantPreflight:
     values = {"answers": [], "asked": {}, "answered": {}, "error": None, "checks": NONE, "requests": NONE}
-    return Findings.model_validate(values | changes)
+    return VariantPreflight.model_validate(values | changes)
 
 
-def both(platform: Answer, virtual: Answer) -> dict[str, Findings]:
+def both(platform: Answer, virtual: Answer) -> dict[str, VariantPreflight]:
     return {"platform": findings(answers=[platform]), "virtual": findings(answers=[virtual])}
 
 

@@ -16,15 +16,16 @@ import pytest
 from rich.console import Console
 
 from tests.support import builders
-from vtlab import results, session
 from vtlab.analysis import verdict
-from vtlab.catalogue.dashboards import link
 from vtlab.catalogue.published import PUBLISHED
+from vtlab.dashboards import link
 from vtlab.errors import BlockFault, Interrupted, PrerequisiteMissing
 from vtlab.model.run import Analysis
 from vtlab.model.verdict import Bottleneck, Comparison, Inside
 from vtlab.prometheus import publish
 from vtlab.prometheus.api import PrometheusApi
+from vtlab.runs import store
+from vtlab.runs.publish import publish_verdicts
 from vtlab.targets.kubernetes import cluster_prometheus
 from vtlab.targets.local.target import KEPT
 
@@ -314,15 +315,15 @@ def test_with_a_grafana_there_is_a_link_and_without_one_a_time_range() -> None:
 def folder(tmp_path: Path, invented_tools: None) -> Path:
     """A run in a cluster, all of it measured."""
     run = builders.run(with_series=False, target="kubernetes", cluster=CLUSTER)
-    folder = results.create(tmp_path / "run", run.manifest)
+    folder = store.create(tmp_path / "run", run.manifest)
     for block in run.blocks:
-        results.append_block(folder, block)
+        store.append_block(folder, block)
     return folder
 
 
 def reported(folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
-    (analysis,) = verdict.analyse_all([results.read(folder)])
-    session.publish_verdicts([folder], [analysis], Console())
+    (analysis,) = verdict.analyse_all([store.read(folder)])
+    publish_verdicts([folder], [analysis], Console())
     return capsys.readouterr().out
 
 
@@ -359,10 +360,10 @@ def test_ctrl_c_is_no_note(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(cluster_prometheus, "connect", interrupted)
     with pytest.raises(Interrupted):
-        session.publish_verdicts([folder], [builders.analysed(results.read(folder))], Console(quiet=True))
+        publish_verdicts([folder], [builders.analysed(store.read(folder))], Console(quiet=True))
 
 
 def test_a_local_run_that_kept_no_data_has_nowhere_to_write(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / KEPT).mkdir()
-    session.publish_verdicts([tmp_path], [builders.analysed(builders.run(with_series=False))], Console())
+    publish_verdicts([tmp_path], [builders.analysed(builders.run(with_series=False))], Console())
     assert capsys.readouterr().out == ""

@@ -16,13 +16,16 @@ from hypothesis import strategies as st
 from benchmarks import levels
 from tests.support import builders
 from tests.unit.test_verdict import SCHEMA, by_hand, of_three, overloaded
-from vtlab import migration
-from vtlab.analysis import sequential, simulated_looks, standing, statistics, verdict
-from vtlab.analysis.simulation import EDGE, Noise
-from vtlab.model.records import Manifest, SequentialRule
+from vtlab.analysis import run_status, verdict
+from vtlab.analysis.statistics import paired, sequential, simulated_runs
+from vtlab.analysis.statistics.simulation import EDGE, Noise
+from vtlab.model.manifest import Manifest, SequentialRule
 from vtlab.model.run import Analysis, Run
 from vtlab.model.verdict import Decision
-from vtlab.report import decision, hints, markdown, ratios, words
+from vtlab.report.pages import markdown
+from vtlab.report.parts import ratios
+from vtlab.report.words import decision, hints
+from vtlab.report.words import headline as words
 
 RUNS = 10_000
 RULE = sequential.rule(1)
@@ -110,8 +113,8 @@ def test_the_chance_is_that_of_runs_which_go_on(n: int, mean: float, sd: float) 
     total = (n * mean + more.sum(axis=1)) / last
     squares = (n - 1) * sd**2 + n * mean**2 + np.square(more).sum(axis=1)
     final = np.sqrt((squares - last * total**2) / (last - 1))
-    half = -statistics.special.stdtrit(last - 1, RULE.levels[-1] / 2) * final / math.sqrt(last)
-    edge = math.log1p(statistics.MARGIN)
+    half = -paired.special.stdtrit(last - 1, RULE.levels[-1] / 2) * final / math.sqrt(last)
+    edge = math.log1p(paired.MARGIN)
     settled = (np.abs(total) - half > edge) | (np.abs(total) + half < edge)
     assert float(sequential.chance(RULE, n, mean, sd)) == pytest.approx(float(np.mean(settled)), abs=0.03)
 
@@ -128,24 +131,24 @@ def test_a_precision_out_of_reach_has_no_chance() -> None:
 @pytest.mark.parametrize("sd", [0.01, 0.02, 0.06])
 @pytest.mark.parametrize("ratio", [1.0, EDGE, 1.2])
 def test_the_interval_of_a_run_that_ends_by_itself_covers_the_truth(ratio: float, sd: float) -> None:
-    result = simulated_looks.simulate(ratio, Noise().with_sd(sd), RUNS, RULE)
-    assert result.coverage >= statistics.CONFIDENCE - error(statistics.CONFIDENCE)
+    result = simulated_runs.simulate(ratio, Noise().with_sd(sd), RUNS, RULE)
+    assert result.coverage >= paired.CONFIDENCE - error(paired.CONFIDENCE)
     if ratio == EDGE:
-        assert result.faster <= statistics.LEVEL + error(statistics.LEVEL)
-        assert result.equivalent <= statistics.LEVEL + error(statistics.LEVEL)
+        assert result.faster <= paired.LEVEL + error(paired.LEVEL)
+        assert result.equivalent <= paired.LEVEL + error(paired.LEVEL)
     else:
-        assert result.false <= statistics.LEVEL
+        assert result.false <= paired.LEVEL
 
 
 @pytest.mark.parametrize("comparisons", [2, 5])
 def test_the_comparisons_of_a_call_share_one_level(comparisons: int) -> None:
-    missed, faster, equivalent = simulated_looks.simulate_calls(comparisons, Noise().with_sd(0.02), RUNS)
+    missed, faster, equivalent = simulated_runs.simulate_calls(comparisons, Noise().with_sd(0.02), RUNS)
     assert missed <= sequential.ALPHA + error(sequential.ALPHA)
-    assert max(faster, equivalent) <= statistics.LEVEL + error(statistics.LEVEL)
+    assert max(faster, equivalent) <= paired.LEVEL + error(paired.LEVEL)
 
 
 def test_clear_answers_take_fewer_blocks_than_close_ones() -> None:
-    clear, close = (simulated_looks.simulate(ratio, Noise().with_sd(0.01), 2000, RULE) for ratio in (5.0, 1.08))
+    clear, close = (simulated_runs.simulate(ratio, Noise().with_sd(0.01), 2000, RULE) for ratio in (5.0, 1.08))
     assert clear.blocks < close.blocks
     assert (clear.faster, close.faster) == (1, pytest.approx(1, abs=0.02))
     assert clear.width <= sequential.PRECISION
@@ -155,7 +158,7 @@ def test_simulated_runs_end_like_real_ones() -> None:
     random = np.random.default_rng(3)
     logs = random.normal(0.09, 0.04, (60, 12))
     of, over = 1e9 * np.exp(logs)[..., None] * np.ones(2), 1e9 * np.ones((60, 12, 2))
-    simulated = simulated_looks.ends(of, over, 1.09, RULE)
+    simulated = simulated_runs.ends(of, over, 1.09, RULE)
     for i in range(60):
         run = by_hand(*[(200.0, 200.0 * math.exp(x)) for x in logs[i]])
         for block in run.blocks:
@@ -164,7 +167,7 @@ def test_simulated_runs_end_like_real_ones() -> None:
         a = builders.analysed(with_looks(run))
         assert a.verdict.n == simulated.blocks[i]
         c = a.verdict.comparisons[0]
-        assert statistics.outcome(c.low, c.high, "higher") == c.verdict
+        assert paired.outcome(c.low, c.high, "higher") == c.verdict
         assert (decided(a).ended == "futile") == simulated.is_futile[i]
 
 
@@ -192,8 +195,8 @@ def test_a_run_ends_at_the_first_look_that_settles_it() -> None:
 
 def test_a_verdict_with_a_wide_interval_is_measured_further() -> None:
     wide = by_hand((200.0, 600.0), (200.0, 608.0))
-    assert standing.blocks_left(with_looks(wide)) == 0
-    assert standing.blocks_left(with_looks(wide, sequential.rule(1, precision=0.1))) == 1
+    assert run_status.blocks_left(with_looks(wide)) == 0
+    assert run_status.blocks_left(with_looks(wide, sequential.rule(1, precision=0.1))) == 1
     a = builders.analysed(with_looks(wide, sequential.rule(1, precision=0.1)))
     assert (a.verdict.valid, a.verdict.comparisons[0].verdict) == (False, "inconclusive")
     assert words.validity(a) == "Not valid: 2 blocks count, the next look is after 3. Do not decide by this run."
@@ -281,7 +284,7 @@ def test_what_is_measured_once_is_not_expected_again() -> None:
 
 def test_a_run_whose_time_is_over_after_one_block_says_what_it_has_and_what_goes_on() -> None:
     a = builders.analysed(with_looks(builders.run(blocks=1), sequential.rule(1, precision=0.1, within=80.0), 60.0))
-    assert (decided(a).ended, standing.blocks_left(a.run), a.verdict.valid) == ("within", 0, True)
+    assert (decided(a).ended, run_status.blocks_left(a.run), a.verdict.valid) == ("within", 0, True)
     assert words.look(decided(a)) == "no further blocks: 2 would take longer than --within allows"
     assert decision.of(a).text == "No decision: one block gives no interval."
     assert "from a single block, which gives no interval" in str(words.sentence(a))
@@ -303,7 +306,7 @@ def test_nor_is_a_second_block_measured_where_a_variant_was_not_warm_in_time() -
 def test_a_rejected_attempt_is_repeated_where_another_fits(within: float, ended: str | None) -> None:
     run = with_looks(builders.run(blocks=1), sequential.rule(1, within=within), 60.0)
     a = builders.analysed(replace(run, blocks=[builders.spoiled(run.blocks[0], "steal")]))
-    assert (decided(a).ended, decided(a).blocks, standing.blocks_left(a.run)) == (ended, 0, 0 if ended else 2)
+    assert (decided(a).ended, decided(a).blocks, run_status.blocks_left(a.run)) == (ended, 0, 0 if ended else 2)
     assert not a.verdict.valid
     if ended:
         assert words.look(decided(a)) == "no further blocks: 1 would take longer than --within allows"
@@ -344,15 +347,15 @@ def test_a_variant_that_fails_in_three_blocks_of_three_ends_a_run() -> None:
     a = builders.analysed(with_looks(builders.run(blocks=3, failing=dict.fromkeys((1, 2, 3), "oom"))))
     assert (decided(a).ended, a.verdict.comparisons[0].verdict) == ("failing", "fails")
     two = with_looks(builders.run(blocks=2, failing=dict.fromkeys((1, 2), "oom")))
-    assert standing.blocks_left(two) == 1
+    assert run_status.blocks_left(two) == 1
 
 
 def test_blocks_in_which_a_variant_failed_count_for_the_looks() -> None:
     # Without the failures the first look would settle it. With them nothing does, and the run has its six blocks.
-    assert standing.blocks_left(with_looks(builders.run(blocks=2))) == 0
+    assert run_status.blocks_left(with_looks(builders.run(blocks=2))) == 0
     failing = builders.run(blocks=6, failing={2: "oom"})
     stands = [with_looks(replace(failing, blocks=failing.blocks[:n])) for n in range(2, 7)]
-    assert [standing.blocks_left(run) for run in stands] == [1, 1, 2, 1, 0]
+    assert [run_status.blocks_left(run) for run in stands] == [1, 1, 2, 1, 0]
     a = builders.analysed(stands[-1])
     assert (decided(a).ended, a.verdict.n, a.verdict.comparisons[0].verdict) == ("futile", 6, "inconclusive")
 
@@ -381,7 +384,7 @@ def test_every_comparison_of_a_run_is_settled_before_it_ends() -> None:
 def test_a_manifest_without_a_rule_has_a_fixed_number_of_blocks() -> None:
     document: dict[str, Any] = json.loads(builders.run(blocks=2).manifest.model_dump_json())
     del document["rule"]
-    assert Manifest.model_validate(migration.manifest(document)).rule is None
+    assert Manifest.model_validate(document).rule is None
 
 
 def test_a_run_is_reported_by_the_levels_that_it_began_with() -> None:

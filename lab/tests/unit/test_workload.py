@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from vtlab.errors import BadInput
-from vtlab.model import experiment, normalised, workload_files
+from vtlab.model import experiment_files, normalised, workload_files
 from vtlab.model.experiment import Experiment
 from vtlab.model.workload import Request, Workload, parse_line
 
@@ -90,7 +90,7 @@ def test_a_single_request_is_a_workload_of_one() -> None:
 
 
 def test_a_file_in_yaml_has_requests_in_every_form(tmp_path: Path) -> None:
-    loaded = experiment.load(str(shop(tmp_path)), tmp_path)
+    loaded = experiment_files.load(str(shop(tmp_path)), tmp_path)
     assert [request.line for request in loaded.workload.requests] == [
         "GET /owners/{id}",
         "POST /visits",
@@ -111,7 +111,7 @@ def test_a_file_in_yaml_has_requests_in_every_form(tmp_path: Path) -> None:
 
 def test_secrets_are_for_k6_alone(tmp_path: Path) -> None:
     path = shop(tmp_path)
-    loaded = experiment.load(str(path), tmp_path)
+    loaded = experiment_files.load(str(path), tmp_path)
     # What is stored names the file that has the login.
     assert loaded.workload.login == str(path)
     for stored in (json.dumps(loaded.document()), normalised.text(loaded), repr(loaded)):
@@ -156,7 +156,7 @@ def test_what_is_wrong_with_a_workload_is_named_without_its_secrets(
     assert old in YAML
     path = shop(tmp_path, YAML.replace(old, new))
     with pytest.raises(BadInput, match=message) as caught:
-        experiment.load(str(path), tmp_path)
+        experiment_files.load(str(path), tmp_path)
     assert "secret" not in caught.value.message + caught.value.fix
 
 
@@ -173,7 +173,7 @@ def test_what_is_wrong_with_a_workload_is_named_without_its_secrets(
 )
 def test_a_csv_file_that_cannot_be_dealt_is_refused(tmp_path: Path, csv: str, message: str) -> None:
     with pytest.raises(BadInput, match=message) as caught:
-        experiment.load(str(shop(tmp_path, csv=csv)), tmp_path)
+        experiment_files.load(str(shop(tmp_path, csv=csv)), tmp_path)
     assert "anna" not in caught.value.message
 
 
@@ -212,11 +212,11 @@ def test_a_script_that_is_none_is_refused(tmp_path: Path, name: str, message: st
     path = shop(tmp_path)
     path.write_text(json.dumps({**REST, "name": "shop", "workload": {"k6": name}}), encoding="utf-8")
     with pytest.raises(BadInput, match=message):
-        experiment.load(str(path), tmp_path)
+        experiment_files.load(str(path), tmp_path)
 
 
 def test_a_resumed_run_is_told_another_script_and_other_data(tmp_path: Path) -> None:
-    workload = experiment.load(str(shop(tmp_path)), tmp_path).workload
+    workload = experiment_files.load(str(shop(tmp_path)), tmp_path).workload
     assert workload_files.versions(workload) == {"data": "2 rows of id, user"}
     (tmp_path / "load.js").write_text("export default () => {}", encoding="utf-8")
     script = Workload.model_validate({"k6": str(tmp_path / "load.js")})

@@ -14,8 +14,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from vtlab.analysis.statistics import MARGIN
-from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.analysis.statistics.paired import MARGIN
+from vtlab.model.experiment import Experiment
+from vtlab.model.load import ClosedLoad
 from vtlab.model.verdict import Bottleneck, Comparison, VariantResult
 
 #: Metrics that compare at equal throughput only.

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vtlab.analysis import statistics
 from vtlab.analysis.metrics import METRICS, counting_floor, log_ratios
+from vtlab.analysis.statistics import paired
 from vtlab.analysis.validity import failing, littles_law, overload
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block
@@ -36,7 +36,7 @@ def all_comparisons(experiment: Experiment, accepted: Sequence[Block], confidenc
             if name == experiment.primary or not _latency_holds(name, sound, (of, over), experiment):
                 continue
             if logs := log_ratios(name, sound, of, over):
-                estimate = statistics.estimate(logs, counting_floor(name, sound, of, over), confidence=confidence)
+                estimate = paired.estimate(logs, counting_floor(name, sound, of, over), confidence=confidence)
                 comparisons.append(_comparison(name, of, over, logs, estimate, []))
     return comparisons
 
@@ -100,7 +100,7 @@ def _always_overloaded(blocks: Sequence[Block], variant: str, experiment: Experi
 
 
 def _comparison(
-    metric: str, of: str, over: str, logs: Sequence[float], e: statistics.Estimate, overloaded: list[str]
+    metric: str, of: str, over: str, logs: Sequence[float], e: paired.Estimate, overloaded: list[str]
 ) -> Comparison:
     return Comparison(
         metric=metric,
@@ -143,8 +143,8 @@ def _primary(experiment: Experiment, accepted: Sequence[Block], of: str, over: s
     logs = log_ratios(metric, accepted, of, over)
     if not logs:
         return nothing
-    e = statistics.estimate(logs, counting_floor(metric, accepted, of, over), confidence=confidence)
-    outcome = statistics.outcome(e.low, e.high, better)
+    e = paired.estimate(logs, counting_floor(metric, accepted, of, over), confidence=confidence)
+    outcome = paired.outcome(e.low, e.high, better)
     possible = {of: "slower", over: "faster"}
     if overloaded and (len(overloaded) > 1 or outcome != possible[overloaded[0]]):
         return nothing

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from vtlab.errors import BadInput
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Answer, Findings
+from vtlab.model.k6_documents import Answer, VariantPreflight
 from vtlab.model.workload import Workload
 
 #: Seconds for k6 to come up and end.
@@ -34,7 +34,7 @@ class Checked:
 def checked(
     workload: Workload,
     bases: Mapping[str, str],
-    ask: Callable[[str | None], Mapping[str, Findings]],
+    ask: Callable[[str | None], Mapping[str, VariantPreflight]],
     log: str = "see the service's log, in logs/ of the results",
 ) -> Checked:
     """What comes of ``ask``, which sends each request, or runs each task of a script, once for each variant; of a
@@ -53,7 +53,7 @@ def patience(experiment: Experiment, variants: int) -> float:
     return _BESIDE + 2 * variants * units.seconds(experiment.max_response)
 
 
-def answers(findings: Mapping[str, Findings], log: str) -> list[str]:
+def answers(findings: Mapping[str, VariantPreflight], log: str) -> list[str]:
     """What differs between the variants, in sentences. BadInput where a request fails on all of them; ``log`` says
     where to see why."""
     remarks = []
@@ -100,7 +100,9 @@ def _fix(answer: Answer, log: str) -> str:
     return "correct the path, the body, or expect.status of the request"
 
 
-def origin(findings: Mapping[str, Findings], bases: Mapping[str, str], wanted: str | None) -> tuple[str, list[str]]:
+def origin(
+    findings: Mapping[str, VariantPreflight], bases: Mapping[str, str], wanted: str | None
+) -> tuple[str, list[str]]:
     """The origin in a script that stands for the variant, or ``none``; with what is to be said of it.
 
     ``findings`` are of a pre-flight in which every origin was taken for the variant's. ``wanted``: what the experiment
@@ -129,7 +131,7 @@ def _elsewhere(origins: Sequence[str]) -> list[str]:
     return [f"the script also asks {', '.join(origins)}, for every variant alike"] if origins else []
 
 
-def script(findings: Mapping[str, Findings], bases: Mapping[str, str]) -> tuple[list[str], list[str]]:
+def script(findings: Mapping[str, VariantPreflight], bases: Mapping[str, str]) -> tuple[list[str], list[str]]:
     """What is to be said of one iteration of a script, and of that what differs between the variants, in sentences.
 
     BadInput where it ends with an error for all of them, and where its requests do not come to the variant, and to no

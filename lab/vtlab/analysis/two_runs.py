@@ -14,11 +14,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from vtlab.analysis import metrics, statistics
-from vtlab.analysis.statistics import Variance
+from vtlab.analysis import metrics
+from vtlab.analysis.statistics import paired
+from vtlab.analysis.statistics.paired import Variance
 from vtlab.analysis.validity import failing
 from vtlab.errors import BadInput
-from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.model.experiment import Experiment
+from vtlab.model.load import ClosedLoad
 from vtlab.model.run import Analysis
 from vtlab.model.variant import kind
 from vtlab.model.verdict import Comparison
@@ -63,7 +65,7 @@ class Change:
     high: float | None = None
     p: float | None = None
     #: Of the primary metric and of absolute throughput only.
-    verdict: statistics.Outcome | None = None
+    verdict: paired.Outcome | None = None
 
     @property
     def name(self) -> str:
@@ -93,7 +95,7 @@ def compare(befores: Sequence[Analysis], afters: Sequence[Analysis], between_run
     """
     compared = [_compare(before, after, between_runs) for before, after in _paired(befores, afters)]
     judged = [change for two in compared for change in two.changes if change.verdict is not None]
-    adjusted = iter(statistics.holm([change.p for change in judged]))
+    adjusted = iter(paired.holm([change.p for change in judged]))
     return [
         replace(two, changes=[_adjusted(c, next(adjusted)) if c.verdict is not None else c for c in two.changes])
         for two in compared
@@ -190,7 +192,7 @@ def throughput(analysis: Analysis, variant: str) -> Sample | None:
     rates = [float(np.mean([t.throughput for t in block.trials if t.variant == variant])) for block in sound]
     if not rates or min(rates) <= 0:
         return None
-    e = statistics.estimate([math.log(rate) for rate in rates], metrics.counting_floor("throughput", sound, variant))
+    e = paired.estimate([math.log(rate) for rate in rates], metrics.counting_floor("throughput", sound, variant))
     return Sample(e.mean, e.sd, e.n)
 
 
@@ -223,15 +225,15 @@ def _with_interval(
         return replace(change, ratio=math.exp(difference))
     # Both runs have the one variance between runs, estimated once: it is one part of twice the value.
     shared = [Variance(sum(part.value for part in more), more[0].df)] if more else []
-    e = statistics.welch(difference, [*parts, *shared])
+    e = paired.welch(difference, [*parts, *shared])
     change = replace(change, ratio=e.ratio, low=e.low, high=e.high)
     if not is_judged:
         return change
-    return replace(change, p=e.p, verdict=statistics.outcome(e.low, e.high, change.better))
+    return replace(change, p=e.p, verdict=paired.outcome(e.low, e.high, change.better))
 
 
 def _adjusted(change: Change, p: float | None) -> Change:
-    is_settled = p is not None and p <= statistics.LEVEL
+    is_settled = p is not None and p <= paired.LEVEL
     return replace(change, p=p, verdict=change.verdict if is_settled else "inconclusive")
 
 

@@ -6,11 +6,12 @@ import itertools
 import math
 from collections.abc import Sequence
 
-from vtlab.analysis import breakdown, statistics
+from vtlab.analysis.dumps import breakdown
 from vtlab.analysis.laws.explanation import Explanation, explain
 from vtlab.analysis.laws.phases import Measured, cpu_per_ok, of_variant, ratio
-from vtlab.analysis.laws.slow import UNKNOWN
+from vtlab.analysis.laws.unexplained import UNKNOWN
 from vtlab.analysis.metrics import METRICS, PERCENTILES, Metric, percentile, weighted_mean
+from vtlab.analysis.statistics import paired
 from vtlab.analysis.validity import failing, littles_law, overload
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Failure, Trial
@@ -32,7 +33,7 @@ def variant_result(experiment: Experiment, accepted: Sequence[Block], variant: s
         update={
             "error_ratio": _error_ratio(everything.trials),
             "failed_blocks": len(failed),
-            "failed_interval": statistics.binomial(len(failed), len(accepted)) if accepted else None,
+            "failed_interval": paired.binomial(len(failed), len(accepted)) if accepted else None,
             "failures": [_first_failure(block, experiment, variant) for block in failed],
             "growth": math.fsum(growths) / len(growths) if growths else None,
             "missing_users": max(missing, key=abs, default=None),

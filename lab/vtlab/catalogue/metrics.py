@@ -2,7 +2,7 @@
 
 * ``vtlab.catalogue.rules`` writes the recording rules and the alerts,
 * ``vtlab.prometheus.queries`` evaluates the metrics over exactly the window of a trial,
-* ``vtlab.catalogue.dashboards`` draws them.
+* ``vtlab.dashboards`` draws them.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from types import MappingProxyType
 from typing import Any, Literal, cast
 
 from vtlab.catalogue import promql, resources
-from vtlab.catalogue.names import MetricName
 from vtlab.catalogue.promql import QueryError
 from vtlab.catalogue.resources import RESOURCES, Resource
+from vtlab.model.metric_names import MetricName
 
 #: Beside those of ``metrics.toml``: ``sampled``, what a resource has every second while a trial is being measured.
 Scope = Literal["window", "now", "run", "rule", "chart", "sampled"]

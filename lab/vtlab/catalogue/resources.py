@@ -11,8 +11,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
-from vtlab.catalogue.names import MetricName
 from vtlab.catalogue.promql import QueryError
+from vtlab.model.metric_names import MetricName
 
 #: What there is of each resource.
 Series = Literal["utilization", "capacity", "demand"]

@@ -13,10 +13,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from vtlab.errors import BlockFault
-from vtlab.model import variables, workload_files
-from vtlab.model.records import Findings, K6Document, Preflight
+from vtlab.model import validation, variables, workload_files
+from vtlab.model.k6_documents import K6Document, Preflight, VariantPreflight
 from vtlab.model.workload import Workload
-from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
+from vtlab.planning.load_call import LoadCall
 
 #: Exit codes with a document: 0, and 99 for a crossed threshold, which the validity checks judge better.
 DONE = (0, 99)
@@ -64,44 +64,30 @@ class Call:
     origin: str | None = None
 
 
-def phase_variables(
-    order: Sequence[str],
-    warmup_cycles: int,
-    single: str | None,
-    position: int = 1,
-    *,
-    own_cycles: int = 0,
-    light: LightLoad | None = None,
-    wait_for_answers: bool = True,
-    pace: Pace = AS_PLANNED,
-) -> dict[str, str]:
-    """What the block is to do, as variables of ``k6/block.ts``: cheap warm-up cycles, those with the trials' own load,
-    single-user phases (of this length together for a variant, ``9s``), the trials, phases of light load.
-
-    ``position`` is the number of the first trial in its block. Without ``wait_for_answers``, what is unanswered when
-    the last window ends is given up.
-    """
+def phase_variables(call: LoadCall) -> dict[str, str]:
+    """Returns what a call is to do, as variables of ``k6/block.ts``."""
     variables = {
-        "ORDER": ",".join(order),
-        "WARMUP_CYCLES": str(warmup_cycles),
-        "OWN_CYCLES": str(own_cycles),
-        "SINGLE": single or "0s",
-        "POSITION": str(position),
-        "WAIT_FOR_ANSWERS": str(wait_for_answers).lower(),
+        "ORDER": ",".join(call.trial_order),
+        "WARMUP_CYCLES": str(call.warmup_cycles),
+        "OWN_CYCLES": str(call.trial_load_cycles),
+        "SINGLE": call.single_user_phase or "0s",
+        "POSITION": str(call.first_position),
+        "WAIT_FOR_ANSWERS": str(call.wait_for_answers).lower(),
     }
+    light, pacing = call.light_load, call.pacing
     if light:
         variables["LIGHT"] = json.dumps({name: list(rates) for name, rates in light.rates.items()})
         variables |= {"LIGHT_SETTLE": f"{light.settle}ms", "LIGHT_MEASURE": f"{light.measure}ms"}
-    if pace.seed is not None:
-        variables["SEED"] = str(pace.seed)
-    if pace.settle:
-        variables["SETTLE"] = f"{pace.settle}ms"
-    if pace.rounds:
-        variables["ROUNDS"] = json.dumps({name: f"{round_}ms" for name, round_ in pace.rounds.items()})
-    if pace.users:
-        variables["USERS"] = ",".join(map(str, pace.users))
-    if pace.measure is not None:
-        variables["MEASURE"] = f"{pace.measure}ms"
+    if pacing.seed is not None:
+        variables["SEED"] = str(pacing.seed)
+    if pacing.settle:
+        variables["SETTLE"] = f"{pacing.settle}ms"
+    if pacing.rounds:
+        variables["ROUNDS"] = json.dumps({name: f"{round_}ms" for name, round_ in pacing.rounds.items()})
+    if pacing.users:
+        variables["USERS"] = ",".join(map(str, pacing.users))
+    if pacing.measure is not None:
+        variables["MEASURE"] = f"{pacing.measure}ms"
     return variables
 
 
@@ -146,7 +132,7 @@ def _written(folder: Path, content: Mapping[str, Any]) -> Path:
     return path
 
 
-def read_preflight(path: Path, log: str) -> dict[str, Findings]:
+def read_preflight(path: Path, log: str) -> dict[str, VariantPreflight]:
     """Reads the findings of a pre-flight, by variant. BlockFault, with the last lines of k6's ``log``, where it wrote
     none."""
     try:
@@ -205,11 +191,8 @@ def read_document(path: Path, log: str) -> K6Document:
     except FileNotFoundError:
         raise BlockFault(f"k6 left no document: {log or 'it said nothing'}") from None
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the whole"
-        raise BlockFault(
-            f"k6's document cannot be read ({where}: {first['msg']}): {log or 'it said nothing'}"
-        ) from error
+        wrong = validation.first_wrong_key(error, "the whole")
+        raise BlockFault(f"k6's document cannot be read ({wrong}): {log or 'it said nothing'}") from error
 
 
 def joined(documents: Sequence[K6Document]) -> K6Document:

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from vtlab.errors import BadInput, PrerequisiteMissing
-from vtlab.model import documents, variables
+from vtlab.model import documents, validation, variables
 from vtlab.model.variant import Threads
 
 #: What runs beside the variants.
@@ -192,8 +192,7 @@ def load(path: Path) -> Service:
     try:
         service = Service.model_validate(documents.read(path))
     except ValidationError as error:
-        wrong = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'the file'}: {e['msg']}" for e in error.errors())
-        raise BadInput(f"{path}: {wrong}", "correct the file") from None
+        raise BadInput(f"{path}: {validation.wrong_keys(error, 'the file')}", "correct the file") from None
     return service.beside(path)
 
 

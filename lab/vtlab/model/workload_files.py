@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from vtlab.errors import BadInput
-from vtlab.model import documents
+from vtlab.model import documents, validation
 from vtlab.model.workload import (
     ENVIRONMENT,
     Login,
@@ -86,10 +86,9 @@ def login_of(workload: Workload) -> Login | None:
     try:
         return Login.model_validate(document)
     except ValidationError as error:
-        # Without the values, which may be secret.
-        wrong = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'login'}: {e['msg']}" for e in error.errors())
         raise BadInput(
-            f"{path}: login: {wrong}", "write it as {POST: /login, body: {…}, capture: {token: $.token}}"
+            f"{path}: login: {validation.wrong_keys(error, 'login')}",
+            "write it as {POST: /login, body: {…}, capture: {token: $.token}}",
         ) from None
 
 

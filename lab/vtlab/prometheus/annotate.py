@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 
 from vtlab.host.cgroup_hierarchies import Limit
-from vtlab.model.records import K6Document, MachineFigure, ServerFigure, Trial
+from vtlab.model.k6_documents import K6Document
+from vtlab.model.records import MachineFigure, ServerFigure, Trial
 from vtlab.model.service import Meters
 from vtlab.prometheus.in_flight import fill_in_flight_before
 from vtlab.prometheus.queries import Prometheus

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from vtlab.model.records import K6Document, Trial
+from vtlab.model.k6_documents import K6Document
+from vtlab.model.records import Trial
 from vtlab.prometheus.queries import Prometheus
 
 #: Milliseconds until a server has ended a request that the client sees answered: two periods of a CPU quota.

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vtlab.analysis.laws.alone import uncertainty
 from vtlab.analysis.laws.demands import capacity, cpu_station, demand, idle_cores
 from vtlab.analysis.laws.estimates import NARROW
 from vtlab.analysis.laws.phases import Measured
+from vtlab.analysis.laws.single_user import uncertainty
 from vtlab.catalogue.resources import EXCEEDED, RESOURCES
-from vtlab.model.experiment import ClosedLoad
+from vtlab.model.load import ClosedLoad
 from vtlab.model.verdict import Bottleneck, Bound
 
 #: A bound of a single value has no interval. It may be as small as this share of it: some were twice too large.

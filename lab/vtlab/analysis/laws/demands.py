@@ -1,15 +1,15 @@
 """How much there is of each resource, and how much of it a request needs: capacities and service demands.
 
 Threads, connections and pools are held, and count by what a request holds of them alone
-(``vtlab.analysis.laws.alone``), pools by their own timers. CPU seconds are consumed, never waited for: their demand is
-that under load (with what load adds: garbage collection, switching) where the CPU was used to half at least, less what
-the JVM uses when it is idle. With less load the fixed costs would count as the requests': then it is the slope over an
-idle phase, light load and the trials. Few requests a second take more CPU each, so that light load alone has too steep
-a slope: the trials weigh most in it, as they have the most requests. Under load the CPU time of the JIT compiler
-counts, as throughput was reached beside it.
+(``vtlab.analysis.laws.single_user``), pools by their own timers. CPU seconds are consumed, never waited for: their
+demand is that under load (with what load adds: garbage collection, switching) where the CPU was used to half at least,
+less what the JVM uses when it is idle. With less load the fixed costs would count as the requests': then it is the
+slope over an idle phase, light load and the trials. Few requests a second take more CPU each, so that light load alone
+has too steep a slope: the trials weigh most in it, as they have the most requests. Under load the CPU time of the JIT
+compiler counts, as throughput was reached beside it.
 
 Carriers are held for the CPU's time and while a thread is pinned. Both are time integrals. Without pinning they have no
-bound of their own (``vtlab.analysis.laws.slow.short_of_carriers``).
+bound of their own (``vtlab.analysis.laws.unexplained.short_of_carriers``).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from vtlab.analysis.laws.alone import demand_of_round, estimate_alone, service_alone
 from vtlab.analysis.laws.estimates import Demand, estimate, slope
+from vtlab.analysis.laws.mva import Station
 from vtlab.analysis.laws.phases import (
     Measured,
     Phases,
@@ -29,9 +29,9 @@ from vtlab.analysis.laws.phases import (
     ratio,
     weighted,
 )
-from vtlab.analysis.mva import Station
+from vtlab.analysis.laws.single_user import demand_of_round, estimate_alone, service_alone
 from vtlab.catalogue.resources import RESOURCES, Resource
-from vtlab.model.experiment import ClosedLoad
+from vtlab.model.load import ClosedLoad
 from vtlab.model.records import Instance, Trial
 
 #: Share of its limit from which on the CPU's demand is measured under load.

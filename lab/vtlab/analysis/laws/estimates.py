@@ -10,7 +10,7 @@ import numpy as np
 from scipy import stats
 
 from vtlab.analysis.laws.phases import Measured, Phases
-from vtlab.analysis.statistics import CONFIDENCE
+from vtlab.analysis.statistics.paired import CONFIDENCE
 from vtlab.model.records import Trial
 
 #: Half of the width, over its middle, that the interval of a demand may have for its bound to be relied on.

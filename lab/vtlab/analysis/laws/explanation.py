@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from vtlab.analysis.laws.alone import uncertainty
 from vtlab.analysis.laws.bounds import bottleneck_of, bounds, is_refuted, next_limit
 from vtlab.analysis.laws.demands import cpu_station
+from vtlab.analysis.laws.mva import Network
 from vtlab.analysis.laws.network import fitted, limiting_resources, network_of
 from vtlab.analysis.laws.phases import Measured, mean_level
-from vtlab.analysis.laws.slow import UNKNOWN, at_place, full_pools, inside_full_pool, short_of_carriers
-from vtlab.analysis.mva import Network
+from vtlab.analysis.laws.single_user import uncertainty
+from vtlab.analysis.laws.unexplained import UNKNOWN, at_place, full_pools, inside_full_pool, short_of_carriers
 from vtlab.catalogue.resources import REACHED, RESOURCES
-from vtlab.model.experiment import ClosedLoad
+from vtlab.model.load import ClosedLoad
 from vtlab.model.verdict import Bottleneck, Bound
 
 #: Share of the time in collections from which on memory is short, not the CPU: all other threads stand still in them.

@@ -1,4 +1,4 @@
-"""A variant as a queueing network (``vtlab.analysis.mva``) of what is known of it alone, and what limits that network.
+"""A variant as a queueing network (``vtlab.analysis.laws.mva``) of its single-user demands, and what limits it.
 
 Bounds alone explain nothing at the knee, where two resources share the blame: a measurement is explained where it lies
 between the throughput of a network of all of them and the smallest bound.
@@ -10,12 +10,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from vtlab.analysis.laws.alone import estimate_alone, round_alone, service_alone
 from vtlab.analysis.laws.demands import cpu_at_most, cpu_station
+from vtlab.analysis.laws.mva import Network, Station
 from vtlab.analysis.laws.phases import Measured
-from vtlab.analysis.mva import Network, Station
+from vtlab.analysis.laws.single_user import estimate_alone, round_alone, service_alone
 from vtlab.catalogue.resources import REACHED, RESOURCES
-from vtlab.model.experiment import ClosedLoad
+from vtlab.model.load import ClosedLoad
 from vtlab.model.verdict import Bound
 
 #: Capacities grow by this share in the model, a pool of fewer than ten by one. Gains that differ by less are alike.

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from vtlab.analysis.laws.demands import cpu_capacity
 from vtlab.analysis.laws.phases import demand_per_ok
 from vtlab.model import units
-from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.model.experiment import Experiment
+from vtlab.model.load import ClosedLoad
 from vtlab.model.records import Block, Trial
 
 #: Share of the CPU limit from which on the CPU counts as scarce in the warm-up.

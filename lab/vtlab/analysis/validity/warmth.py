@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from vtlab.analysis.validity.check import NOT_MEASURED, Check, Value, block_check, moment_of
 from vtlab.analysis.validity.failing import answered_late, sound_trials, sound_variants
 from vtlab.analysis.validity.steady_state import MOST_JIT, SCARCE, is_at_most, most_throughput, warm_up_of
-from vtlab.model.experiment import ClosedLoad, Experiment
+from vtlab.model.experiment import Experiment
+from vtlab.model.load import ClosedLoad
 from vtlab.model.records import Block, Trial
 from vtlab.model.units import percent
 

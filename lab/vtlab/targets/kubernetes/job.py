@@ -12,7 +12,8 @@ from pydantic import ValidationError
 
 from vtlab.errors import BlockFault
 from vtlab.host.machine import Delays, Sample, Usage
-from vtlab.model.records import Findings, K6Document, Preflight
+from vtlab.model import validation
+from vtlab.model.k6_documents import K6Document, Preflight, VariantPreflight
 from vtlab.targets.kubernetes.api.labels import K6_CONTAINER, owner_reference
 from vtlab.targets.kubernetes.api.run_objects import PLAN
 from vtlab.targets.kubernetes.api.types import Json
@@ -96,7 +97,7 @@ def document(log: str) -> K6Document:
     return _parsed(K6Document, log)
 
 
-def preflight(log: str) -> dict[str, Findings]:
+def preflight(log: str) -> dict[str, VariantPreflight]:
     """Reads a pre-flight's findings, by variant, from a log with times. BlockFault as in ``document``."""
     return _parsed(Preflight, log).preflight
 
@@ -114,9 +115,7 @@ def _parsed(kind: type[_Document], log: str) -> _Document:
     try:
         return kind.model_validate_json("".join(parts[i] for i in range(1, count + 1)))
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the whole"
-        raise BlockFault(f"k6's document cannot be read ({where}: {first['msg']})") from error
+        raise BlockFault(f"k6's document cannot be read ({validation.first_wrong_key(error, 'the whole')})") from error
 
 
 def samples(log: str) -> list[Sample]:

@@ -12,7 +12,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from vtlab import services
@@ -24,10 +24,11 @@ from vtlab.k6 import user_script
 from vtlab.k6.call import DONE, WRONG_SCRIPT, phase_variables, preflight_variables
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Diagnosis, Failure, Findings, Instance, K6Document, Trial
+from vtlab.model.k6_documents import K6Document, VariantPreflight
+from vtlab.model.records import Diagnosis, Failure, Instance, Trial
 from vtlab.model.run import BlockSeries
 from vtlab.model.service import Meters, Service
-from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
+from vtlab.planning.load_call import AS_PLANNED, CallPacing, LoadCall
 from vtlab.prometheus.annotate import annotate
 from vtlab.prometheus.queries import NotScraped, Prometheus
 from vtlab.services import processors
@@ -44,7 +45,7 @@ from vtlab.targets.kubernetes.copies import manifests, reference
 from vtlab.targets.kubernetes.copies.variants import Copies
 from vtlab.targets.kubernetes.release import facts as release
 from vtlab.targets.preflight import Preflight
-from vtlab.targets.verification import Figures
+from vtlab.targets.verification import Figures, StartedVariant
 
 #: Seconds until a fresh pod must have been scraped: after an installation, and for each call's copies, the operator's
 #: configuration reaches Prometheus through a Secret that the kubelet renews within two minutes, later on a busy node.
@@ -143,15 +144,10 @@ class KubernetesTarget:
         """What the JVM says of itself; PrerequisiteMissing where that is not the limit that it should have."""
         figures = verification.read(self.client, name, scraped_at)
         meters = _meters_of_agent(figures) if self.copies else service.meters
-        verification.refuse_other_limits(
-            name,
-            experiment,
-            meters,
-            figures,
-            "let the node's kubelet enforce CPU limits (cpuCFSQuota: true)",
-            processors=processors.counted(pods.jvm_flags(pod), experiment.limits.cpu) if self.copies else None,
-        )
-        verification.refuse_other_threads(name, experiment, meters, figures)
+        counted = processors.counted(pods.jvm_flags(pod), experiment.limits.cpu) if self.copies else None
+        started = StartedVariant(name, experiment, meters, figures, processors=counted)
+        verification.refuse_other_limits(started, "let the node's kubelet enforce CPU limits (cpuCFSQuota: true)")
+        verification.refuse_other_threads(started)
         refuse_other_java(self.cluster.release, experiment, name, figures.java)
         return Instance(
             variant=name,
@@ -269,31 +265,20 @@ class KubernetesBlock:
     def end_warm_up(self) -> None:
         """The compilers of a pod never go first: vtlab is not in it."""
 
-    def load(
-        self,
-        *,
-        order: Sequence[str],
-        warmup_cycles: int,
-        single: str | None,
-        own_cycles: int = 0,
-        light: LightLoad | None = None,
-        wait_for_answers: bool = True,
-        pace: Pace = AS_PLANNED,
-        at_once: bool = False,
-    ) -> K6Document:
+    def load(self, call: LoadCall) -> K6Document:
         """Runs k6 once, as a Job. BlockFault when k6 fails, or, deleting the Job at once, when a pod does;
         VariantFailed when the service in it does.
 
-        Fills ``server`` and ``machine`` of every record. Every answer is waited for (``wait_for_answers``): vtlab may
-        replace pods, not end one, and the next block waits for their end anyway.
+        Fills ``server`` and ``machine`` of every record. Every answer is waited for: vtlab may replace pods, not end
+        one, and the next block waits for their end anyway.
         """
-        return self._load(phase_variables(order, warmup_cycles, single, own_cycles=own_cycles, light=light, pace=pace))
+        return self._load(phase_variables(replace(call, wait_for_answers=True)))
 
-    def trial_without_drain(self, variant: str, position: int, pace: Pace = AS_PLANNED) -> K6Document:
+    def trial_without_drain(self, variant: str, position: int, pacing: CallPacing = AS_PLANNED) -> K6Document:
         """Runs k6 once, as a Job, and waits for every answer: vtlab may replace pods, not end one."""
-        return self._load(phase_variables([variant], 0, None, position=position, pace=pace))
+        return self.load(LoadCall(trial_order=[variant], first_position=position, pacing=pacing))
 
-    def diagnose(self, paces: Mapping[str, Pace]) -> dict[str, Diagnosis]:
+    def diagnose(self, pacings: Mapping[str, CallPacing]) -> dict[str, Diagnosis]:
         """Nothing: vtlab may not run commands in a pod."""
         return {}
 
@@ -330,7 +315,7 @@ class KubernetesBlock:
     def preflight(self) -> str | None:
         """As of ``targets.preflight``, of copies."""
 
-        def ask(origin: str | None) -> Mapping[str, Findings]:
+        def ask(origin: str | None) -> Mapping[str, VariantPreflight]:
             pod, log = self._run(preflight_variables(list(self._loaded)), origin, is_preflight=True)
             code = pods.exit_code(pod, labels.K6_CONTAINER)
             if code in WRONG_SCRIPT:

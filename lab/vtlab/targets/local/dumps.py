@@ -20,12 +20,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 
-from vtlab.analysis import places
+from vtlab.analysis.dumps import places
 from vtlab.errors import BlockFault, LabError, PrerequisiteMissing
 from vtlab.host import jcmd, processes
 from vtlab.model.records import Diagnosis, Trial
-from vtlab.planning import dumping
-from vtlab.planning.load import AS_PLANNED, Pace
+from vtlab.planning import dump_schedule
+from vtlab.planning.load_call import AS_PLANNED, CallPacing
 from vtlab.services.process import VariantProcess
 
 #: Where below a run's folder dumps lie while they are taken: what a service works on may be in them.
@@ -39,7 +39,7 @@ _WORKER, _STOPPER = "Attach Listener", "VM Thread"
 
 
 def diagnose(
-    variants: Iterable[VariantProcess], folder: Path, load: Callable[[str], Trial], paces: Mapping[str, Pace]
+    variants: Iterable[VariantProcess], folder: Path, load: Callable[[str], Trial], pacings: Mapping[str, CallPacing]
 ) -> dict[str, Diagnosis]:
     """Has ``load`` run one more trial of each variant of which dumps can be taken, and takes them meanwhile; without a
     variant of which none came inside the trial's window. Nothing of it is left in ``folder``."""
@@ -50,7 +50,7 @@ def diagnose(
         if command is None:
             continue
         # What breaks under this load has shown it in the trials that count.
-        window = dumping.window(paces.get(name, AS_PLANNED), variant.launch.experiment, name)
+        window = dump_schedule.window(pacings.get(name, AS_PLANNED), variant.launch.experiment, name)
         with (
             contextlib.suppress(BlockFault, PrerequisiteMissing, OSError),
             Dumps(variant, command, folder, window) as dumps,
@@ -83,7 +83,7 @@ class Dumps:
         self._pid = variant.process.pid
         self._command = command
         self._cores = variant.limits().cpu or os.cpu_count() or 1
-        self._gap = self._planned_gap = window / dumping.WANTED
+        self._gap = self._planned_gap = window / dump_schedule.WANTED
         self._folder = folder / FOLDER
         self._taken: list[Dump] = []
         self._stop = threading.Event()
@@ -100,7 +100,7 @@ class Dumps:
             cpu = sum(dump.cpu for dump in inside)
             if diagnosis and cpu:
                 each, allowed = cpu / len(inside), self._cores * (end_ms - start_ms) / 1000
-                is_held_back = dumping.interval(each, self._cores) > self._planned_gap
+                is_held_back = dump_schedule.interval(each, self._cores) > self._planned_gap
                 costs = {"dump_cpu": each, "cpu_share": cpu / allowed, "is_held_back": is_held_back}
                 return diagnosis.model_copy(update=costs)
             return diagnosis
@@ -132,7 +132,7 @@ class Dumps:
                 cpu = max(0.0, _cpu_seconds(self._pid, workers) - before)
                 self._keep(replace(dump, cpu=cpu))
                 elapsed = time.monotonic() - began
-                if self._stop.wait(dumping.interval(cpu or elapsed, self._cores) - elapsed):
+                if self._stop.wait(dump_schedule.interval(cpu or elapsed, self._cores) - elapsed):
                     return
 
     def _keep(self, dump: Dump) -> None:

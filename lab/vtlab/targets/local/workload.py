@@ -15,7 +15,7 @@ from vtlab.k6 import user_script as script
 from vtlab.k6.call import Call
 from vtlab.model import variables
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Findings
+from vtlab.model.k6_documents import VariantPreflight
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def check(
     BadInput where the workload does not fit the service. ``run`` starts k6 and waits so many seconds for its end.
     """
 
-    def ask(origin: str | None) -> Mapping[str, Findings]:
+    def ask(origin: str | None) -> Mapping[str, VariantPreflight]:
         of = replace(call, origin=origin)
         of.document.unlink(missing_ok=True)
         process = run(of, k6.preflight_variables(list(of.targets)), preflight.patience(experiment, len(of.targets)))

@@ -1,4 +1,4 @@
-"""Facts about the copies of a service, before they exist."""
+"""RunFacts about the copies of a service, before they exist."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from vtlab import __version__
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.model import workload_files
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Facts
+from vtlab.model.manifest import RunFacts
 from vtlab.model.service import Service
 from vtlab.targets.kubernetes.api.cluster import Cluster
 from vtlab.targets.kubernetes.api.connection import NotFound
@@ -18,21 +18,21 @@ from vtlab.targets.kubernetes.copies.original import Original
 from vtlab.targets.kubernetes.copies.reference import copying_of
 
 
-def collect(ref: ReleaseRef, service: Service, experiment: Experiment) -> Facts:
+def collect(ref: ReleaseRef, service: Service, experiment: Experiment) -> RunFacts:
     """Describes the copies of a service. BadInput where the service cannot be copied, or the experiment needs more than
     copies; PrerequisiteMissing where the Deployment does not exist."""
     with contextlib.closing(Cluster(ref)) as cluster:
         return _collect_from(cluster, service, experiment)
 
 
-def _collect_from(cluster: Cluster, service: Service, experiment: Experiment) -> Facts:
+def _collect_from(cluster: Cluster, service: Service, experiment: Experiment) -> RunFacts:
     ref = cluster.release
     # Refuses what are no labels.
     monitor_labels(ref)
     source = find_original(cluster, service)
     refuse_what_copies_lack(service, experiment)
     where = {"deployment": service.deployment} if service.deployment else {}
-    return Facts(
+    return RunFacts(
         versions={
             "vtlab": __version__,
             "app": str(source.container["image"]),

@@ -33,7 +33,7 @@ from vtlab.targets.kubernetes.copies.reference import copying_of
 from vtlab.targets.kubernetes.copies.selectors import selecting
 from vtlab.targets.kubernetes.copies.workload_secret import Files
 
-#: In the environment of the chart's runner (helm/templates/job-runner.yaml).
+#: In the environment of the chart's runner (helm/templates/runner/job.yaml).
 _POD_NAME, _POD_UID = "VTLAB_POD_NAME", "VTLAB_POD_UID"
 
 

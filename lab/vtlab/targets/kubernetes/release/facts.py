@@ -1,4 +1,4 @@
-"""Facts about an installed release of the chart, and the CronJob for k6's Jobs."""
+"""RunFacts about an installed release of the chart, and the CronJob for k6's Jobs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import contextlib
 from vtlab import __version__
 from vtlab.errors import PrerequisiteMissing
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Facts
+from vtlab.model.manifest import RunFacts
 from vtlab.model.service import Service
 from vtlab.targets.kubernetes import job
 from vtlab.targets.kubernetes.api.cluster import Cluster
@@ -17,13 +17,13 @@ from vtlab.targets.kubernetes.api.types import Json
 from vtlab.targets.kubernetes.release import deployment_checks
 
 
-def collect(ref: ReleaseRef, service: Service, experiment: Experiment) -> Facts:
+def collect(ref: ReleaseRef, service: Service, experiment: Experiment) -> RunFacts:
     """Describes the release. BadInput or PrerequisiteMissing where it cannot run the experiment."""
     with contextlib.closing(Cluster(ref)) as cluster:
         return collect_from(cluster, service, experiment)
 
 
-def collect_from(cluster: Cluster, service: Service, experiment: Experiment) -> Facts:
+def collect_from(cluster: Cluster, service: Service, experiment: Experiment) -> RunFacts:
     """Describes what runs in a cluster that is open already. Errors as in ``collect``."""
     ref = cluster.release
     deployments = {name: _deployment(cluster, name) for name in experiment.variants}
@@ -33,7 +33,7 @@ def collect_from(cluster: Cluster, service: Service, experiment: Experiment) -> 
     deployment_checks.refuse_different(experiment, deployments)
     deployment_checks.refuse_unmet_needs(ref, service, experiment, first)
     k6 = job.k6(template(cluster, experiment))
-    return Facts(
+    return RunFacts(
         versions={
             "vtlab": __version__,
             "app": str(deployment_checks.app(first)["image"]),
