@@ -145,7 +145,7 @@ def block(measured: str, number: int, folder: Path, ledger: Ledger) -> Measured:
     await_ready([variant.server for variant in started.values()])
     running = Running(measured, started)
     planned = folder / "plan.json"
-    planned.write_text(normalised.text(small.model_copy(update={"variants": [ON, OFF]})), encoding="utf-8")
+    planned.write_text(normalised.as_json(small.model_copy(update={"variants": [ON, OFF]})), encoding="utf-8")
 
     def load(order: list[str], cycles: int) -> tuple[K6Document, machine.Sampler]:
         call = k6.Call(

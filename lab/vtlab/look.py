@@ -24,8 +24,8 @@ def examine(jar: Path, wanted: str | None, flags: str, console: Console, *, as_j
     java = _java(wanted)
     seen = inspection.inspect(jar, java)
     published = [
-        finding.model_copy(update={"command": commands.by_jar(finding.command, jar)})
-        for finding in static.find(seen, java.version if java else None, _split(flags))
+        finding.model_copy(update={"command": commands.cure_for_jar(finding.command, jar)})
+        for finding in static.static_findings(seen, java.version if java else None, _split(flags))
     ]
     if as_json:
         document = {

@@ -44,7 +44,7 @@ class Calls:
         self._work = folder / "k6"
         self._work.mkdir()
         plan = folder / "plan.json"
-        plan.write_text(normalised.text(described), encoding="utf-8")
+        plan.write_text(normalised.as_json(described), encoding="utf-8")
         self._tool = tools.find_k6()
         self.start = workload.prepare(described, self._tool.path, LAB, self._work)
         self._call = k6.Call(

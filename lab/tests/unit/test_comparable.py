@@ -29,9 +29,9 @@ def row(table: Table, name: str) -> dict[str, str]:
 def test_cpu_and_memory_compare_at_equal_throughput_only() -> None:
     assert metrics(CLOSED) == ["throughput"]
     assert metrics(EQUAL) == ["throughput", "cpu_per_request", "memory"]
-    assert comparable.alike(100, 104.9)
-    assert not comparable.alike(100, 105.1)
-    assert not comparable.alike(100, 0)
+    assert comparable.agree_within_margin(100, 104.9)
+    assert not comparable.agree_within_margin(100, 105.1)
+    assert not comparable.agree_within_margin(100, 0)
 
 
 def test_latency_compares_under_open_load_only_and_service_time_never() -> None:
@@ -44,7 +44,7 @@ def test_latency_compares_under_open_load_only_and_service_time_never() -> None:
 
 def test_the_latency_of_an_overloaded_variant_has_no_ratio() -> None:
     a = builders.changed(OPEN, platform={"growth": 95.0})
-    kept = comparable.kept(a.verdict.comparisons, a.verdict.variants, a.run.experiment)
+    kept = comparable.meaningful_comparisons(a.verdict.comparisons, a.verdict.variants, a.run.experiment)
     assert [c.metric for c in kept if c.metric.startswith("latency")] == ["latency_p99"], "the primary one, judged"
 
 

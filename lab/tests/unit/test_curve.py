@@ -114,21 +114,21 @@ def test_a_rise_from_a_low_level_is_none() -> None:
 
 
 def test_the_variants_part_where_they_never_agree_again() -> None:
-    assert curves.parting(points([1, 2, 4, 8, 16], PARTING), VARIANTS) == (4, 8)
+    assert curves.levels_of_parting(points([1, 2, 4, 8, 16], PARTING), VARIANTS) == (4, 8)
     # A level that differs by chance, and one that agrees after it.
     rates_of: Mapping[str, Serves] = {
         "platform": {1: 10.0, 2: 20.0, 4: 40.0, 8: 40.0}.__getitem__,
         "virtual": {1: 10.0, 2: 30.0, 4: 40.0, 8: 80.0}.__getitem__,
     }
-    assert curves.parting(points([1, 2, 4, 8], rates_of), VARIANTS) == (4, 8)
+    assert curves.levels_of_parting(points([1, 2, 4, 8], rates_of), VARIANTS) == (4, 8)
 
 
 def test_variants_that_agree_at_the_last_level_or_at_none_do_not_part() -> None:
     same = points([1, 2, 4], dict.fromkeys(VARIANTS, bounded(20, 60)))
     apart = points([1, 2, 4], {"platform": bounded(10, 60), "virtual": bounded(20, 60 * 3)})
     for measured in (same, apart, []):
-        assert curves.parting(measured, VARIANTS) is None
-        assert curves.between(measured, VARIANTS) == []
+        assert curves.levels_of_parting(measured, VARIANTS) is None
+        assert curves.levels_between(measured, VARIANTS) == []
     assert curves.stretches(curve(same), VARIANTS) == [curves.Stretch(1, 4, None)]
     assert curves.stretches(curve(apart), VARIANTS) == [curves.Stretch(1, 4, "virtual")]
     parted = [curves.Stretch(1, 4, None), curves.Stretch(8, 8, "virtual")]
@@ -197,20 +197,20 @@ def test_every_level_has_its_outcome(alone: float, a: float, b: float) -> None:
 @given(rates, growth, growth)
 def test_at_most_two_levels_lie_between(alone: float, a: float, b: float) -> None:
     measured = doubled({"platform": bounded(alone, alone * a), "virtual": bounded(alone, alone * b)})
-    levels = curves.between(measured, VARIANTS)
+    levels = curves.levels_between(measured, VARIANTS)
     assert len(levels) <= curves.BETWEEN
     if levels:
-        low, high = curves.parting(measured, VARIANTS) or (0, 0)
+        low, high = curves.levels_of_parting(measured, VARIANTS) or (0, 0)
         assert all(low < level < high for level in levels)
         assert not {point.users for point in measured} & set(levels)
 
 
 def test_levels_between_are_even_on_a_logarithmic_scale() -> None:
     services = {"platform": bounded(20, 20 * 130), "virtual": bounded(20, 20 * 500)}
-    assert curves.parting(measured := doubled(services), VARIANTS) == (128, 256)
-    assert curves.between(measured, VARIANTS) == [161, 203]
+    assert curves.levels_of_parting(measured := doubled(services), VARIANTS) == (128, 256)
+    assert curves.levels_between(measured, VARIANTS) == [161, 203]
     two = {"platform": bounded(20, 20), "virtual": bounded(20, 40)}
-    assert curves.between(points([1, 2], two), VARIANTS) == [], "no whole number between 1 and 2"
+    assert curves.levels_between(points([1, 2], two), VARIANTS) == [], "no whole number between 1 and 2"
 
 
 @given(rates, growth, growth)

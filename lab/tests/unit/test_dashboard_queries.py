@@ -169,7 +169,7 @@ def test_each_comparison_is_one_figure_and_one_line_with_its_interval() -> None:
 def test_recorded_series_exist() -> None:
     """What a dashboard takes from the rules is recorded by them."""
     used = set(re.findall(r"vtlab:\w+:\w+", json.dumps(list(DOCUMENTS.values()))))
-    recorded = {rule.get("record") for group in json.loads(rules.text())["groups"] for rule in group["rules"]}
+    recorded = {rule.get("record") for group in json.loads(rules.rules_json())["groups"] for rule in group["rules"]}
     assert used <= recorded
 
 

@@ -261,7 +261,7 @@ def test_colours_are_the_variants(panel: dict[str, Any]) -> None:
             ]
             # The last match counts. (Alerts have their own colour under any name.)
             counts = matching[:-1] if panel["title"] == "Warnings" else matching
-            assert counts[-1] == palette.known(variant), variant
+            assert counts[-1] == palette.known_colour(variant), variant
     allowed = {value for name, value in vars(style).items() if isinstance(value, str) and value.startswith("#")}
     allowed |= {*style.RESOURCES.values(), *style.STATES.values(), *palette.VARIANTS}
     assert set(re.findall(r"#[0-9A-Fa-f]{6}\b", json.dumps(panel["fieldConfig"]))) <= allowed
@@ -269,11 +269,11 @@ def test_colours_are_the_variants(panel: dict[str, Any]) -> None:
 
 def test_a_variant_has_the_same_colour_in_every_dashboard_and_report() -> None:
     assert style.VARIANTS == palette.VARIANTS
-    assert palette.of(["platform", "virtual"]) == [palette.ORANGE, palette.BLUE]
-    assert len(set(palette.of(["virtual-a", "virtual-b", "platform"]))) == 3
-    assert palette.of(["virtual-a", "virtual"])[1] == palette.BLUE
-    assert palette.of(["virtual", "reactive", "virtual-jdk25"])[:2] == [palette.BLUE, palette.PURPLE]
-    assert len(set(palette.of(["virtual", "reactive", "virtual-jdk25"]))) == 3, (
+    assert palette.colours(["platform", "virtual"]) == [palette.ORANGE, palette.BLUE]
+    assert len(set(palette.colours(["virtual-a", "virtual-b", "platform"]))) == 3
+    assert palette.colours(["virtual-a", "virtual"])[1] == palette.BLUE
+    assert palette.colours(["virtual", "reactive", "virtual-jdk25"])[:2] == [palette.BLUE, palette.PURPLE]
+    assert len(set(palette.colours(["virtual", "reactive", "virtual-jdk25"]))) == 3, (
         "another one's colour is not given twice"
     )
 
@@ -281,16 +281,16 @@ def test_a_variant_has_the_same_colour_in_every_dashboard_and_report() -> None:
 @pytest.mark.parametrize("name", experiment_files.names(EXPERIMENTS))
 def test_dashboards_know_the_colours_of_every_experiment(name: str) -> None:
     variants = experiment_files.load(name, EXPERIMENTS).variants
-    colours = [palette.known(variant) for variant in variants]
+    colours = [palette.known_colour(variant) for variant in variants]
     assert None not in colours
     assert len(set(colours)) == len(variants)
-    assert palette.of(variants) == colours
+    assert palette.colours(variants) == colours
 
 
 def test_what_with_adds_has_a_colour_of_its_own() -> None:
     planned = experiment_files.load("blocking", EXPERIMENTS)
-    variants = extra_variants.with_more(planned, ["platform-1000", "java=21", "java=25", "pool=50"]).variants
-    assert len({palette.known(variant) for variant in variants} - {None}) == 6
+    variants = extra_variants.with_extra_variants(planned, ["platform-1000", "java=21", "java=25", "pool=50"]).variants
+    assert len({palette.known_colour(variant) for variant in variants} - {None}) == 6
 
 
 def test_colours_differ() -> None:

@@ -60,7 +60,7 @@ def with_login(tmp_path: Path) -> Experiment:
     }
     source = tmp_path / "shop.yaml"
     source.write_text(json.dumps({"workload": document}), encoding="utf-8")
-    return asking(workload_files.resolved(Workload.model_validate(document), source))
+    return asking(workload_files.with_absolute_paths(Workload.model_validate(document), source))
 
 
 def asking(of: Workload) -> Experiment:

@@ -114,7 +114,7 @@ def private_of(workload: Workload) -> dict[str, Any]:
     """Returns the private parts of a workload of requests; empty where there are none."""
     if not (workload.data or workload.login or workload.uses_environment):
         return {}
-    return workload_files.private(workload, variables.known())
+    return workload_files.private_values(workload, variables.known())
 
 
 def environment_of(names: Sequence[str]) -> dict[str, Any]:

@@ -103,7 +103,7 @@ def _used(bound: Bound) -> float | None:
 def bottleneck(limit: Bottleneck) -> str:
     """Names the bottleneck of a variant briefly, for a panel, in the words of the dashboards' table of resources: ``CPU
     and load``, ``Database, inside database connections``."""
-    if comparable.is_load_alone(limit):
+    if comparable.is_only_load(limit):
         return KEEPS_UP
     names = " and ".join(_short(name) for name in [limit.resource, *limit.together])
     if limit.resource in resources.WORDS:
@@ -112,7 +112,7 @@ def bottleneck(limit: Bottleneck) -> str:
 
 
 def _short(name: str) -> str:
-    return resources.without_article(resources.words(name))
+    return resources.without_article(resources.bottleneck_words(name))
 
 
 def headline(comparison: Comparison) -> str:

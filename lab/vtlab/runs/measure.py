@@ -206,7 +206,7 @@ class _Measurement:
 
     def _say_how_far(self, expected: int) -> None:
         """Says that the run ends here, or goes on to its next look; ``expected``: blocks that were still to come."""
-        left, reached = run_status.blocks_left(self.run), run_status.decision(self.run)
+        left, reached = run_status.blocks_left(self.run), run_status.stopping_decision(self.run)
         if left > expected:
             self._progress.go_on(left - expected)
         elif left < expected:
@@ -215,7 +215,8 @@ class _Measurement:
             self._progress.say(f"{self.run.name}: {words.look(reached)}")
         elif not left and expected:
             self._progress.say(
-                f"{self.run.name}: no further blocks: a variant failed in each of the first {run_status.ENDING}"
+                f"{self.run.name}: no further blocks:"
+                f" a variant failed in each of the first {run_status.BLOCKS_THAT_FAILED}"
             )
 
 

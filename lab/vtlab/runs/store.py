@@ -65,7 +65,7 @@ def create_unmeasured(folder: Path, planned: Experiment) -> None:
 def write_experiment(folder: Path, planned: Experiment) -> None:
     """Writes the resolved experiment, and its normalised form, which k6 reads."""
     write_atomic(folder / EXPERIMENT, json.dumps(planned.document(), indent=2) + "\n")
-    write_atomic(folder / normalised.PLAN, normalised.text(planned))
+    write_atomic(folder / normalised.PLAN, normalised.as_json(planned))
 
 
 def append_block(folder: Path, block: Block) -> None:

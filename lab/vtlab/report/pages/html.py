@@ -178,7 +178,7 @@ def _card(analysis: Analysis) -> Card:
         curve=_curve(analysis),
         times=time_split.panels(analysis),
         findings=findings.table(analysis),
-        colours=palette.of(labels.names(analysis)),
+        colours=palette.colours(labels.names(analysis)),
         description=run.experiment.description,
     )
 

@@ -88,7 +88,7 @@ def _verdict(pair: Analysis) -> ET.Element:
 
 def _assertions(pair: Analysis) -> list[ET.Element]:
     cases = []
-    for outcome in asserts.judged(pair.run.manifest.asserts, pair.verdict):
+    for outcome in asserts.judge(pair.run.manifest.asserts, pair.verdict):
         case = _case(pair, f"assert {outcome.text}")
         if not pair.verdict.valid:
             ET.SubElement(case, "skipped").text = "there is no verdict"

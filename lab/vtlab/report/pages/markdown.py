@@ -51,7 +51,7 @@ def _row(analysis: Analysis) -> list[str]:
 
 def _assertions(analysis: Analysis) -> list[str]:
     """Whether what the call demanded holds, a line each: a job that failed for it is understood from here."""
-    outcomes = asserts.judged(analysis.run.manifest.asserts, analysis.verdict)
+    outcomes = asserts.judge(analysis.run.manifest.asserts, analysis.verdict)
     title = labels.title(analysis)
     lines = [
         f"✗ {title}: {outcome.text} does not hold: {outcome.broken}"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from vtlab.catalogue.resources import RESOURCES
-from vtlab.catalogue.resources import words as resource_words
+from vtlab.catalogue.resources import bottleneck_words as resource_words
 from vtlab.model.experiment import Experiment
 from vtlab.model.load import ClosedLoad
 from vtlab.model.records import Activity

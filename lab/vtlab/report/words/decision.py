@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vtlab.analysis.comparable import is_load_alone, keeps_up
+from vtlab.analysis.comparable import is_only_load, keeps_up
 from vtlab.catalogue import resources
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import is_cold
@@ -88,10 +88,10 @@ def _limit(analysis: Analysis, variant: str) -> str:
 
 def _bottleneck(result: VariantResult, experiment: Experiment) -> str | None:
     limit = result.bottleneck
-    if limit.resource == "unknown" or is_load_alone(limit):
+    if limit.resource == "unknown" or is_only_load(limit):
         return None
     # A pool is full because of what is behind it.
-    held = f", inside {resources.words(limit.inside.pool)}" if limit.inside else ""
+    held = f", inside {resources.bottleneck_words(limit.inside.pool)}" if limit.inside else ""
     names = [bottlenecks.described(result, name, experiment) for name in (limit.resource, *limit.together)]
     return figures.listed(names) + held
 

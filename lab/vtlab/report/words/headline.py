@@ -238,7 +238,7 @@ def _same_at_this_load(analysis: Analysis, c: Comparison) -> str | None:
         return text
     first = min(known, key=lambda of: known[of][1])
     bound, most = known[first]
-    resource = resources.without_article(resources.words(bound.resource))
+    resource = resources.without_article(resources.bottleneck_words(bound.resource))
     unit = "users" if isinstance(experiment.load, ClosedLoad) else "arrivals a second"
     return f"{text}: {first}'s {resource} would bind from about {figures.significant(most, 2)} {unit} on"
 
@@ -339,7 +339,7 @@ def _at_look(v: Verdict) -> str:
 def look(decision: Decision) -> str:
     """What a run's last look showed, and what follows, for the progress."""
     blocks, most = decision.blocks, decision.looks[-1]
-    following = sequential.following(decision.looks, blocks)
+    following = sequential.next_goal(decision.looks, blocks)
     return {
         "settled": f"settled after {blocks} blocks",
         "failing": f"no further blocks: a variant failed in each of the first {blocks}",

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 
-from vtlab.analysis.validity.steady_state import MOST_JIT
+from vtlab.analysis.validity.jit_compiler import MOST_JIT
 from vtlab.errors import BlockFault
 from vtlab.host import cgroup_hierarchies
 from vtlab.host.threads import Threads, compilers

@@ -42,7 +42,7 @@ def prepare(experiment: Experiment, tool: Path, lab: Path, folder: Path) -> Star
 
 def check(
     experiment: Experiment, call: Call, run: Callable[[Call, Mapping[str, str], float], Process]
-) -> preflight.Checked:
+) -> preflight.PreflightResult:
     """The pre-flight: each request, or each task of a script, once for each variant of the call.
 
     BadInput where the workload does not fit the service. ``run`` starts k6 and waits so many seconds for its end.
@@ -51,7 +51,9 @@ def check(
     def ask(origin: str | None) -> Mapping[str, VariantPreflight]:
         of = replace(call, origin=origin)
         of.document.unlink(missing_ok=True)
-        process = run(of, k6.preflight_variables(list(of.targets)), preflight.patience(experiment, len(of.targets)))
+        process = run(
+            of, k6.preflight_variables(list(of.targets)), preflight.longest_seconds(experiment, len(of.targets))
+        )
         if process.returncode() not in k6.DONE:
             raise script.cannot_run(process.last_lines())
         try:
@@ -59,7 +61,7 @@ def check(
         finally:
             of.document.unlink(missing_ok=True)
 
-    return preflight.checked(experiment.workload, call.targets, ask)
+    return preflight.check(experiment.workload, call.targets, ask)
 
 
 def wait(process: Process, seconds: float) -> None:
