@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,8 @@ import pytest
 import yaml
 from rich.console import Console
 
-from tests.unit.test_kubernetes_pod_copy import DEPLOYMENT, EXPERIMENT, SHOP, changed, environment, web
-from tests.unit.test_kubernetes_selection import named, policies
+from tests.unit.test_kubernetes_manifests import DEPLOYMENT, EXPERIMENT, SHOP, changed, environment, web
+from tests.unit.test_kubernetes_network_policies import named, policies
 from tests.unit.test_kubernetes_target import FakeCluster, owned
 from vtlab import shipped
 from vtlab.commands.try_ import measure_service
@@ -57,10 +58,10 @@ class Namespace(FakeCluster):
 
     def create_config_map(self, body: Json) -> None:
         self.done.append(f"create {body['metadata']['name']}")
-        self.found_config_maps.append({**body, "metadata": {**body["metadata"], "uid": "42"}})
+        self.listed_config_maps.append({**body, "metadata": {**body["metadata"], "uid": "42"}})
 
     def create(self, body: Json) -> None:
-        assert self.found_config_maps, "the ConfigMap, which owns it, is made first"
+        assert self.listed_config_maps, "the ConfigMap, which owns it, is made first"
         self.made.append(body)
 
     def annotate_pods(self, name: str, *_: str) -> None:
@@ -98,12 +99,12 @@ def namespace(monkeypatch: pytest.MonkeyPatch) -> Namespace:
     return fake
 
 
-SAID: list[str] = []
+MESSAGES: list[str] = []
 
 
 def measuring(folder: Path) -> contextlib.AbstractContextManager[target.KubernetesTarget]:
-    SAID.clear()
-    return target.kubernetes_target(folder, folder, SHOPS, "run", SAID.append)
+    MESSAGES.clear()
+    return target.kubernetes_target(folder, folder, SHOPS, "run", MESSAGES.append)
 
 
 @pytest.fixture
@@ -163,7 +164,7 @@ def test_each_variant_has_a_deployment_and_a_service_that_go_with_the_run(namesp
     with measuring(tmp_path) as running:
         start(running)
         start(running, 2)
-        name = running.cluster.release.name
+        name = running.site.cluster.release.name
         assert re.fullmatch(r"vtlab-shop-[0-9a-f]{4}", name)
         assert namespace.deleted == []
     variants = [f"{name}-platform", f"{name}-virtual"]
@@ -188,14 +189,14 @@ def test_pods_of_the_first_block_start_once(namespace: Namespace, tmp_path: Path
         for body in namespace.made
         if body["kind"] == "Deployment"
     ]
-    assert stamps == [f"{running.objects.name}-1-1"] * 2, "the annotation that follows changes nothing"
+    assert stamps == [f"{running.site.objects.name}-1-1"] * 2, "the annotation that follows changes nothing"
 
 
 @pytest.mark.usefixtures("started")
 def test_what_is_shared_is_said_before_anything_is_made(namespace: Namespace, tmp_path: Path) -> None:
     with measuring(tmp_path) as running:
         start(running)
-    text = "\n".join(SAID)
+    text = "\n".join(MESSAGES)
     assert "copies of Deployment shop: container web, port 8081" in text
     assert "Secret shop-db" in text
     assert "the copies lack the labels app, tier" in text
@@ -207,7 +208,7 @@ def test_options_that_copies_lose_are_said(namespace: Namespace, tmp_path: Path)
     namespace.deployments = {"shop": changed(envFrom=[{"secretRef": {"name": "jvm"}}], env=[])}
     with measuring(tmp_path) as running:
         start(running)
-    assert "JAVA_TOOL_OPTIONS of a whole ConfigMap or Secret (envFrom) does not hold" in "\n".join(SAID)
+    assert "JAVA_TOOL_OPTIONS of a whole ConfigMap or Secret (envFrom) does not hold" in "\n".join(MESSAGES)
 
 
 @pytest.mark.usefixtures("started")
@@ -233,10 +234,10 @@ def test_network_policies_are_copied_only_where_there_are_any(namespace: Namespa
     namespace.of_kind["NetworkPolicy"] = policies()
     with measuring(tmp_path) as running:
         start(running)
-        name = running.cluster.release.name
+        name = running.site.cluster.release.name
     of_run = [f"{name}-{policy}" for policy in ("of-shop", "to-database", "variants", "k6")]
     assert namespace.names("NetworkPolicy") == of_run
-    assert "NetworkPolicies for the copies: of-shop, to-database, variants, k6" in "\n".join(SAID)
+    assert "NetworkPolicies for the copies: of-shop, to-database, variants, k6" in "\n".join(MESSAGES)
     assert [body["kind"] for body in namespace.made[-9:-5]] == ["NetworkPolicy"] * 4, "before the pods"
 
 
@@ -249,7 +250,7 @@ def test_network_policies_that_may_not_be_copied_are_said(namespace: Namespace, 
         start(running)
     assert namespace.names("NetworkPolicy") == []
     assert namespace.names("Deployment") != []
-    assert "NetworkPolicies are not copied: vtlab may not" in "\n".join(SAID)
+    assert "NetworkPolicies are not copied: vtlab may not" in "\n".join(MESSAGES)
 
 
 @pytest.mark.usefixtures("started")
@@ -266,8 +267,8 @@ def test_an_image_has_variants_without_an_original(namespace: Namespace, tmp_pat
 def test_k6_loads_the_copies_from_a_job_of_the_run(namespace: Namespace, tmp_path: Path) -> None:
     with measuring(tmp_path) as running:
         start(running)
-        assert running.copies is not None
-        body = job.manifest(running.copies.template(), "j", {"a": "b"}, {"BLOCK": "1"}, running.objects.name)
+        assert running.site.copies is not None
+        body = job.manifest(running.site.copies.template(), "j", {"a": "b"}, {"BLOCK": "1"}, running.site.objects.name)
     assert body["metadata"]["ownerReferences"][0]["uid"] == "42"
     template = body["spec"]["template"]
     assert template["metadata"]["labels"]["app.kubernetes.io/component"] == "k6"
@@ -280,7 +281,7 @@ def test_k6_loads_the_copies_from_a_job_of_the_run(namespace: Namespace, tmp_pat
     paths = {item["path"] for item in scripts["configMap"]["items"]}
     assert "block.ts" in paths
     assert "lib/plan.ts" in paths
-    (config_map,) = namespace.found_config_maps
+    (config_map,) = namespace.listed_config_maps
     assert {item["key"] for item in scripts["configMap"]["items"]} | {run_objects.PLAN} == config_map["data"].keys()
 
 
@@ -292,7 +293,7 @@ def test_the_run_of_copies_fits_a_config_map() -> None:
 
 def test_copies_of_a_killed_vtlab_go_with_the_next_call_of_any_service(namespace: Namespace, tmp_path: Path) -> None:
     left = owned("vtlab-cart-c3d4", f"{labels._machine()}_{os.getpid()}-1")
-    namespace.found_config_maps = [left]
+    namespace.listed_config_maps = [left]
     asked: list[str] = []
     listed = namespace.config_maps
 
@@ -308,7 +309,7 @@ def test_copies_of_a_killed_vtlab_go_with_the_next_call_of_any_service(namespace
 
 
 def test_another_vtlab_that_measures_copies_is_refused(namespace: Namespace, tmp_path: Path) -> None:
-    namespace.found_config_maps = [owned("vtlab-shop-c3d4", "another-machine_1-1")]
+    namespace.listed_config_maps = [owned("vtlab-shop-c3d4", "another-machine_1-1")]
     with (
         pytest.raises(PrerequisiteMissing, match="another vtlab is measuring copies of a service in namespace shops"),
         measuring(tmp_path),
@@ -357,8 +358,8 @@ def test_limits_and_threads_are_read_back_by_the_agent(tmp_path: Path) -> None:
         container = {"name": "app", "env": [{"name": "JAVA_TOOL_OPTIONS", "value": flags}]}
         pod = {"metadata": {"name": "p", "uid": "1"}, "spec": {"containers": [container]}, "status": {}}
         with measuring(tmp_path) as running:
-            running.client = Meters(tomcat, jetty)
-            return running._verified(SHOP, EXPERIMENT, variant, pod, 1).processors
+            running.site = replace(running.site, client=Meters(tomcat, jetty))
+            return running._verified(target.StartedPod(SHOP, EXPERIMENT, variant, pod), 1).processors
 
     assert verified("virtual", tomcat=-1) == 1
     assert verified("platform", tomcat=200) == 1
@@ -388,12 +389,12 @@ class Unscraped(Prometheus):
 @pytest.mark.usefixtures("namespace")
 def test_a_prometheus_that_does_not_take_the_monitor_is_said_at_once(tmp_path: Path) -> None:
     with measuring(tmp_path) as running:
-        running.client = Unscraped(None)
+        running.site = replace(running.site, client=Unscraped(None))
         with pytest.raises(
             PrerequisiteMissing, match=r"platform: Prometheus does not take the ServiceMonitor"
         ) as caught:
             running._scraped("platform", 1)
-        running.client = Unscraped("1s")
+        running.site = replace(running.site, client=Unscraped("1s"))
         with pytest.raises(NotScraped):
             running._scraped("platform", 1)
     assert "--monitor-labels" in caught.value.fix
@@ -405,7 +406,7 @@ def test_only_the_agents_port_of_a_copy_is_read(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(watch, "wait_for_pods", lambda *_: ({"platform": pod}, {}))
     with measuring(tmp_path) as running:
         client = Unscraped("1s")
-        running.client = client
+        running.site = replace(running.site, client=client)
         monkeypatch.setattr(client, "refuse_old", lambda: None)
         monkeypatch.setattr(client, "now", lambda: 1)
         with pytest.raises(NotScraped):
@@ -414,13 +415,13 @@ def test_only_the_agents_port_of_a_copy_is_read(tmp_path: Path, monkeypatch: pyt
 
 
 def test_doctor_names_every_right_that_copies_lack(namespace: Namespace) -> None:
-    by_name = {found.name: found for found in doctor.prerequisites_of_copies(SHOPS, "shop")}
+    by_name = {prerequisite.name: prerequisite for prerequisite in doctor.prerequisites_of_copies(SHOPS, "shop")}
     assert list(by_name) == ["cluster", "rights", "Deployment shop", "Prometheus (prometheus-operated:9090)"]
-    assert [found.name for found in by_name.values() if found.fix] == []
+    assert [prerequisite.name for prerequisite in by_name.values() if prerequisite.fix] == []
     assert by_name["Deployment shop"].state == "container web, image registry.example/shop:1.4, port 8081"
 
     namespace.refused = {*COPY_RIGHTS, *POLICY_RIGHTS, *MONITORING_RIGHTS}
-    by_name = {found.name: found for found in doctor.prerequisites_of_copies(SHOPS, "shop")}
+    by_name = {prerequisite.name: prerequisite for prerequisite in doctor.prerequisites_of_copies(SHOPS, "shop")}
     for right in (*COPY_RIGHTS, *POLICY_RIGHTS):
         assert str(right) in by_name["rights"].state
     for right in MONITORING_RIGHTS:
@@ -488,7 +489,7 @@ def test_what_the_charts_runner_makes_goes_with_its_pod(
         monkeypatch.setenv(name, value)
     with contextlib.suppress(BlockFault), measuring(tmp_path) as running:
         start(running)
-        (config_map,) = namespace.found_config_maps
+        (config_map,) = namespace.listed_config_maps
         owner = {"apiVersion": "v1", "kind": "Pod", "name": "lab-runner-1-x", "uid": "7"}
         assert config_map["metadata"]["ownerReferences"] == [owner]
     monkeypatch.delenv(copies._POD_UID)

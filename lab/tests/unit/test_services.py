@@ -14,7 +14,7 @@ from tests.support.experiments import stub
 from vtlab import shipped
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host import tools
-from vtlab.host.processes import Ledger
+from vtlab.host.process_ledger import Ledger
 from vtlab.model import experiment_files, service
 from vtlab.services import builds, process, sample
 from vtlab.services.resolve import resolve_service

@@ -16,7 +16,7 @@ from tests.unit.conftest import JDK
 from vtlab.commands.options import variable_names
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host import variables
-from vtlab.host.processes import Ledger
+from vtlab.host.process_ledger import Ledger
 from vtlab.model.experiment import Experiment
 from vtlab.model.experiment_files import load, parse
 from vtlab.model.load import ClosedLoad, OpenLoad

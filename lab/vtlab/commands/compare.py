@@ -16,7 +16,7 @@ from vtlab.analysis.two_runs import TwoRuns
 from vtlab.commands.output import console
 from vtlab.errors import AssertionFailed, BadInput, InvalidRun
 from vtlab.model.run import Analysis
-from vtlab.report.words import changes as report
+from vtlab.report.words import changes
 from vtlab.runs.report import analyse_runs
 
 
@@ -41,7 +41,7 @@ def compare(
     if spread is not None and aa:
         raise BadInput("--spread and --aa say the same", "leave one out")
     compared = two_runs.compare(befores, afters, _between_runs(spread, aa or [], befores[0]))
-    for line in report.lines(compared):
+    for line in changes.lines(compared):
         console.print(line, highlight=False, soft_wrap=True)
     _refuse_invalid(compared)
     _check(demands, compared)
@@ -85,7 +85,7 @@ def _check(demands: Sequence[asserts.Demand], compared: Sequence[TwoRuns]) -> No
                 known = ", ".join(c.name for c in two.changes)
                 raise BadInput(f"--assert '{demand.text}': nothing of that name in both runs", f"there is: {known}")
             elif _is_hollow(two, demand) or not demand.holds(change.low, change.high):
-                failed.append(f"'{demand.text}' does not hold: {report.sentence(change)}")
+                failed.append(f"'{demand.text}' does not hold: {changes.sentence(change)}")
     if failed:
         raise AssertionFailed("; ".join(failed), "an assertion holds when the whole interval lies on its side")
 

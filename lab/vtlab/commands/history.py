@@ -14,8 +14,8 @@ from vtlab.commands.options import (
 )
 from vtlab.commands.output import console
 from vtlab.errors import BadInput
-from vtlab.report.pages import history as report
-from vtlab.report.pages.history import Entry
+from vtlab.report.pages import run_history
+from vtlab.report.pages.run_history import Entry
 from vtlab.runs import store
 from vtlab.runs.report import analyse_runs
 
@@ -33,9 +33,9 @@ def history(
     entries, unread = read_entries(root)
     if not entries:
         raise BadInput(f"{root}: no directory in it holds a run that can be read", "name the folder that holds runs")
-    lines = report.group(entries)
-    store.write_atomic(root / PAGE, report.render(root.resolve().name, lines, unread))
-    Console().print(report.table(lines))
+    lines = run_history.group(entries)
+    store.write_atomic(root / PAGE, run_history.render(root.resolve().name, lines, unread))
+    Console().print(run_history.terminal_table(lines))
     for name, why in unread.items():
         console.print(f"not read: {name}: {why}", highlight=False, soft_wrap=True)
     console.print(f"\nhistory: {root / PAGE}", highlight=False, soft_wrap=True)

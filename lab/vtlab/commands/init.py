@@ -17,7 +17,7 @@ from vtlab.commands import options
 from vtlab.commands.options import ROOT, EnvFile, Results
 from vtlab.commands.output import console
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
-from vtlab.host import agent, operating_system, processes, tools
+from vtlab.host import agent, operating_system, process_ledger, tools
 from vtlab.model.endpoints import Endpoint, file_text, from_openapi
 from vtlab.model.inspection import Inspection
 from vtlab.model.service_file import RequestLines, TryInput, TryOptions
@@ -106,7 +106,7 @@ def _started(jar: Path, settings: TryOptions, root: Path, otherwise: str) -> Ite
     service = resolve_service(experiment)
     variant, java = experiment.variants[0], tools.find_java()
     console.print(f"starting {jar.name}, which gets each of its requests once", highlight=False)
-    with tempfile.TemporaryDirectory() as folder, processes.open_exclusive_ledger(root) as ledger:
+    with tempfile.TemporaryDirectory() as folder, process_ledger.open_exclusive(root) as ledger:
         companions = CompanionServices(Path(folder), java, ledger)
         launch = process.Launch(
             service,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from vtlab import shipped
 from vtlab.doctor.prerequisite import Prerequisite, check
-from vtlab.host import cgroup, processes, tools
+from vtlab.host import cgroup, cgroup_hierarchies, process_ledger, tools
 from vtlab.services import sample
 from vtlab.services.companions import companion_services
 
@@ -28,7 +28,7 @@ def prerequisites(root: Path) -> list[Prerequisite]:
         check("Prometheus", lambda: _tool(tools.find_prometheus())),
         # An installed vtlab measures other services.
         replace(check("the app", lambda: _tool(sample.find())), optional=not shipped.IS_CHECKOUT),
-        limits(cgroup.Host()),
+        limits(cgroup_hierarchies.Host()),
         _cores(),
         _room(root),
         check("no other run", lambda: _idle(root)),
@@ -67,12 +67,12 @@ def _platform() -> Prerequisite:
     )
 
 
-def limits(host: cgroup.Host) -> Prerequisite:
+def limits(host: cgroup_hierarchies.Host) -> Prerequisite:
     """Checks whether a CPU limit can be set, by setting one."""
     return check("CPU limits", lambda: _try_group(host))
 
 
-def _try_group(host: cgroup.Host) -> str:
+def _try_group(host: cgroup_hierarchies.Host) -> str:
     """Makes a control group with a limit, and removes it; PrerequisiteMissing where that does not work."""
     cgroup.Cgroup.create(f"doctor-{os.getpid()}", 0.5, 64 * 1024**2, host, record=lambda _: None).remove()
     if host.uid != 0:
@@ -99,7 +99,7 @@ def _room(root: Path) -> Prerequisite:
 
 
 def _idle(root: Path) -> str:
-    processes.refuse_if_busy(root)
+    process_ledger.refuse_if_busy(root)
     return "nothing else is measured here"
 
 

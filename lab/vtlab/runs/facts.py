@@ -45,7 +45,7 @@ def _facts_in(cluster: ReleaseRef, experiment: Experiment) -> RunFacts:
     service = resolve_service(experiment)
     if cluster.copying:
         return facts.collect(cluster, service, experiment)
-    return release.facts(cluster, service, experiment)
+    return release.collect(cluster, service, experiment)
 
 
 def _facts_here(experiment: Experiment, cpu_limited: bool, java_home: str | None) -> RunFacts:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host import ports, tools, variables
-from vtlab.host.processes import Ledger, Process
+from vtlab.host.process_ledger import Command, Ledger
+from vtlab.host.processes import Process
 from vtlab.host.tools import Java
 from vtlab.host.wait import TimedOut, wait_until
 from vtlab.model.service import Need, Service, ServiceDependency
@@ -118,11 +119,13 @@ class CompanionServices:
         if dependency.port is not None:
             ports.require_free(dependency.port, f"what {service.name} needs")
         self._dependency = process = self._ledger.start(
-            shlex.split(dependency.command),
-            role=_DEPENDENCY_ROLE,
-            log=self._folder / "logs" / "needs.log",
-            environment=variables.known(),
-            folder=Path(service.directory),
+            Command(
+                shlex.split(dependency.command),
+                role=_DEPENDENCY_ROLE,
+                log=self._folder / "logs" / "needs.log",
+                environment=variables.known(),
+                folder=Path(service.directory),
+            )
         )
 
         def is_up() -> bool:

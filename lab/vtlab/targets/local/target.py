@@ -14,7 +14,7 @@ from pathlib import Path
 from vtlab import shipped
 from vtlab.catalogue import rules
 from vtlab.errors import BlockFault, PrerequisiteMissing, VariantFailed
-from vtlab.host import agent, cgroup, ports, processes, tools
+from vtlab.host import agent, cgroup, cgroup_hierarchies, ports, process_ledger, processes, tools
 from vtlab.host.tools import Java
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Failure, Instance
@@ -27,7 +27,7 @@ from vtlab.targets import verification
 from vtlab.targets.local import dumps
 from vtlab.targets.local.block import LocalBlock, LocalStart
 from vtlab.targets.local.disk import named_when_full
-from vtlab.targets.local.prometheus_server import PrometheusServer
+from vtlab.targets.local.prometheus_server import PrometheusFiles, PrometheusServer
 from vtlab.targets.local.site import LocalSite
 from vtlab.targets.verification import StartedVariant
 
@@ -165,7 +165,7 @@ class LocalTarget:
         name, launch = variant.variant, variant.launch
         try:
             scraped_at = client.await_scrape(name, round(time.time() * 1000), within=_SCRAPED_WITHIN)
-            enforced = cgroup.limit_of(variant.process.pid)
+            enforced = cgroup_hierarchies.limit_of(variant.process.pid)
         except (BlockFault, OSError) as error:
             how = variant.end()
             if how is not None:
@@ -218,19 +218,19 @@ def local_target(
     end = contextlib.ExitStack()
     try:
         with named_when_full(root):
-            orphans = processes.end_orphans(root)
-            ledger = processes.open_exclusive_ledger(root)
+            orphans = process_ledger.end_orphans(root)
+            ledger = process_ledger.open_exclusive(root)
         for name in ("k6", companion_services.DATABASE, dumps.FOLDER, *([] if options.prometheus_port else [KEPT])):
             end.callback(shutil.rmtree, folder / name, ignore_errors=True)
         end.enter_context(ledger)
-        log, port = folder / "logs" / "prometheus.log", options.prometheus_port
+        files = PrometheusFiles(folder / KEPT, folder / "logs" / "prometheus.log", shipped.ROOT / rules.FILE)
         site = LocalSite(
             folder=folder,
             root=root,
             ledger=ledger,
             k6=k6,
             k6_prefix=options.k6_prefix,
-            prometheus=PrometheusServer(prometheus, folder / KEPT, ledger, log, port, shipped.ROOT / rules.FILE),
+            prometheus=PrometheusServer(prometheus, files, ledger, options.prometheus_port),
             companions=CompanionServices(folder, jdk, ledger),
             run_id=options.run_id or folder.name,
             say=say,
