@@ -43,7 +43,7 @@ def report_runs(folder: Path, console: Console) -> list[Analysis]:
 
 
 def write_files(folder: Path, analyses: Sequence[Analysis]) -> None:
-    """Writes ``report.html``, ``report.md`` and ``junit.xml`` into ``folder``; the same analyses give the same bytes."""
+    """Writes ``report.html``, ``report.md`` and ``junit.xml``; the same analyses give the same bytes."""
     compared = [pair for analysis in analyses for pair in verdict.split_by_comparison(analysis)]
     for name, render in (("report.html", html.render), ("report.md", markdown.render)):
         store.write_atomic(folder / name, render(compared))
