@@ -10,7 +10,6 @@ import pytest
 from tests.support import builders
 from tests.support.cli_call import call
 from tests.support.experiments import STUB, STUB_SERVICE
-from vtlab import services
 from vtlab.analysis import asserts
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host import archives, tools
@@ -23,7 +22,7 @@ from vtlab.planning import extra_variants, planned_runs
 from vtlab.runs import store
 from vtlab.runs.create import create_runs
 from vtlab.runs.options import Options
-from vtlab.services import process
+from vtlab.services import builds, process
 from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
 
 SERVICE = Service(name="mine", jar="new.jar", directory="/srv", readiness="/ready", metrics="/metrics")
@@ -110,11 +109,11 @@ def test_each_variant_starts_from_its_jar_and_none_has_a_cache_of_one_alone(tmp_
     }
     assert all(cached in command for command in alone.values())
     assert not any(cached in command for command in with_old.values())
-    assert cached in process.jvm_flags_of(service, exp, dict.fromkeys(exp.variants, java), True)
+    assert cached in process.common_jvm_flags(service, exp, dict.fromkeys(exp.variants, java), True)
     more = added(old, exp)
-    assert cached not in process.jvm_flags_of(service, more, dict.fromkeys(more.variants, java), True)
+    assert cached not in process.common_jvm_flags(service, more, dict.fromkeys(more.variants, java), True)
     other = replace(java, version="26.0.1")
-    assert cached not in process.jvm_flags_of(service, exp, {"platform": java, "virtual": other}, True)
+    assert cached not in process.common_jvm_flags(service, exp, {"platform": java, "virtual": other}, True)
 
 
 def test_the_manifest_names_the_build_and_a_resumed_run_needs_the_same(
@@ -144,12 +143,12 @@ def test_a_run_that_began_with_another_jdk_says_how_to_name_that(
 def test_a_service_without_a_jar_and_a_cluster_refuse_it(old: Path, tmp_path: Path, invented_tools: Path) -> None:
     stub = added(old, builders.experiment(service=str(STUB_SERVICE)))
     with pytest.raises(BadInput, match="the service stub is no jar"):
-        services.other_builds(stub, load(STUB_SERVICE))
-    assert services.other_builds(builders.experiment(), load(STUB_SERVICE)) == {}
+        builds.other_builds(stub, load(STUB_SERVICE))
+    assert builds.other_builds(builders.experiment(), load(STUB_SERVICE)) == {}
     gone = added(old)
     old.unlink()
     with pytest.raises(PrerequisiteMissing, match="cannot be read"):
-        services.other_builds(gone, SERVICE)
+        builds.other_builds(gone, SERVICE)
     options = Options(3, 7, tmp_path, False, cluster=ReleaseRef("a", "b", "c"))
     with pytest.raises(BadInput, match="in a cluster no jar is started"):
         create_runs(planned_runs.runs([stub.model_copy(update={"service": None})], []), options, "x")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.cli_call import call
-from vtlab import cli
+from vtlab.commands import app as cli
 from vtlab.errors import AssertionFailed, PrerequisiteMissing
 from vtlab.targets.kubernetes.api.connection import NotFound
 from vtlab.targets.kubernetes.api.release_ref import ReleaseRef

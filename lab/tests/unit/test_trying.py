@@ -8,9 +8,10 @@ from pathlib import Path, PurePath
 import pytest
 
 from tests.support import jars
-from vtlab import own_experiment
 from vtlab.analysis.findings import commands
 from vtlab.catalogue import findings
+from vtlab.model.service_file import RequestLines, TryOptions, of_call
+from vtlab.planning.try_experiment import experiment_of
 
 THIRD = "vtlab try shop-1.4.jar --with pool=50"
 OTHER = "java -Djarmode=tools -jar shop-1.4.jar extract --destination extracted && vtlab try extracted/shop-1.4.jar"
@@ -56,5 +57,5 @@ def test_the_command_of_every_row_adds_a_variant(row: findings.Row, tmp_path: Pa
         commands.cure_for_jar(row.for_jar(row.command, jar.name), jar)
     )
     assert (vtlab, command, path, option) == ("vtlab", "try", str(jar), "--with")
-    asked = own_experiment.of_call(Path(path), [request], None, None, more=[variant])
-    assert len(own_experiment.experiment_of(asked).variants) == 3
+    call = of_call(Path(path), RequestLines([request]), TryOptions(variants=[variant]))
+    assert len(experiment_of(call).variants) == 3
