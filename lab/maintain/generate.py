@@ -47,7 +47,8 @@ class Folder:
 def _plans() -> dict[str, str]:
     folder = REPOSITORY / "k6" / "experiments"
     return {
-        f"{name}.json": normalised.text(experiment_files.load(name, folder)) for name in experiment_files.names(folder)
+        f"{name}.json": normalised.as_json(experiment_files.load(name, folder))
+        for name in experiment_files.names(folder)
     }
 
 
@@ -67,8 +68,8 @@ def _copies(folder: str, *patterns: str) -> Callable[[], dict[str, str]]:
 
 
 TABLE: Sequence[File | Folder] = (
-    File("helm/files/rules.json", rules.text),
-    File("lab/vtlab/model/metric_names.py", metrics.names),
+    File("helm/files/rules.json", rules.rules_json),
+    File("lab/vtlab/model/metric_names.py", metrics.names_module),
     File("k6/experiments/experiment.schema.json", experiment_files.schema),
     File("k6/lib/experiment.ts", normalised.typescript),
     Folder(normalised.FOLDER, "*.json", _plans),

@@ -122,7 +122,7 @@ def run(
     if max_rejected is not None and max_rejected < 0:
         raise BadInput(f"--max-rejected {max_rejected}: fewer than none", "0 gives up at the first")
     mode = cli_options.diagnosis(diagnosis, cluster)
-    resolved = [extra_variants.with_more(experiment, more or []) for experiment in resolve(experiments)]
+    resolved = [extra_variants.with_extra_variants(experiment, more or []) for experiment in resolve(experiments)]
     planned = planned_runs.runs(resolved, cli_options.cpus(cpu))
     label = "+".join(dict.fromkeys(r.experiment.name for r in planned))
     options = replace(
@@ -431,7 +431,7 @@ def list_() -> None:
 @app.command()
 def normalise(name: Annotated[str, typer.Argument(metavar="FILE", help="An experiment's name or JSON file.")]) -> None:
     """Print an experiment as k6 reads it: every default filled in, durations in milliseconds."""
-    print(normalised.text(experiment_files.load(name, EXPERIMENTS)), end="")
+    print(normalised.as_json(experiment_files.load(name, EXPERIMENTS)), end="")
 
 
 @app.command("tools")

@@ -18,7 +18,7 @@ from vtlab.model import service as services
 from vtlab.model.experiment import MAX_ERRORS, Experiment, Limits, Properties, Windows
 from vtlab.model.load import ClosedLoad, OpenLoad
 from vtlab.model.own_file import Rate
-from vtlab.model.service import Beside, Service
+from vtlab.model.service import Service, ServiceDependency
 from vtlab.model.workload import Workload
 from vtlab.planning import extra_variants
 from vtlab.services import own
@@ -59,7 +59,7 @@ class Asked:
     more: Sequence[str] = ()
     between: str | None = None
     database: bool = False
-    started_before: Beside | None = None
+    started_before: ServiceDependency | None = None
 
     @property
     def is_searched(self) -> bool:
@@ -123,7 +123,7 @@ def experiment_of(asked: Asked) -> Experiment:
     request or an option is not what it should be."""
     service = _service(asked)
     workload = _valid(lambda: Workload.model_validate(asked.workload), asked)
-    resolved = workload_files.resolved(workload, asked.source)
+    resolved = workload_files.with_absolute_paths(workload, asked.source)
     experiment = _valid(
         lambda: Experiment(
             name=service.name,
@@ -141,7 +141,7 @@ def experiment_of(asked: Asked) -> Experiment:
         ),
         asked,
     )
-    return extra_variants.with_more(experiment, asked.more)
+    return extra_variants.with_extra_variants(experiment, asked.more)
 
 
 def remarks(experiment: Experiment) -> list[str]:

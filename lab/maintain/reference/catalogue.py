@@ -34,7 +34,7 @@ def metrics_page() -> str:
         if metric.name not in of_resources
     ]
     written = [(code(name), sentence(help)) for name, help in published.PUBLISHED.items()]
-    limited = [(code(row.name), resources.words(row.name), row.demand) for row in RESOURCES.values()]
+    limited = [(code(row.name), resources.bottleneck_words(row.name), row.demand) for row in RESOURCES.values()]
     return page(
         "Metrics",
         "lab/vtlab/catalogue",

@@ -47,13 +47,13 @@ def _section(row: Row) -> str:
 def _conditions(row: Row) -> list[str]:
     """What must hold for a row, in words."""
     libraries = [
-        f"{code(name)} {maven.words(versions) if versions else 'in every version'}"
+        f"{code(name)} {maven.range_in_words(versions) if versions else 'in every version'}"
         for name, versions in row.libraries.items()
     ]
     settings = [code(f"{name}*" if name.endswith(".") else name) for name in row.settings]
     conditions = [" or ".join(libraries)]
-    conditions += [f"Spring Boot {maven.words(row.boot)}"] if row.boot else []
-    conditions += [f"JDK {maven.words(row.jdk)}"] if row.jdk else []
+    conditions += [f"Spring Boot {maven.range_in_words(row.boot)}"] if row.boot else []
+    conditions += [f"JDK {maven.range_in_words(row.jdk)}"] if row.jdk else []
     conditions += [f"packaging: {', '.join(row.packaging)}"] if row.packaging else []
     conditions += [f"server: {', '.join(row.servers)}"] if row.servers else []
     conditions += [f"set: {' or '.join(settings)}"] if settings else []

@@ -14,7 +14,7 @@ from tests.support.privileges import needs_root
 from tests.support.runs import RunFolder
 from tests.support.stalls import Stalls, least_disturbed
 from vtlab.analysis.laws.explanation import explain
-from vtlab.analysis.laws.phases import of_variant
+from vtlab.analysis.laws.phases import measured_variant
 from vtlab.catalogue.metrics import WINDOW_METRICS
 from vtlab.errors import BadInput
 from vtlab.model.experiment import Experiment
@@ -102,7 +102,7 @@ def test_a_foreign_service_has_the_figures_of_the_agent(measured: tuple[Experime
 def test_jettys_threads_are_named(measured: tuple[Experiment, Block]) -> None:
     """A service on Jetty is limited by its Jetty threads, of which Jetty keeps some; on virtual threads by the load."""
     planned, block = measured
-    platform, virtual = (explain(of_variant([block], planned, name)) for name in planned.variants)
+    platform, virtual = (explain(measured_variant([block], planned, name)) for name in planned.variants)
     assert platform.bottleneck.resource == "jetty-threads", platform
     (bound,) = (bound for bound in platform.bounds if bound.resource == "jetty-threads")
     assert bound.capacity == THREADS - KEPT

@@ -16,7 +16,7 @@ from tests.support.planted import slow_downstream
 from tests.support.runs import RunFolder
 from tests.support.stalls import Stalls, undisturbed
 from vtlab.analysis import variant_results
-from vtlab.analysis.laws.phases import of_variant
+from vtlab.analysis.laws.phases import measured_variant
 from vtlab.analysis.validity import checks
 from vtlab.analysis.validity.completeness import SERVER_MEASURED
 from vtlab.errors import BlockFault
@@ -172,7 +172,7 @@ class Lab:
                 instances=started.check_instances(),
             )
             if with_light:
-                measured = {variant: of_variant([block], planned, variant) for variant in variants}
+                measured = {variant: measured_variant([block], planned, variant) for variant in variants}
                 light = light_load.plan({name: LoadedVariant.measured(m, m) for name, m in measured.items()})
                 block.light = started.load(LoadCall(light_load=light)).light
             # Without single-user phases nothing is known of a request alone.

@@ -22,7 +22,7 @@ def trial(in_flight: float, window: float = 5.0) -> Trial:
 
 def window(in_flight: float, cpu: float = 1.0, planned: CallPacing = AS_PLANNED) -> float:
     exp = builders.experiment(windows={"measure": "5s"}, limits={"cpu": cpu, "memory": "512Mi", "heap": "256m"})
-    return dump_schedule.window(dump_schedule.pace(planned, exp, [trial(in_flight)]), exp, "virtual")
+    return dump_schedule.window_seconds(dump_schedule.pace_for_dumps(planned, exp, [trial(in_flight)]), exp, "virtual")
 
 
 @pytest.mark.parametrize(
@@ -44,12 +44,12 @@ def test_a_window_has_room_for_ten_dumps(in_flight: float, cpu: float, seconds: 
 def test_windows_are_never_shorter_than_those_of_the_trials() -> None:
     longer = trial(1000, window=60.0)
     as_long = CallPacing(seed=7, measure=60_000)
-    assert dump_schedule.pace(as_long, builders.experiment(), [longer]) == as_long
-    assert dump_schedule.pace(as_long, builders.experiment(), []) == as_long
+    assert dump_schedule.pace_for_dumps(as_long, builders.experiment(), [longer]) == as_long
+    assert dump_schedule.pace_for_dumps(as_long, builders.experiment(), []) == as_long
 
 
 @given(st.floats(0.0001, 10), st.floats(0.05, 64), st.floats(1, 100))
 def test_dumps_take_a_tenth_of_the_cpu_at_most(cpu_seconds: float, cores: float, window: float) -> None:
-    between = dump_schedule.interval(cpu_seconds, cores)
+    between = dump_schedule.seconds_between_dumps(cpu_seconds, cores)
     # One every so many seconds, but for the last one.
     assert (window / between) * cpu_seconds == pytest.approx(dump_schedule.SHARE * cores * window)

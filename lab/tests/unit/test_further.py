@@ -14,7 +14,7 @@ from vtlab import services
 from vtlab.analysis import asserts
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host import archives, tools
-from vtlab.host.processes import Ledger
+from vtlab.host.process_ledger import Ledger
 from vtlab.host.tools import Java
 from vtlab.model.experiment import Experiment
 from vtlab.model.load import ClosedLoad
@@ -37,7 +37,7 @@ def old(tmp_path: Path) -> Path:
 
 
 def added(old: Path, exp: Experiment | None = None) -> Experiment:
-    return extra_variants.with_more(exp or builders.experiment(), [f"jar={old}"])
+    return extra_variants.with_extra_variants(exp or builders.experiment(), [f"jar={old}"])
 
 
 def test_it_is_the_first_variant_from_another_jar_and_compared_with_it(old: Path) -> None:
@@ -82,9 +82,9 @@ def test_anything_else_is_refused(old: Path) -> None:
     exp = builders.experiment()
     for text, words in (("old.jar", "no such variant"), ("jar=", "no such variant"), ("jar=x", "no such file")):
         with pytest.raises(BadInput, match=words):
-            extra_variants.with_more(exp, [text])
+            extra_variants.with_extra_variants(exp, [text])
     with pytest.raises(BadInput, match="is no name for a further variant"):
-        extra_variants.with_more(exp, [f"jar={old}", f"jar={old}"])
+        extra_variants.with_extra_variants(exp, [f"jar={old}", f"jar={old}"])
 
 
 def test_each_variant_starts_from_its_jar_and_none_has_a_cache_of_one_alone(tmp_path: Path, old: Path) -> None:
@@ -184,7 +184,7 @@ def test_each_kind_of_addition_is_a_variant_compared_with_the_first(
         expected=None,
         windows={"measure": "5s", "measure_by_variant": {"virtual": "10s"}},
     )
-    more = extra_variants.with_more(exp, [addition])
+    more = extra_variants.with_extra_variants(exp, [addition])
     properties = more.properties_of(name)
     assert (more.variants, properties.threads) == (["platform", "virtual", name], threads)
     assert (properties.java, properties.settings) == (java, settings)
@@ -198,7 +198,7 @@ def test_each_kind_of_addition_is_a_variant_compared_with_the_first(
 def test_an_addition_keeps_what_its_base_has() -> None:
     of_base = {"threads": "virtual", "java": 25, "settings": {"A": "1"}, "jvm_flags": ["-XX:+UseZGC"]}
     exp = builders.experiment(properties={"virtual": of_base})
-    more = extra_variants.with_more(exp, ["env:B=2", "java=21"])
+    more = extra_variants.with_extra_variants(exp, ["env:B=2", "java=21"])
     with_b, on_21 = more.properties_of("virtual-b-2"), more.properties_of("virtual-jdk21")
     assert (with_b.java, with_b.settings, with_b.jvm_flags) == (25, {"A": "1", "B": "2"}, ["-XX:+UseZGC"])
     assert (on_21.java, on_21.settings) == (21, {"A": "1"})
@@ -209,6 +209,6 @@ def test_an_addition_keeps_what_its_base_has() -> None:
 )
 def test_what_is_no_addition_names_those_that_are(addition: str) -> None:
     with pytest.raises(BadInput) as caught:
-        extra_variants.with_more(builders.experiment(), [addition])
+        extra_variants.with_extra_variants(builders.experiment(), [addition])
     assert addition in caught.value.message
     assert extra_variants.KINDS in caught.value.fix

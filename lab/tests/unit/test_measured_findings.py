@@ -82,7 +82,9 @@ def found(case: Case) -> dict[str, Finding]:
     analysis = builders.analysed(case.built())
     results = dict(analysis.verdict.variants)
     results["virtual"] = results["virtual"].model_copy(update=dict(case.result))
-    shown = measured.find(analysis.run.experiment, analysis.accepted, results, case.inspection, case.differences)
+    shown = measured.measured_findings(
+        analysis.run.experiment, analysis.accepted, results, case.inspection, case.differences
+    )
     return {finding.id: finding for finding in shown}
 
 

@@ -65,9 +65,9 @@ def test_every_publication_fits_its_experiment() -> None:
 def test_a_publication_belongs_to_the_variants_of_its_experiment() -> None:
     known = publications.load()
     of_two = experiment_files.load("blocking-5s", EXPERIMENTS)
-    assert publications.of(of_two, known) == known["blocking-5s"]
-    assert publications.of(planned_runs.identical(of_two, "virtual"), known) is None
-    assert publications.of(builders.experiment(), known) is None
+    assert publications.reproduced_by(of_two, known) == known["blocking-5s"]
+    assert publications.reproduced_by(planned_runs.identical(of_two, "virtual"), known) is None
+    assert publications.reproduced_by(builders.experiment(), known) is None
 
 
 @pytest.mark.parametrize(

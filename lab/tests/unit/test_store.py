@@ -39,7 +39,7 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
     assert run.name == "blocking", "as planned"
     written = (tmp_path / "a" / "b" / "experiment.json").read_text(encoding="utf-8")
     assert experiment_files.parse(written, "experiment.json") == RUN.experiment
-    assert (tmp_path / "a" / "b" / "plan.json").read_text(encoding="utf-8") == normalised.text(RUN.experiment)
+    assert (tmp_path / "a" / "b" / "plan.json").read_text(encoding="utf-8") == normalised.as_json(RUN.experiment)
     assert builders.analysed(run).verdict == builders.analysed(RUN).verdict
 
 

@@ -36,13 +36,13 @@ OTHER = "java -Djarmode=tools -jar shop-1.4.jar extract --destination extracted 
     ],
 )  # fmt: skip
 def test_of_a_run_it_is_the_call_with_the_cure_in_it(command: str, call: str, typed: str) -> None:
-    assert commands.by_call(command, "shop-1.4.jar", call) == typed
+    assert commands.cure_in_call(command, "shop-1.4.jar", call) == typed
 
 
 def test_of_a_jar_it_has_the_path_and_a_request() -> None:
     path = PurePath("my shop/shop-1.4.jar")
-    assert commands.by_jar(THIRD, path) == "vtlab try 'my shop/shop-1.4.jar' 'GET /' --with pool=50"
-    assert commands.by_jar(OTHER, path) == (
+    assert commands.cure_for_jar(THIRD, path) == "vtlab try 'my shop/shop-1.4.jar' 'GET /' --with pool=50"
+    assert commands.cure_for_jar(OTHER, path) == (
         "java -Djarmode=tools -jar 'my shop/shop-1.4.jar' extract --destination extracted"
         " && vtlab try extracted/shop-1.4.jar 'GET /'"
     )
@@ -53,7 +53,7 @@ def test_of_a_jar_it_has_the_path_and_a_request() -> None:
 def test_the_command_of_every_row_adds_a_variant(row: findings.Row, tmp_path: Path) -> None:
     jar = jars.service(tmp_path / "my shop.jar")
     vtlab, command, path, request, option, variant = shlex.split(
-        commands.by_jar(row.for_jar(row.command, jar.name), jar)
+        commands.cure_for_jar(row.for_jar(row.command, jar.name), jar)
     )
     assert (vtlab, command, path, option) == ("vtlab", "try", str(jar), "--with")
     asked = own_experiment.of_call(Path(path), [request], None, None, more=[variant])

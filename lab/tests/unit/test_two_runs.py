@@ -158,7 +158,7 @@ def test_the_spread_of_aa_runs_is_that_of_their_means() -> None:
         analysed(behaviour={v: builders.Service(wait=0.0, cpu=cpu) for v in ("platform", "virtual")}, seed=n)
         for n, cpu in enumerate((0.001, 0.00105, 0.0011))
     ]
-    of_platform = [sample.mean for a in aa if (sample := two_runs.throughput(a, "platform"))]
+    of_platform = [sample.mean for a in aa if (sample := two_runs.throughput_sample(a, "platform"))]
     between = two_runs.between_runs(aa, aa[0])
     assert between.df == 2
     assert between.value == pytest.approx(float(np.var(of_platform, ddof=1)), rel=0.3)

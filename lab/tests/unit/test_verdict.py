@@ -317,10 +317,10 @@ def test_of_several_variants_only_those_that_failed_are_not_compared() -> None:
         "virtual": "faster",
         "virtual-small": "fails",
     }
-    assert not run_status.failing_ends(run.experiment, a.accepted), "the other comparison needs its blocks"
+    assert not run_status.is_ended_by_failing(run.experiment, a.accepted), "the other comparison needs its blocks"
     ended = of_three(blocks=3, failing=dict.fromkeys((1, 2, 3), "oom"), fails="platform")
-    assert run_status.failing_ends(ended.experiment, ended.blocks)
-    assert not run_status.failing_ends(ended.experiment, ended.blocks[:2])
+    assert run_status.is_ended_by_failing(ended.experiment, ended.blocks)
+    assert not run_status.is_ended_by_failing(ended.experiment, ended.blocks[:2])
 
 
 def test_a_winner_that_the_load_alone_limits_shows_a_lower_bound() -> None:

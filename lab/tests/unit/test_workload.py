@@ -81,7 +81,7 @@ def test_a_single_request_is_a_workload_of_one() -> None:
     short = Experiment.model_validate({**REST, "request": {"path": "/thread", "status": 204}})
     long = Experiment.model_validate({**REST, "workload": {"requests": [{"path": "/thread", "status": 204}]}})
     assert short.workload == long.workload
-    assert normalised.text(short) == normalised.text(long)
+    assert normalised.as_json(short) == normalised.as_json(long)
     assert short.only_request is not None
     assert short.only_request.expect.status == 204
     assert "workload" not in short.document()
@@ -99,7 +99,7 @@ def test_a_file_in_yaml_has_requests_in_every_form(tmp_path: Path) -> None:
     assert loaded.workload.data == str(tmp_path / "owners.csv")
     assert loaded.workload.is_writing
     assert loaded.workload.title.endswith("POST /visits (weight 0.2)")
-    requests = json.loads(normalised.text(loaded))["workload"]["requests"]
+    requests = json.loads(normalised.as_json(loaded))["workload"]["requests"]
     assert [request["is_json"] for request in requests] == [False, True, True]
     assert json.loads(requests[2]["body"]) == {"pet": "{id}", "note": None}
     assert (requests[2]["status"], requests[2]["weight"]) == (201, 0.2)
@@ -114,18 +114,18 @@ def test_secrets_are_for_k6_alone(tmp_path: Path) -> None:
     loaded = experiment_files.load(str(path), tmp_path)
     # What is stored names the file that has the login.
     assert loaded.workload.login == str(path)
-    for stored in (json.dumps(loaded.document()), normalised.text(loaded), repr(loaded)):
+    for stored in (json.dumps(loaded.document()), normalised.as_json(loaded), repr(loaded)):
         assert "a-secret-word" not in stored
         assert "anna" not in stored
     again = Experiment.model_validate(loaded.document())
-    private = workload_files.private(again.workload, {"SHOP_KEY": "k-1"})
+    private = workload_files.private_values(again.workload, {"SHOP_KEY": "k-1"})
     assert private["rows"] == [["1", "anna"], ["2", "ben, the 2nd"]]
     assert private["columns"] == ["id", "user"]
     assert private["values"] == {"env.SHOP_KEY": "k-1"}
     assert json.loads(private["login"]["body"]) == {"user": "{user}", "password": "a-secret-word"}
     assert private["login"]["capture"] == {"token": ["auth", "token"]}
     with pytest.raises(BadInput, match=r"uses \{env.SHOP_KEY\}, and that variable is not set"):
-        workload_files.private(again.workload, {})
+        workload_files.private_values(again.workload, {})
 
 
 @pytest.mark.parametrize(

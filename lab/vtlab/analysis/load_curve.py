@@ -53,7 +53,7 @@ def _throughput(points: Sequence[Point], variant: str, users: int) -> float | No
     return next((p.throughput for p in points if p.variant == variant and p.users == users), None)
 
 
-def parting(points: Sequence[Point], variants: Sequence[str]) -> tuple[int, int] | None:
+def levels_of_parting(points: Sequence[Point], variants: Sequence[str]) -> tuple[int, int] | None:
     """The last level up to which the first two variants agree, and the next, from which on they never do again; None
     where they agree at the last level, or at none."""
     levels = sorted({point.users for point in points})
@@ -72,10 +72,10 @@ def _agree(points: Sequence[Point], variants: Sequence[str], users: int) -> bool
     return max(rates) <= (1 + AGREE + (1 / fewest if fewest else 0)) * min(rates)
 
 
-def between(points: Sequence[Point], variants: Sequence[str]) -> list[int]:
+def levels_between(points: Sequence[Point], variants: Sequence[str]) -> list[int]:
     """Two more levels where the variants part, evenly on a logarithmic scale; fewer where there are no whole numbers of
     users between."""
-    edges = parting(points, variants)
+    edges = levels_of_parting(points, variants)
     if edges is None:
         return []
     low, high = edges

@@ -12,7 +12,6 @@ from vtlab.analysis.laws.phases import cpu_per_ok, ratio
 from vtlab.analysis.statistics import paired
 from vtlab.model.records import Block, Trial
 
-PERCENTILES = ("p50", "p90", "p95", "p99", "p99_9")
 #: What a figure is counted in: bytes of a page of memory, seconds of a recorded time.
 PAGE, MICROSECOND = 4096, 1e-6
 Better = Literal["higher", "lower"]

@@ -15,11 +15,11 @@ from vtlab.model.run import Run
 from vtlab.model.verdict import Comparison, Decision, Rejection
 
 #: Blocks in which a variant must have failed, at least and all of the first so many, for the run to end.
-ENDING = 3
+BLOCKS_THAT_FAILED = 3
 
 
 @dataclass(frozen=True)
-class Standing:
+class RunStatus:
     """How far a run is."""
 
     #: Against each of its blocks.
@@ -29,7 +29,7 @@ class Standing:
     decision: Decision | None
 
 
-def standing_of(run: Run) -> Standing:
+def status_of(run: Run) -> RunStatus:
     """Judges every block of the run."""
     reasons = [checks.reasons(block, run.experiment) for block in run.blocks]
     first: dict[int, int] = {}
@@ -37,10 +37,10 @@ def standing_of(run: Run) -> Standing:
         if not reasons[index]:
             first.setdefault(block.block, index)
     sound = list(first.values())
-    return Standing(reasons, sound, _decision(run, sound))
+    return RunStatus(reasons, sound, _stopping_decision(run, sound))
 
 
-def _decision(run: Run, sound: Sequence[int]) -> Decision | None:
+def _stopping_decision(run: Run, sound: Sequence[int]) -> Decision | None:
     rule = run.manifest.rule
     if rule is None:
         return None
@@ -49,8 +49,8 @@ def _decision(run: Run, sound: Sequence[int]) -> Decision | None:
     def comparisons(look: int) -> list[Comparison]:
         return primary_comparisons(run.experiment, blocks[:look], 1 - sequential.level(rule, look))
 
-    return sequential.decision(
-        rule, _times(run, sound), comparisons, lambda look: failing_ends(run.experiment, blocks[:look])
+    return sequential.stopping_decision(
+        rule, _times(run, sound), comparisons, lambda look: is_ended_by_failing(run.experiment, blocks[:look])
     )
 
 
@@ -68,23 +68,23 @@ def _times(run: Run, sound: Sequence[int]) -> list[sequential.Time]:
     return times
 
 
-def decision(run: Run) -> Decision | None:
+def stopping_decision(run: Run) -> Decision | None:
     """The look at which a run ended, or where it stands; None where its number of blocks was fixed."""
-    return standing_of(run).decision
+    return status_of(run).decision
 
 
-def selected(run: Run, standing: Standing) -> tuple[list[Block], list[Rejection]]:
+def select_blocks(run: Run, status: RunStatus) -> tuple[list[Block], list[Rejection]]:
     """The blocks that count: the first of those without a reason against them, one per block number.
 
     Any further block is set aside with that reason, so that measuring on cannot change a verdict.
     """
-    most = standing.decision.blocks if standing.decision else run.manifest.blocks
-    counting = set(standing.sound[:most])
+    most = status.decision.blocks if status.decision else run.manifest.blocks
+    counting = set(status.sound[:most])
     rejected: list[Rejection] = []
-    for index, (block, reasons) in enumerate(zip(run.blocks, standing.reasons, strict=True)):
+    for index, (block, reasons) in enumerate(zip(run.blocks, status.reasons, strict=True)):
         if index in counting:
             continue
-        if not reasons and index in standing.sound:
+        if not reasons and index in status.sound:
             reasons = [f"the run has its {most} blocks already"]
         elif not reasons:
             reasons = ["an earlier attempt at this block counts already"]
@@ -94,22 +94,22 @@ def selected(run: Run, standing: Standing) -> tuple[list[Block], list[Rejection]
 
 def blocks_left(run: Run) -> int:
     """How many blocks the run still needs, in all or up to its next look; 0 where it has ended."""
-    return blocks_left_of(run, standing_of(run))
+    return blocks_left_of(run, status_of(run))
 
 
-def blocks_left_of(run: Run, standing: Standing) -> int:
+def blocks_left_of(run: Run, status: RunStatus) -> int:
     """As ``blocks_left``, of a run whose standing is known."""
-    rule, reached = run.manifest.rule, standing.decision
+    rule, reached = run.manifest.rule, status.decision
     if rule and reached:
         return 0 if reached.ended else sequential.next_look(rule.looks, reached.blocks) - reached.blocks
-    accepted = [run.blocks[index] for index in standing.sound]
-    return 0 if failing_ends(run.experiment, accepted) else max(0, run.manifest.blocks - len(accepted))
+    accepted = [run.blocks[index] for index in status.sound]
+    return 0 if is_ended_by_failing(run.experiment, accepted) else max(0, run.manifest.blocks - len(accepted))
 
 
-def failing_ends(experiment: Experiment, accepted: Sequence[Block]) -> bool:
+def is_ended_by_failing(experiment: Experiment, accepted: Sequence[Block]) -> bool:
     """Whether further blocks are not needed: in every comparison one of the two failed in all of the first three
     blocks that count."""
-    first = [failing.failed(block, experiment) for block in accepted[:ENDING]]
-    always = set.intersection(*first) if len(first) == ENDING else set()
+    first = [failing.failed(block, experiment) for block in accepted[:BLOCKS_THAT_FAILED]]
+    always = set.intersection(*first) if len(first) == BLOCKS_THAT_FAILED else set()
     over, *others = experiment.variants
     return over in always or always.issuperset(others)

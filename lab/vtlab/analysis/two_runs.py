@@ -69,7 +69,7 @@ class Change:
 
     @property
     def name(self) -> str:
-        """As in an assertion: ``throughput(virtual/platform)``, ``throughput(virtual)``."""
+        """As in an assertion: ``throughput_sample(virtual/platform)``, ``throughput_sample(virtual)``."""
         return f"{self.metric}({self.of}{'/' if self.over else ''}{self.over})"
 
 
@@ -93,7 +93,7 @@ def compare(befores: Sequence[Analysis], afters: Sequence[Analysis], between_run
     The p values of all changes that have a verdict are adjusted together (Holm). BadInput for runs that do not belong
     together, and for one of which no block counts.
     """
-    compared = [_compare(before, after, between_runs) for before, after in _paired(befores, afters)]
+    compared = [_compare(before, after, between_runs) for before, after in _pairs_by_name(befores, afters)]
     judged = [change for two in compared for change in two.changes if change.verdict is not None]
     adjusted = iter(paired.holm([change.p for change in judged]))
     return [
@@ -131,12 +131,12 @@ def _means_by_kind(analysis: Analysis) -> dict[str, float]:
     """The mean log throughput of each kind of variants; without one that failed in every block."""
     by_kind: dict[str, list[float]] = {}
     for variant in analysis.run.experiment.variants:
-        if sample := throughput(analysis, variant):
+        if sample := throughput_sample(analysis, variant):
             by_kind.setdefault(kind(variant), []).append(sample.mean)
     return {name: math.fsum(means) / len(means) for name, means in by_kind.items()}
 
 
-def _paired(befores: Sequence[Analysis], afters: Sequence[Analysis]) -> list[tuple[Analysis, Analysis]]:
+def _pairs_by_name(befores: Sequence[Analysis], afters: Sequence[Analysis]) -> list[tuple[Analysis, Analysis]]:
     if len(befores) == len(afters) == 1:
         return [(befores[0], afters[0])]
     by_name = {a.run.name: a for a in befores}
@@ -160,7 +160,7 @@ def _compare(before: Analysis, after: Analysis, between: Variance | None) -> Two
     ]
     missing = _no_absolute(before, after, between)
     if between is not None and missing is None:
-        changes += [_absolute(before, after, v, between) for v in before.run.experiment.variants]
+        changes += [_throughput_change(before, after, v, between) for v in before.run.experiment.variants]
     return TwoRuns(before, after, changes, missing, _differences(before, after))
 
 
@@ -177,15 +177,15 @@ def _ratio_of_ratios(before: Comparison, after: Comparison, is_primary: bool) ->
         verdict="inconclusive" if is_primary else None,
     )
     # A primary comparison without p had no test: a variant failed, or was overloaded, or there is one block.
-    return _with_interval(change, _of_ratios(before), _of_ratios(after), [], is_judged=is_primary and is_tested)
+    return _with_interval(change, _ratio_sample(before), _ratio_sample(after), [], is_judged=is_primary and is_tested)
 
 
-def _of_ratios(comparison: Comparison) -> Sample | None:
+def _ratio_sample(comparison: Comparison) -> Sample | None:
     logs = comparison.log_ratios
     return Sample(math.fsum(logs) / len(logs), comparison.sd, len(logs)) if logs else None
 
 
-def throughput(analysis: Analysis, variant: str) -> Sample | None:
+def throughput_sample(analysis: Analysis, variant: str) -> Sample | None:
     """Log of the mean throughput of each block that counts and in which the variant did not fail; None without one."""
     experiment = analysis.run.experiment
     sound = failing.sound_blocks(analysis.accepted, experiment, variant)
@@ -196,8 +196,8 @@ def throughput(analysis: Analysis, variant: str) -> Sample | None:
     return Sample(e.mean, e.sd, e.n)
 
 
-def _absolute(before: Analysis, after: Analysis, variant: str, between: Variance) -> Change:
-    first, second = throughput(before, variant), throughput(after, variant)
+def _throughput_change(before: Analysis, after: Analysis, variant: str, between: Variance) -> Change:
+    first, second = throughput_sample(before, variant), throughput_sample(after, variant)
     has_failed = any(a.verdict.variants[variant].failed_blocks for a in (before, after))
     change = Change(
         "throughput",

@@ -41,21 +41,21 @@ def published(name: Name, matchers: str = SERVER) -> str:
     return f'last_over_time({name}{{{matchers},testid="$run"}}[$__range])'
 
 
-def of_variants_or_plain(name: Name, plain: str) -> str:
+def by_variant_or_plain(name: Name, plain: str) -> str:
     """A figure of each variant as the verdict has it; where there is no verdict, the metric of the run."""
     return f"{_BY_VARIANT} ({published(name)}) or {_BY_VARIANT} ({metric(plain, 'run')})"
 
 
 def latency_mean() -> str:
     """The mean latency of each variant; NaN where the verdict says that there is none: it had not settled."""
-    return of_variants_or_plain("vtlab_latency_mean_seconds", "latency_mean")
+    return by_variant_or_plain("vtlab_latency_mean_seconds", "latency_mean")
 
 
 def latency_p99() -> str:
     """The same for the 99th percentile, and ``TOO_FEW`` where the windows had too few requests for it."""
     p99 = f"{_BY_VARIANT} ({published('vtlab_latency_p99_seconds')})"
     few = f"0 * ({_BY_VARIANT} ({published('vtlab_latency_mean_seconds')}) >= 0) + {TOO_FEW}"
-    plain = of_variants_or_plain("vtlab_latency_p99_seconds", "latency_p99")
+    plain = by_variant_or_plain("vtlab_latency_p99_seconds", "latency_p99")
     return f"({p99} >= 0) or ({few}) or {plain}"
 
 
@@ -75,19 +75,19 @@ def in_flight_client() -> str:
     )
 
 
-def of_run(name: str) -> str:
+def most_of_run(name: str) -> str:
     """A metric of the run, the most of all variants, as a constant over the whole time range."""
     return f"max(max_over_time(({metric(name, 'run')})[1s:1s] @ end()))"
 
 
-def of_resources(name: Name) -> str:
+def by_resource(name: Name) -> str:
     """What the verdict says of each resource."""
     return f"{_BY_RESOURCE} ({published(name)})"
 
 
-def of_resources_or_plain(name: Name, plain: str) -> str:
+def by_resource_or_plain(name: Name, plain: str) -> str:
     """The same; where there is no verdict, the query ``plain`` of the run."""
-    verdict = of_resources(name)
+    verdict = by_resource(name)
     return f"{verdict} or (({plain}) unless on (namespace, variant) {verdict})"
 
 
@@ -96,7 +96,7 @@ def utilization() -> str:
     of_load = published("vtlab_utilization_ratio", f'{SERVER},resource="load"')
     alone = published("vtlab_bottleneck_ratio", f'{SERVER},bottleneck="{KEEPS_UP}"')
     served = f"0 * ({_BY_RESOURCE} ({of_load}) and on (namespace, variant) {alone}) + {SERVED}"
-    utilizations = of_resources_or_plain("vtlab_utilization_ratio", metric("utilization", "run"))
+    utilizations = by_resource_or_plain("vtlab_utilization_ratio", metric("utilization", "run"))
     return f"({served}) or {utilizations}"
 
 

@@ -135,7 +135,7 @@ def _interval() -> table.Panel:
 
 def _figures_of_each() -> table.Panel:
     def column(name: str, unit: str, published: Name, plain: str, decimals: int | None = None) -> Column:
-        return Column(name, unit, queries.of_variants_or_plain(published, plain), decimals)
+        return Column(name, unit, queries.by_variant_or_plain(published, plain), decimals)
 
     return Table(
         "Figures of each variant",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from vtlab.analysis import variant_results
-from vtlab.analysis.laws.phases import of_variant
+from vtlab.analysis.laws.phases import measured_variant
 from vtlab.analysis.validity import checks, steady_state, warmth
 from vtlab.errors import BlockFault
 from vtlab.measuring.block_state import BlockState
@@ -125,7 +125,7 @@ class Attempt:
         for failure in block.failures:
             state.say_failed(failure)
         for instance in block.instances if block.block == 1 else ():
-            if unused := class_archives.unused(instance):
+            if unused := class_archives.unused_note(instance):
                 state.say(unused)
         state.variants = [instance.variant for instance in block.instances]
 
@@ -250,7 +250,8 @@ class Attempt:
         all_blocks = [*self._plan.blocks_before, block]
         loaded = {
             variant: LoadedVariant.measured(
-                under_load=of_variant([block], experiment, variant), alone=of_variant(all_blocks, experiment, variant)
+                under_load=measured_variant([block], experiment, variant),
+                alone=measured_variant(all_blocks, experiment, variant),
             )
             for variant in self._unmeasured
         }
@@ -274,7 +275,7 @@ class Attempt:
         state.step(f"thread dumps of {' and '.join(wanted)}")
         trials = {variant: [trial for trial in block.trials if trial.variant == variant] for variant in wanted}
         block.diagnosis = started.diagnose(
-            {variant: dump_schedule.pace(state.pacing, experiment, trials[variant]) for variant in wanted}
+            {variant: dump_schedule.pace_for_dumps(state.pacing, experiment, trials[variant]) for variant in wanted}
         )
         missing = [variant for variant in wanted if variant not in block.diagnosis]
         if missing and plan.diagnosis == "always":

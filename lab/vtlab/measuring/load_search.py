@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from vtlab.analysis import load_curve
-from vtlab.analysis.validity import generator, warmth
+from vtlab.analysis.validity import generator, jit_compiler
 from vtlab.analysis.validity.steady_state import steady_state
 from vtlab.errors import GeneratorFailed, VariantFailed
 from vtlab.measuring.warm_up import RAISED_CALLS, are_compiled, more_cpu
@@ -106,7 +106,7 @@ class LoadSearch:
             while users := load_curve.next_users(self._points, variants):
                 if stop := self._measure(users):
                     return stop
-            if (levels := load_curve.between(self._points, variants)) and (stop := self._measure(levels)):
+            if (levels := load_curve.levels_between(self._points, variants)) and (stop := self._measure(levels)):
                 return stop
         except VariantFailed as broken:
             return "failed", f"{broken.variant}: {broken.reason}"
@@ -289,7 +289,7 @@ class LoadSearch:
 
 def _point(trial: Trial, experiment: Experiment) -> Point:
     failed = sum(trial.failed.values())
-    taken = warmth.taken_by_compilers(trial, experiment)
+    taken = jit_compiler.taken_by_compilers(trial, experiment)
     return Point(
         variant=trial.variant,
         users=trial.users,

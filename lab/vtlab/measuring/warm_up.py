@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from vtlab.analysis.validity import steady_state, warmth
+from vtlab.analysis.validity import jit_compiler, steady_state
 from vtlab.analysis.validity.steady_state import expected_cycles, least_cycles
 from vtlab.measuring.block_state import BlockState, is_given_up
 from vtlab.model import units
@@ -48,7 +48,7 @@ def last_of_each(trials: Sequence[Trial], variants: Sequence[str]) -> list[Trial
 
 def are_compiled(warmup: Sequence[Trial], variants: Sequence[str], experiment: Experiment) -> bool:
     """Tells whether the JIT compilers of these variants took nothing from the requests in their last warm-up cycle."""
-    return all(warmth.is_compiled(trial, experiment) for trial in last_of_each(warmup, variants))
+    return all(jit_compiler.is_compiled(trial, experiment) for trial in last_of_each(warmup, variants))
 
 
 @dataclass(frozen=True)

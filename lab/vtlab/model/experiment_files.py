@@ -80,7 +80,7 @@ def load(name: str, folder: Path) -> Experiment:
         raise BadInput(f"{path}: name is '{experiment.name}', the file's is '{path.stem}'", "let them agree")
     changes: dict[str, Any] = {}
     if experiment.workload_:
-        changes["workload_"] = workload_files.resolved(experiment.workload_, path)
+        changes["workload_"] = workload_files.with_absolute_paths(experiment.workload_, path)
     if isinstance(experiment.service, Service):
         changes["service"] = experiment.service.beside(path)
     elif experiment.service and experiment.service.endswith(".json"):

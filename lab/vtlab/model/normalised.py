@@ -169,7 +169,7 @@ def _workload(workload: workload_model.Workload) -> Workload:
     )
 
 
-def text(experiment: Experiment) -> str:
+def as_json(experiment: Experiment) -> str:
     """The normalised form as a file."""
     return json.dumps(_whole(normalise(experiment).model_dump(mode="json")), indent=2) + "\n"
 

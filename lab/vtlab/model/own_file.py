@@ -16,7 +16,7 @@ from vtlab.errors import BadInput
 from vtlab.model import documents, units, validation
 from vtlab.model.experiment import MAX_ERRORS
 from vtlab.model.load import ThinkTime
-from vtlab.model.service import Beside
+from vtlab.model.service import ServiceDependency
 from vtlab.model.workload import Workload
 
 SCHEMA = "lab/try.schema.json"
@@ -87,7 +87,9 @@ class OwnFile(Workload):
     database: Annotated[
         Literal["mariadb"] | None, Field(description="vtlab starts one, with a database for each variant")
     ] = None
-    service_needs: Annotated[Beside | None, Field(description="a command that starts what the service needs")] = None
+    service_needs: Annotated[
+        ServiceDependency | None, Field(description="a command that starts what the service needs")
+    ] = None
 
     @property
     def workload(self) -> dict[str, Any]:

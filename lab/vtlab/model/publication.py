@@ -105,7 +105,7 @@ def _refusing(path: Path) -> Iterator[None]:
         raise BadInput(f"{path}: {validation.first_wrong_key(error)}", "fix the file") from error
 
 
-def of(experiment: Experiment, publications: Mapping[str, Publication]) -> Publication | None:
+def reproduced_by(experiment: Experiment, publications: Mapping[str, Publication]) -> Publication | None:
     """What the experiment reproduces; None for one that compares a variant with itself."""
     if any(variant.kind(name) != name for name in experiment.variants):
         return None

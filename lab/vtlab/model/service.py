@@ -23,7 +23,7 @@ _VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
 _Path = Annotated[str, Field(pattern=r"^/")]
 
 
-class Beside(BaseModel):
+class ServiceDependency(BaseModel):
     """What a service needs and vtlab starts before it: a command, which runs until vtlab ends it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -105,7 +105,7 @@ class Service(BaseModel):
             " database {address} is //HOST:PORT/NAME of one that each variant has alone, and that is new for each block"
         ),
     ] = {}
-    started_before: Annotated[Beside | None, Field(description="what the service needs")] = None
+    started_before: Annotated[ServiceDependency | None, Field(description="what the service needs")] = None
 
     @model_validator(mode="after")
     def _starts(self) -> Service:

@@ -25,21 +25,21 @@ SECONDS_PER_REQUEST = 0.0002
 LONGEST_WINDOW = 30.0
 
 
-def interval(cpu_seconds: float, cores: float) -> float:
+def seconds_between_dumps(cpu_seconds: float, cores: float) -> float:
     """Seconds from one dump to the next, so that dumps of that cost take no more than their share."""
     return cpu_seconds / (SHARE * cores)
 
 
-def pace(pace: CallPacing, experiment: Experiment, trials: Sequence[Trial]) -> CallPacing:
+def pace_for_dumps(pace: CallPacing, experiment: Experiment, trials: Sequence[Trial]) -> CallPacing:
     """The pace of one more trial, with dumps, of the variant whose ``trials`` these are: its window has room for
     ``LEAST`` dumps, if that takes ``LONGEST_WINDOW`` at most."""
     window = max((trial.window for trial in trials), default=0.0)
     # Little's law: in flight = throughput x response.
     in_flight = max((trial.throughput * (trial.latency.mean or 0.0) for trial in trials), default=0.0)
-    needed = LEAST * interval(in_flight * SECONDS_PER_REQUEST, experiment.limits.cpu)
+    needed = LEAST * seconds_between_dumps(in_flight * SECONDS_PER_REQUEST, experiment.limits.cpu)
     return replace(pace, measure=round(1000 * min(needed, LONGEST_WINDOW))) if needed > window else pace
 
 
-def window(pace: CallPacing, experiment: Experiment, variant: str) -> float:
+def window_seconds(pace: CallPacing, experiment: Experiment, variant: str) -> float:
     """Seconds of that trial's window."""
     return units.seconds(experiment.window_of(variant)) if pace.measure is None else pace.measure / 1000

@@ -27,7 +27,7 @@ _POOL = "SPRING_DATASOURCE_HIKARI_MAXIMUM_POOL_SIZE"
 KINDS = "jar=PATH, platform-1000, java=21, pool=50 or env:NAME=VALUE"
 
 
-def with_more(experiment: Experiment, additions: Sequence[str]) -> Experiment:
+def with_extra_variants(experiment: Experiment, additions: Sequence[str]) -> Experiment:
     """The experiment with one more variant for each addition. BadInput for what is no addition, for a jar that is not
     there, and where no name can be had for the variant."""
     for addition in additions:

@@ -117,7 +117,7 @@ def _manifest(
         target="kubernetes" if cluster_ref else "local",
         cluster=cluster_ref.document() if cluster_ref else {},
         experiment=run.experiment,
-        publication=publication.of(run.experiment, call.publications),
+        publication=publication.reproduced_by(run.experiment, call.publications),
         blocks=blocks,
         rule=None if fixed else call.rule,
         seed=call.seed,
@@ -139,7 +139,7 @@ def _manifest(
 def _rule(planned: Sequence[planned_runs.PlannedRun], options: Options) -> SequentialRule:
     """Returns the rule of the runs whose number of blocks is not fixed: all their comparisons share its level."""
     comparisons = sum(len(run.experiment.variants) - 1 for run in planned if not (run.blocks or options.blocks))
-    return sequential.rule(max(1, comparisons), options.precision, options.within)
+    return sequential.sequential_rule(max(1, comparisons), options.precision, options.within)
 
 
 def _refuse_other_services(experiment: Experiment) -> None:

@@ -41,7 +41,7 @@ def _facts_in(cluster: ReleaseRef, experiment: Experiment) -> RunFacts:
     service = services.of(experiment)
     if cluster.copying:
         return facts.collect(cluster, service, experiment)
-    return release.facts(cluster, service, experiment)
+    return release.collect(cluster, service, experiment)
 
 
 def _facts_here(experiment: Experiment, cpu_limited: bool) -> RunFacts:
@@ -64,7 +64,7 @@ def _refuse_unreadable_workload(experiment: Experiment) -> None:
     """Raises an error before anything starts: for a variable that is not set, a file that has gone, a script that
     cannot be kept."""
     workload = experiment.workload
-    workload_files.private(workload, variables.known())
+    workload_files.private_values(workload, variables.known())
     if workload.k6:
         with tempfile.TemporaryDirectory() as folder:
             user_script.read(tools.find_k6().path, Path(workload.k6), variables.known(), Path(folder))

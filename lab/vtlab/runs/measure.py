@@ -13,14 +13,14 @@ from rich.console import Console
 from vtlab.analysis import asserts, run_status
 from vtlab.analysis.validity import checks, failing
 from vtlab.errors import BadInput, Interrupted, InvalidRun, LabError
-from vtlab.host import operating_system, processes
+from vtlab.host import operating_system, process_ledger, processes
 from vtlab.measuring.attempt import Attempt, AttemptPlan
 from vtlab.measuring.progress import BlockOutcome, Progress
 from vtlab.model.manifest import Manifest
 from vtlab.model.records import Block
 from vtlab.model.run import Analysis, BlockSeries, Run
 from vtlab.planning import trial_order
-from vtlab.report.words import headline as words
+from vtlab.report.words import block_counts
 from vtlab.runs import facts, store
 from vtlab.runs.create import train_sample
 from vtlab.runs.estimates import may_take_longer, remaining_block_seconds
@@ -40,8 +40,8 @@ def measure_and_report(folder: Path, root: Path, console: Console) -> list[Analy
     runs = store.read_runs(folder)
     if any(run.manifest.target == "local" for run in runs.values()):
         operating_system.refuse_other_than_linux()
-    processes.refuse_if_busy(root)
-    for line in processes.end_orphans(root):
+    process_ledger.refuse_if_busy(root)
+    for line in process_ledger.end_orphans(root):
         console.print(f"ended what an earlier vtlab left behind: {line}", highlight=False)
     for run in runs.values():
         _refuse_other_parts(run)
@@ -152,8 +152,8 @@ class _Measurement:
             self._say_how_far(left - 1 if is_accepted else left)
         if self._rejected and not self._accepted:
             raise InvalidRun(
-                f"{self.run.name}: {words.rejected(len(self._rejected))}, none counts, and another does not fit into"
-                " the time (--within)",
+                f"{self.run.name}: {block_counts.rejected_blocks(len(self._rejected))}, none counts, and another"
+                " does not fit into the time (--within)",
                 f"see the reasons in the report (vtlab report {self._folder}); give it more time, such as --within 20m",
             )
 
@@ -199,23 +199,24 @@ class _Measurement:
     def _refuse_too_many_rejected(self) -> None:
         if len(self._rejected) > self.run.manifest.max_rejected:
             raise InvalidRun(
-                f"{self.run.name}: {words.rejected(len(self._rejected))}, {len(self._accepted)} of {self._planned}"
-                f" count; the last: {'; '.join(self._rejected[-1][1][:3])}",
+                f"{self.run.name}: {block_counts.rejected_blocks(len(self._rejected))}, {len(self._accepted)}"
+                f" of {self._planned} count; the last: {'; '.join(self._rejected[-1][1][:3])}",
                 f"see the reasons in the report (vtlab report {self._folder}); is something else running there?",
             )
 
     def _say_how_far(self, expected: int) -> None:
         """Says that the run ends here, or goes on to its next look; ``expected``: blocks that were still to come."""
-        left, reached = run_status.blocks_left(self.run), run_status.decision(self.run)
+        left, reached = run_status.blocks_left(self.run), run_status.stopping_decision(self.run)
         if left > expected:
             self._progress.go_on(left - expected)
         elif left < expected:
             self._progress.give_up(expected - left)
         if reached and (reached.ended or left > expected):
-            self._progress.say(f"{self.run.name}: {words.look(reached)}")
+            self._progress.say(f"{self.run.name}: {block_counts.after_look(reached)}")
         elif not left and expected:
             self._progress.say(
-                f"{self.run.name}: no further blocks: a variant failed in each of the first {run_status.ENDING}"
+                f"{self.run.name}: no further blocks:"
+                f" a variant failed in each of the first {run_status.BLOCKS_THAT_FAILED}"
             )
 
 

@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from vtlab.errors import BadInput, PrerequisiteMissing
-from vtlab.host import processes
+from vtlab.host import process_ledger
 from vtlab.model import normalised, validation
 from vtlab.model.experiment import Experiment
 from vtlab.model.manifest import Manifest
@@ -65,7 +65,7 @@ def create_unmeasured(folder: Path, planned: Experiment) -> None:
 def write_experiment(folder: Path, planned: Experiment) -> None:
     """Writes the resolved experiment, and its normalised form, which k6 reads."""
     write_atomic(folder / EXPERIMENT, json.dumps(planned.document(), indent=2) + "\n")
-    write_atomic(folder / normalised.PLAN, normalised.text(planned))
+    write_atomic(folder / normalised.PLAN, normalised.as_json(planned))
 
 
 def append_block(folder: Path, block: Block) -> None:
@@ -119,7 +119,7 @@ def runs_in(folder: Path) -> list[Path]:
 
 def root_of(folder: Path) -> Path:
     """Returns the results root that ``folder`` lies in: where vtlab keeps its ledger; else the folder's parent."""
-    return next((parent for parent in folder.parents if (parent / processes.FOLDER).is_dir()), folder.parent)
+    return next((parent for parent in folder.parents if (parent / process_ledger.FOLDER).is_dir()), folder.parent)
 
 
 def write_verdict(folder: Path, verdict: Verdict) -> Path:

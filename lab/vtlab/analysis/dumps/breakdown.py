@@ -13,9 +13,6 @@ from __future__ import annotations
 
 import math
 
-from vtlab.analysis.laws.demands import capacity
-from vtlab.analysis.laws.phases import Measured
-from vtlab.catalogue.resources import RESOURCES
 from vtlab.model.records import Diagnosis
 from vtlab.model.verdict import Breakdown, TimePart
 
@@ -28,13 +25,6 @@ SLOWED = 0.9
 SPARE = 0.05
 
 
-def of(m: Measured) -> Breakdown | None:
-    """The breakdown of a variant over blocks; None without thread dumps."""
-    limits = [capacity(m, resource) for resource in RESOURCES.values() if resource.demand == "request"]
-    known = [limit for limit in limits if limit is not None]
-    return by_dumps(m.diagnosis, m.throughput or 0.0, min(known, default=None)) if m.diagnosis else None
-
-
 def by_dumps(diagnosis: Diagnosis, throughput: float, threads: float | None = None) -> Breakdown | None:
     """The breakdown by these dumps; None for those of a trial whose figures are not known. ``throughput``: of the
     blocks, OK requests per second. ``threads``: the most that the server's pool may have; None where that is not known.
@@ -45,7 +35,7 @@ def by_dumps(diagnosis: Diagnosis, throughput: float, threads: float | None = No
     is_slowed = diagnosis.throughput < SLOWED * throughput
     handled = math.fsum(place.threads for place in diagnosis.places if not place.is_task)
     accounted = handled / in_flight
-    is_full = _has_none_to_spare(diagnosis, threads)
+    is_full = _is_pool_full(diagnosis, threads)
     parts = [] if accounted > CONTRADICTED else _parts(diagnosis, in_flight, is_full, with_seconds=not is_slowed)
     return Breakdown(
         dumps=diagnosis.dumps,
@@ -91,7 +81,7 @@ def _parts(diagnosis: Diagnosis, in_flight: float, is_full: bool, *, with_second
     return sorted(parts, key=lambda part: (-part.share, part.activity, part.place))
 
 
-def _has_none_to_spare(diagnosis: Diagnosis, threads: float | None) -> bool:
+def _is_pool_full(diagnosis: Diagnosis, threads: float | None) -> bool:
     """Whether the server's pool is as large as it may be, and all of its threads have a request."""
     if diagnosis.idle is None:
         return False

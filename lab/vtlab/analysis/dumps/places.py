@@ -151,7 +151,7 @@ class Cause:
     share: float
 
 
-def read(dump: str, printed: str = "") -> list[Thread]:
+def parse_dump(dump: str, printed: str = "") -> list[Thread]:
     """The threads of one dump, of all containers. ``printed``: what ``Thread.print`` said just then, which has the
     state of platform threads where the dump has none. LabError for text that is no such dump."""
     states = {int(number): (state, top) for number, state, top in _PRINTED.findall(printed)}
@@ -169,12 +169,12 @@ def diagnose(dumps: Sequence[Sequence[Thread]]) -> Diagnosis | None:
     """What the threads that work for requests do, as means over dumps; None without any dump."""
     if not dumps:
         return None
-    counts = Counter(what_it_does(thread) for dump in dumps for thread in dump if thread.works_for_a_request)
+    counts = Counter(activity_of(thread) for dump in dumps for thread in dump if thread.works_for_a_request)
     places = [
         Place(**doing._asdict(), threads=count / len(dumps))
         for doing, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     ]
-    return Diagnosis(dumps=len(dumps), threads=counts.total() / len(dumps), places=places, idle=_idle(dumps))
+    return Diagnosis(dumps=len(dumps), threads=counts.total() / len(dumps), places=places, idle=_idle_threads(dumps))
 
 
 class Doing(NamedTuple):
@@ -186,7 +186,7 @@ class Doing(NamedTuple):
     is_unnamed: bool = False
 
 
-def what_it_does(thread: Thread) -> Doing:
+def activity_of(thread: Thread) -> Doing:
     """The activity of a thread that works for a request, and the innermost line of the service's code with what it
     waits for there: ``Semaphore at OrderService:42``, ``OrderService:42`` where it waits for nothing."""
     if not thread.stack:
@@ -200,7 +200,7 @@ def what_it_does(thread: Thread) -> Doing:
     return Doing(activity, f"{what} at {line}" if what else str(line), thread.runs_a_task, is_unnamed)
 
 
-def _idle(dumps: Sequence[Sequence[Thread]]) -> float | None:
+def _idle_threads(dumps: Sequence[Sequence[Thread]]) -> float | None:
     """Threads without a request of those pools of which a thread had one in any dump, mean; None without such a pool:
     virtual threads have none, and an endpoint for the monitoring has a pool of its own."""
     pools = {t.pool for dump in dumps for t in dump if t.serves_a_request and t.is_of_server_pool}

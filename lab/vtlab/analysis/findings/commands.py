@@ -16,7 +16,7 @@ _WITH = " --with "
 _REQUEST = shlex.quote("GET /")
 
 
-def by_call(command: str, jar: str, call: str) -> str:
+def cure_in_call(command: str, jar: str, call: str) -> str:
     """The call that measured the service, with the cure of ``command`` in it; ``command`` itself where that call takes
     no further variant. ``jar``: the name of the service's jar, as it stands in ``command``."""
     if not call.startswith(_CALLS):
@@ -34,7 +34,7 @@ def by_call(command: str, jar: str, call: str) -> str:
     return f"{_with_path(before, jar, path)} && {again}"
 
 
-def by_jar(command: str, path: PurePath) -> str:
+def cure_for_jar(command: str, path: PurePath) -> str:
     """``command`` for the jar at that path, with a request. The name of the jar stands in it."""
     typed = _with_path(command, path.name, str(path))
     return re.sub(r"(vtlab try )('[^']*'|\S+)", rf"\1\2 {_REQUEST}", typed)

@@ -101,7 +101,7 @@ class Shown:
     place: str
 
 
-def find(
+def measured_findings(
     experiment: Experiment,
     blocks: Sequence[Block],
     results: Mapping[str, VariantResult],
@@ -132,7 +132,7 @@ def find(
 
 def _is_of(row: Row, virtual: Side) -> bool:
     """Whether a row concerns the JDK of a variant."""
-    return row.jdk is None or (virtual.java is not None and virtual.java in maven.parse(row.jdk))
+    return row.jdk is None or (virtual.java is not None and virtual.java in maven.parse_range(row.jdk))
 
 
 def _finding(row: Row, variant: str, shown: Shown, jar: str) -> Finding:
@@ -154,7 +154,7 @@ def _finding(row: Row, variant: str, shown: Shown, jar: str) -> Finding:
 def answers_differ(pair: Pair) -> Shown | None:
     """In the pre-flight requests failed, or were answered in another shape, on virtual threads."""
     name = re.compile(rf"(?<![\w-]){re.escape(pair.virtual.variant)}(?![\w-])")
-    of_virtual = [text for text in pair.differences if text.startswith(preflight.ALL) or name.search(text)]
+    of_virtual = [text for text in pair.differences if text.startswith(preflight.ALL_VARIANTS) or name.search(text)]
     return Shown("; ".join(dict.fromkeys(of_virtual)), "pre-flight") if of_virtual else None
 
 

@@ -12,14 +12,14 @@ from vtlab.model.run import Run
 from vtlab.model.verdict import VariantResult
 
 
-def of_run(run: Run, accepted: Sequence[Block], results: Mapping[str, VariantResult]) -> list[Finding]:
+def findings_of_run(run: Run, accepted: Sequence[Block], results: Mapping[str, VariantResult]) -> list[Finding]:
     """What is known to break: measured findings first, as these are of the service and not of its versions alone.
 
     Static rows hold where they do for the JDK and the flags of a variant on virtual threads.
     """
     manifest, experiment = run.manifest, run.experiment
     differences = [text for block in run.blocks for text in block.differences]
-    of_service = measured.find(experiment, accepted, results, manifest.inspection, differences)
+    of_service = measured.measured_findings(experiment, accepted, results, manifest.inspection, differences)
     if manifest.inspection is None:
         return [_typed(finding, manifest) for finding in of_service]
     of_versions: dict[str, Finding] = {}
@@ -28,7 +28,7 @@ def of_run(run: Run, accepted: Sequence[Block], results: Mapping[str, VariantRes
         versions = {i.java for block in run.blocks for i in block.instances if i.variant == variant}
         for java in sorted(versions) if properties.threads == "virtual" else ():
             flags = [*manifest.jvm_flags, *properties.jvm_flags]
-            of_versions |= {finding.id: finding for finding in static.find(manifest.inspection, java, flags)}
+            of_versions |= {finding.id: finding for finding in static.static_findings(manifest.inspection, java, flags)}
     return [_typed(finding, manifest) for finding in [*of_service, *of_versions.values()]]
 
 
@@ -37,4 +37,4 @@ def _typed(finding: Finding, manifest: Manifest) -> Finding:
     if manifest.target != "local":
         return finding
     jar = manifest.inspection.jar if manifest.inspection else measured.ANY_JAR
-    return finding.model_copy(update={"command": commands.by_call(finding.command, jar, manifest.command)})
+    return finding.model_copy(update={"command": commands.cure_in_call(finding.command, jar, manifest.command)})

@@ -11,7 +11,7 @@ from vtlab.model.finding import Finding
 from vtlab.model.inspection import Inspection, Library, uniform
 
 
-def find(inspection: Inspection, java: str | None = None, jvm_flags: Sequence[str] = ()) -> list[Finding]:
+def static_findings(inspection: Inspection, java: str | None = None, jvm_flags: Sequence[str] = ()) -> list[Finding]:
     """The static rows that hold for a jar, in the order of the file.
 
     ``java``: the version of the JDK that runs it (``21.0.8``); None holds rows for any JDK. ``jvm_flags``: its flags.
@@ -27,7 +27,7 @@ def affected(row: Row, inspection: Inspection) -> Library | None:
     """The library of the row that the service has in an affected version; None without one."""
     for coordinates, versions in row.libraries.items():
         library = inspection.library(coordinates)
-        if library and (versions is None or (library.version and library.version in maven.parse(versions))):
+        if library and (versions is None or (library.version and library.version in maven.parse_range(versions))):
             return library.model_copy(update={"group": coordinates.partition(":")[0]})
     return None
 
@@ -71,8 +71,8 @@ def _fits(row: Row, inspection: Inspection, java: str | None) -> bool:
     return (
         (not row.packaging or inspection.packaging in row.packaging)
         and (not row.servers or inspection.server in row.servers)
-        and (not row.jdk or java is None or java in maven.parse(row.jdk))
-        and (not row.boot or (inspection.boot is not None and inspection.boot in maven.parse(row.boot)))
+        and (not row.jdk or java is None or java in maven.parse_range(row.jdk))
+        and (not row.boot or (inspection.boot is not None and inspection.boot in maven.parse_range(row.boot)))
     )
 
 

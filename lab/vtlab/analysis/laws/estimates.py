@@ -29,11 +29,11 @@ class Demand:
 
 
 def estimate(
-    m: Measured, of_block: Callable[[Phases], list[Trial]], value: Callable[[Sequence[Trial]], float | None]
+    measured: Measured, of_block: Callable[[Phases], list[Trial]], value: Callable[[Sequence[Trial]], float | None]
 ) -> Demand | None:
     """A demand over all phases, with the t interval of the blocks' values on the logarithmic scale; of the phases'
     values where only one block has any."""
-    by_block = [of_block(block) for block in m.blocks if of_block(block)]
+    by_block = [of_block(block) for block in measured.blocks if of_block(block)]
     phases = [t for trials in by_block for t in trials]
     seconds = value(phases)
     if not seconds or seconds <= 0:

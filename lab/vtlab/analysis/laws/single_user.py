@@ -31,9 +31,9 @@ def response_alone(trials: Sequence[Trial]) -> float | None:
     return ratio((weighted(t.latency.mean, t.latency.count), t.latency.count) for t in trials if t.latency.count)
 
 
-def shortest_response(m: Measured) -> float | None:
+def shortest_response(measured: Measured) -> float | None:
     """R_min: mean client latency of the single-user phases, seconds."""
-    return response_alone(m.single)
+    return response_alone(measured.single)
 
 
 def service_alone(trials: Sequence[Trial]) -> float | None:
@@ -53,7 +53,7 @@ def round_alone(trials: Sequence[Trial]) -> float | None:
     return None if response is None or between is None else max(response, between)
 
 
-def estimate_alone(m: Measured, value: Callable[[Sequence[Trial]], float | None]) -> Demand | None:
+def estimate_alone(measured: Measured, value: Callable[[Sequence[Trial]], float | None]) -> Demand | None:
     """What a request, or a round of its user, takes alone: by the single-user phases, and where their answers are too
     few for how much these differ, as of waits that are drawn, by light load, too; each phase counts as its answers do.
 
@@ -62,15 +62,16 @@ def estimate_alone(m: Measured, value: Callable[[Sequence[Trial]], float | None]
     tenth, and of many none waits. So that rate counts only where ``MANY`` requests are in flight: what has few servers
     then takes a small part of each.
     """
-    alone, response = estimate(m, lambda block: block.single, value), response_alone(m.single)
+    alone, response = estimate(measured, lambda block: block.single, value), response_alone(measured.single)
     if alone is None or alone.high is None or alone.high <= (1 + WIDE) * alone.seconds or not response:
         return alone
-    lit = [t for t in m.light if t.rate and t.ok and not t.failed]
-    smallest = min((t.rate or 0.0 for t in lit), default=0.0)
-    lit = [t for t in lit if t.rate == smallest or (t.rate or 0.0) * response >= MANY]
-    phases = [(t.latency.mean, t.ok) for t in m.single] + [(_response_lit(t), t.ok) for t in lit]
+    light_phases = [t for t in measured.light if t.rate and t.ok and not t.failed]
+    smallest = min((t.rate or 0.0 for t in light_phases), default=0.0)
+    light_phases = [t for t in light_phases if t.rate == smallest or (t.rate or 0.0) * response >= MANY]
+    phases = [(t.latency.mean, t.ok) for t in measured.single]
+    phases += [(_response_under_light_load(t), t.ok) for t in light_phases]
     known = [(seconds, ok) for seconds, ok in phases if seconds and ok]
-    if len(known) <= len(m.single):
+    if len(known) <= len(measured.single):
         return alone
     seconds, answers = (np.array(column, dtype=float) for column in zip(*known, strict=True))
     weights = answers / answers.sum()
@@ -82,7 +83,7 @@ def estimate_alone(m: Measured, value: Callable[[Sequence[Trial]], float | None]
     return Demand(middle, middle / spread, middle * spread)
 
 
-def _response_lit(trial: Trial) -> float | None:
+def _response_under_light_load(trial: Trial) -> float | None:
     """Seconds of a request under light load; None where that is not known.
 
     Who began shortly before the window has answers in it only where these were short. There Little's law tells it: the
@@ -95,18 +96,18 @@ def _response_lit(trial: Trial) -> float | None:
     return in_flight * trial.window / trial.ok if in_flight >= MANY else None
 
 
-def uncertainty(m: Measured) -> float:
+def uncertainty(measured: Measured) -> float:
     """How many times longer a request may take alone than its estimate; 1 where that is known within ``WIDE``, or so
     badly that it explains nothing."""
-    alone = estimate_alone(m, round_alone)
+    alone = estimate_alone(measured, round_alone)
     if alone is None or alone.high is None:
         return 1.0
     beyond = alone.high / alone.seconds - 1
     return 1 + beyond if WIDE < beyond <= TOO_WIDE else 1.0
 
 
-def demand_of_round(m: Measured) -> Demand | None:
-    alone, think = estimate_alone(m, round_alone), m.experiment.load.mean_think_time
+def demand_of_round(measured: Measured) -> Demand | None:
+    alone, think = estimate_alone(measured, round_alone), measured.experiment.load.mean_think_time
     if alone is None:
         return None
     return Demand(

@@ -52,28 +52,28 @@ _SETTLED = ("faster", "slower", "equivalent")
 _TRUE_SDS, _SCATTERS = 16, 4
 
 
-def rule(comparisons: int, precision: float = PRECISION, within: float | None = None) -> SequentialRule:
+def sequential_rule(comparisons: int, precision: float = PRECISION, within: float | None = None) -> SequentialRule:
     """The rule of a run in a call that makes so many comparisons.
 
     ``precision``: the wanted half-width of the interval, 0.25 for 25 %. ``within``: seconds that the run may take.
     """
     return SequentialRule(
         looks=list(LOOKS),
-        levels=[level * factor(comparisons) / comparisons for level in NOMINAL],
+        levels=[level * level_factor(comparisons) / comparisons for level in NOMINAL],
         comparisons=comparisons,
         precision=precision,
         within=within,
     )
 
 
-def factor(comparisons: int) -> float:
+def level_factor(comparisons: int) -> float:
     """By how much the levels of so many comparisons exceed those of independent looks."""
     return next((value for most, value in FACTORS.items() if comparisons <= most), 1.0)
 
 
-def level(of: SequentialRule, blocks: int) -> float:
+def level(rule: SequentialRule, blocks: int) -> float:
     """Two-sided level of the interval after so many blocks: between two looks that of the next."""
-    return next((a for look, a in zip(of.looks, of.levels, strict=True) if blocks <= look), of.levels[-1])
+    return next((a for look, a in zip(rule.looks, rule.levels, strict=True) if blocks <= look), rule.levels[-1])
 
 
 def next_look(looks: Sequence[int], blocks: int) -> int:
@@ -87,7 +87,7 @@ def is_precise(low: Array | float, high: Array | float, precision: float) -> Arr
     return narrow
 
 
-def chance(of: SequentialRule, blocks: int, mean: Array | float, sd: Array | float) -> Array:
+def chance(rule: SequentialRule, blocks: int, mean: Array | float, sd: Array | float) -> Array:
     """Probability that the interval of the last look settles the verdict and is narrow enough, after 2 <= ``blocks``
     < the last look, with this mean and standard deviation (> 0) of the log ratios. Arrays are taken element by element.
 
@@ -99,16 +99,16 @@ def chance(of: SequentialRule, blocks: int, mean: Array | float, sd: Array | flo
     The result is an average over quantiles of s' and q. It takes q and the mean to be independent, and leaves out that
     a look before the last may settle the verdict where the last does not.
     """
-    n, m = blocks, of.looks[-1]
+    n, m = blocks, rule.looks[-1]
     mean, sd = (np.asarray(x, dtype=np.float64)[..., None, None] for x in (mean, sd))
     true_sd = sd * np.sqrt((n - 1) / _chi_squares(n - 1, _TRUE_SDS)[:, None])
     last_sd = np.sqrt(((n - 1) * sd**2 + true_sd**2 * _chi_squares(m - n, _SCATTERS)) / (m - 1))
-    half = float(special.stdtrit(m - 1, 1 - of.levels[-1] / 2)) * last_sd / math.sqrt(m)
+    half = float(special.stdtrit(m - 1, 1 - rule.levels[-1] / 2)) * last_sd / math.sqrt(m)
     error = true_sd * math.sqrt(1 / n - 1 / m)
     edge = math.log1p(paired.MARGIN)
     beyond = special.ndtr((mean - edge - half) / error) + special.ndtr((-mean - edge - half) / error)
     inside = special.ndtr((edge - half - mean) / error) - special.ndtr((half - edge - mean) / error)
-    settled = np.where(half <= math.log1p(of.precision), beyond + np.maximum(inside, 0.0), 0.0)
+    settled = np.where(half <= math.log1p(rule.precision), beyond + np.maximum(inside, 0.0), 0.0)
     average: Array = np.mean(settled, axis=(-2, -1))
     return average
 
@@ -129,8 +129,8 @@ class Time:
     block: float
 
 
-def decision(
-    of: SequentialRule,
+def stopping_decision(
+    rule: SequentialRule,
     times: Sequence[Time],
     comparisons: Callable[[int], Sequence[Comparison]],
     fails: Callable[[int], bool],
@@ -146,64 +146,64 @@ def decision(
     for blocks, time in enumerate(times):
         judged: Sequence[Comparison] = []
         ended: Ended | None = None
-        if blocks in of.looks:
+        if blocks in rule.looks:
             judged = comparisons(blocks)
-            ended = "failing" if fails(blocks) else _ended(of, judged, blocks)
-        if ended is None and time.spent and not _fits(of, blocks, time):
+            ended = "failing" if fails(blocks) else _reason_to_stop(rule, judged, blocks)
+        if ended is None and time.spent and not _fits(rule, blocks, time):
             ended = "within"
         if ended:
-            return _at(of, blocks, ended, judged)
-    return _at(of, len(times) - 1, None, [])
+            return _decision_at(rule, blocks, ended, judged)
+    return _decision_at(rule, len(times) - 1, None, [])
 
 
-def _at(of: SequentialRule, blocks: int, ended: Ended | None, judged: Sequence[Comparison]) -> Decision:
-    chances = [_chance(of, c, blocks) for c in judged if not _is_settled(of, c)] if ended == "futile" else []
+def _decision_at(rule: SequentialRule, blocks: int, ended: Ended | None, judged: Sequence[Comparison]) -> Decision:
+    chances = [_chance(rule, c, blocks) for c in judged if not _is_settled(rule, c)] if ended == "futile" else []
     return Decision(
-        looks=of.looks,
+        looks=rule.looks,
         blocks=blocks,
-        level=level(of, blocks),
-        comparisons=of.comparisons,
-        precision=of.precision,
-        within=of.within,
+        level=level(rule, blocks),
+        comparisons=rule.comparisons,
+        precision=rule.precision,
+        within=rule.within,
         ended=ended,
         chance=max(chances, default=None),
     )
 
 
-def _ended(of: SequentialRule, comparisons: Sequence[Comparison], look: int) -> Ended | None:
+def _reason_to_stop(rule: SequentialRule, comparisons: Sequence[Comparison], look: int) -> Ended | None:
     """What the blocks up to a look end a run by; None where nothing does."""
-    if all(_is_settled(of, c) for c in comparisons):
+    if all(_is_settled(rule, c) for c in comparisons):
         return "settled"
-    if look == of.looks[-1]:
+    if look == rule.looks[-1]:
         return "last look"
-    if look >= FUTILE_FROM and all(_is_settled(of, c) or _chance(of, c, look) < FUTILE for c in comparisons):
+    if look >= FUTILE_FROM and all(_is_settled(rule, c) or _chance(rule, c, look) < FUTILE for c in comparisons):
         return "futile"
     return None
 
 
-def following(looks: Sequence[int], blocks: int) -> int:
+def next_goal(looks: Sequence[int], blocks: int) -> int:
     """Up to how many blocks a run is to have time for. The first is of use by itself: it shows what limits a variant.
     Later ones are where the next look is."""
     return next_look(looks, blocks) if blocks else 1
 
 
-def _fits(of: SequentialRule, blocks: int, time: Time) -> bool:
+def _fits(rule: SequentialRule, blocks: int, time: Time) -> bool:
     """Whether the blocks that follow end in time."""
-    more = following(of.looks, blocks) - blocks
-    return of.within is None or time.spent + more * time.block <= of.within
+    more = next_goal(rule.looks, blocks) - blocks
+    return rule.within is None or time.spent + more * time.block <= rule.within
 
 
-def _is_settled(of: SequentialRule, comparison: Comparison) -> bool:
+def _is_settled(rule: SequentialRule, comparison: Comparison) -> bool:
     """Whether more blocks are not needed. An overload in every trial settles a verdict without an interval."""
     if comparison.verdict not in _SETTLED:
         return False
     low, high = comparison.low, comparison.high
-    return low is None or high is None or bool(is_precise(low, high, of.precision))
+    return low is None or high is None or bool(is_precise(low, high, rule.precision))
 
 
-def _chance(of: SequentialRule, comparison: Comparison, look: int) -> float:
+def _chance(rule: SequentialRule, comparison: Comparison, look: int) -> float:
     """Probability that this comparison will be settled; of one without a test 0 where more blocks cannot give one."""
     c = comparison
     if c.p_t is None or c.ratio is None or not c.sd:
         return 0.0 if len(c.overloaded) > 1 or look >= WITHOUT_INTERVAL else 1.0
-    return float(chance(of, look, math.log(c.ratio), c.sd))
+    return float(chance(rule, look, math.log(c.ratio), c.sd))

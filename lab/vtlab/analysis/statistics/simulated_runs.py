@@ -88,9 +88,9 @@ def ends(of: Array, over: Array, ratio: float, rule: SequentialRule) -> Ends:
     return result
 
 
-def simulate(ratio: float, noise: Noise, runs: int, rule: SequentialRule, *, seed: int = SEED) -> Result:
+def simulate(ratio: float, noise: Noise, runs: int, rule: SequentialRule) -> Result:
     """What a true ``ratio`` of throughputs gives."""
-    random = np.random.default_rng([seed, rule.comparisons, round(1000 * ratio), round(100_000 * noise.sd)])
+    random = np.random.default_rng([SEED, rule.comparisons, round(1000 * ratio), round(100_000 * noise.sd)])
     most = rule.looks[-1]
     parts = [
         ends(*simulation.counts(random, (size, most), ratio, noise), ratio, rule) for size in simulation.chunks(runs)
@@ -113,7 +113,7 @@ def simulate(ratio: float, noise: Noise, runs: int, rule: SequentialRule, *, see
 
 def tables(runs: int, sd: float = simulation.SD) -> Iterator[str]:
     """The lines that ``vtlab simulate`` prints of runs with looks: the same on every machine."""
-    rule = sequential.rule(1)
+    rule = sequential.sequential_rule(1)
     looks = ", ".join(str(look) for look in rule.looks)
     yield ""
     yield f"Runs that end when they are settled: looks after {looks} blocks, which share the level of 5%,"
@@ -128,10 +128,10 @@ def tables(runs: int, sd: float = simulation.SD) -> Iterator[str]:
         for ratio in RATIOS:
             result = simulate(ratio, KINDS["Gaussian"].with_sd(other), runs, rule)
             yield f"{100 * other:5.1f} {ratio:6.2f}{_row(result)}"
-    yield from _of_calls(runs, sd)
+    yield from _calls_table(runs, sd)
 
 
-def _of_calls(runs: int, sd: float) -> Iterator[str]:
+def _calls_table(runs: int, sd: float) -> Iterator[str]:
     yield ""
     yield f"Calls with several comparisons, all on the edge of the margin, Gaussian, SD of a block {sd:.2%}."
     yield "missed: at least one interval does not cover its true ratio; any: at least one has that verdict."
@@ -144,8 +144,8 @@ def _of_calls(runs: int, sd: float) -> Iterator[str]:
 def simulate_calls(comparisons: int, noise: Noise, runs: int, *, seed: int = SEED) -> tuple[float, float, float]:
     """Shares of calls in which an interval misses the truth, and with a false ``faster``, a false ``equivalent``; all
     true ratios are on the edge of the margin."""
-    random = np.random.default_rng([seed, comparisons])
-    rule = sequential.rule(comparisons)
+    random = np.random.default_rng([SEED, comparisons])
+    rule = sequential.sequential_rule(comparisons)
     missed = faster = equivalent = 0
     for size in simulation.chunks(runs):
         shape = (size * comparisons, rule.looks[-1])

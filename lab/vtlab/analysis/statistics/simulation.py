@@ -150,10 +150,10 @@ def _judge(of: Array, over: Array, ratio: Array | float) -> Judged:
     return Judged(t, paired.position(np.exp(t.low), np.exp(t.high)), np.ptp(logs, axis=-1) == 0, squares)
 
 
-def simulate(n: int, ratio: float, noise: Noise, runs: int, *, answers: float = ANSWERS, seed: int = SEED) -> Result:
+def simulate(n: int, ratio: float, noise: Noise, runs: int, answers: float = ANSWERS) -> Result:
     """What a true ``ratio`` of throughputs gives with ``n`` >= 2 blocks."""
     # The rows of a table share no random numbers.
-    random = np.random.default_rng([seed, n, round(1000 * ratio), round(1000 * answers)])
+    random = np.random.default_rng([SEED, n, round(1000 * ratio), round(1000 * answers)])
     truth = math.log(ratio)
     positions, covered, alike, squares = dict.fromkeys((ABOVE, BELOW, INSIDE, ACROSS), 0), 0, 0, 0.0
     for size in chunks(runs):
@@ -197,9 +197,9 @@ class ReportResult:
     power: float
 
 
-def simulate_reports(n: int, ratios: Sequence[float], noise: Noise, runs: int, *, seed: int = SEED) -> ReportResult:
+def simulate_reports(n: int, ratios: Sequence[float], noise: Noise, runs: int) -> ReportResult:
     """What reports of several experiments with those true ratios, on the edge of the margin or beyond it, give."""
-    random = np.random.default_rng([seed, n, *(round(1000 * ratio) for ratio in ratios)])
+    random = np.random.default_rng([SEED, n, *(round(1000 * ratio) for ratio in ratios)])
     true = np.array(ratios)
     on_edge = true == EDGE
     faster = equivalent = alone = powerful = 0
@@ -228,12 +228,12 @@ def tables(runs: int, sd: float = SD) -> Iterator[str]:
     yield f"{runs:,} simulated runs a row; interval {paired.CONFIDENCE:.0%}, margin {paired.MARGIN:.0%},"
     yield f"one-sided level {paired.LEVEL:.1%}, fixed number of blocks n. Shares of runs, in %."
     yield "false: a verdict that does not hold; on the edge of the margin (1.05) none does."
-    yield from _of_noise(runs, sd)
-    yield from _of_counting(runs)
-    yield from _of_reports(runs, sd)
+    yield from _noise_table(runs, sd)
+    yield from _counting_table(runs)
+    yield from _reports_table(runs, sd)
 
 
-def _of_noise(runs: int, sd: float) -> Iterator[str]:
+def _noise_table(runs: int, sd: float) -> Iterator[str]:
     for name, noise in KINDS.items():
         yield from ["", f"{name}. SD of a block {sd:.2%}" + (" without the modes" if noise.of_is_slow else ""), _HEAD]
         for ratio in RATIOS:
@@ -241,7 +241,7 @@ def _of_noise(runs: int, sd: float) -> Iterator[str]:
                 yield _row(ratio, n, simulate(n, ratio, noise.with_sd(sd), runs))
 
 
-def _of_counting(runs: int) -> Iterator[str]:
+def _counting_table(runs: int) -> Iterator[str]:
     yield ""
     yield "Few answers in a window, and no noise but that of counting them."
     yield "alike: all blocks have one ratio, so that the interval has a width by the floor alone."
@@ -253,7 +253,7 @@ def _of_counting(runs: int) -> Iterator[str]:
                 yield f"{answers:7.1f} {_row(ratio, n, result)}{_percent(result.alike)}"
 
 
-def _of_reports(runs: int, sd: float) -> Iterator[str]:
+def _reports_table(runs: int, sd: float) -> Iterator[str]:
     yield ""
     yield f"Reports of several experiments, Gaussian, SD of a block {sd:.2%}."
     yield "any: at least one experiment on the edge of the margin has that verdict."

@@ -152,7 +152,7 @@ class KubernetesBlock:
             _refuse_failed(code, log)
             return job.preflight(log)
 
-        checked = preflight.checked(self._experiment.workload, self._urls, ask, _SEE_LOG)
+        checked = preflight.check(self._experiment.workload, self._urls, ask, _SEE_LOG)
         self.differences = checked.differences
         of_script = self._site.copies.remarks if self._site.copies else []
         for remark in [*of_script, *checked.remarks, *checked.differences]:
@@ -202,7 +202,7 @@ class KubernetesBlock:
         }
         copied = self._site.copies
         if copied:
-            within = preflight.patience(self._experiment, len(self._loaded)) if is_preflight else None
+            within = preflight.longest_seconds(self._experiment, len(self._loaded)) if is_preflight else None
             template = copied.template(within)
         else:
             template = release.template(cluster, self._experiment)

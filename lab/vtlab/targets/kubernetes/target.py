@@ -16,7 +16,7 @@ from pathlib import Path
 
 from vtlab import services
 from vtlab.errors import BadInput, LabError, PrerequisiteMissing
-from vtlab.host import processes
+from vtlab.host import process_ledger, processes
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Failure, Instance
@@ -103,7 +103,7 @@ class KubernetesTarget:
         if site.copies:
             site.copies.renew(service, experiment, _BLOCK, stamp)
         else:
-            release.facts_of(cluster, service, experiment)
+            release.collect_from(cluster, service, experiment)
             # From here on another vtlab sees that this one measures. One that has begun meanwhile gives up as well.
             site.objects.put_experiment(experiment, release.template(cluster, experiment))
             objects.refuse_others(cluster)
@@ -178,8 +178,8 @@ def kubernetes_target(
     name = ref.name if ref.copying else _name(ref, run_id)
     end = contextlib.ExitStack()
     try:
-        processes.end_orphans(root)
-        end.enter_context(processes.open_exclusive_ledger(root))
+        process_ledger.end_orphans(root)
+        end.enter_context(process_ledger.open_exclusive(root))
         cluster = end.enter_context(contextlib.closing(Cluster(ref)))
         objects.delete_orphans(cluster)
         forward = Forward(cluster, cluster_prometheus.remote_write(cluster))

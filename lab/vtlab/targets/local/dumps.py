@@ -50,7 +50,7 @@ def diagnose(
         if command is None:
             continue
         # What breaks under this load has shown it in the trials that count.
-        window = dump_schedule.window(pacings.get(name, AS_PLANNED), variant.launch.experiment, name)
+        window = dump_schedule.window_seconds(pacings.get(name, AS_PLANNED), variant.launch.experiment, name)
         with (
             contextlib.suppress(BlockFault, PrerequisiteMissing, OSError),
             Dumps(variant, command, folder, window) as dumps,
@@ -96,12 +96,12 @@ class Dumps:
         inside = [dump for dump in self._taken if start_ms <= dump.begun and dump.ended <= end_ms]
         with contextlib.suppress(LabError, OSError):
             diagnosis = places.diagnose(
-                [places.read(dump.file.read_text("utf-8", errors="replace"), dump.printed) for dump in inside]
+                [places.parse_dump(dump.file.read_text("utf-8", errors="replace"), dump.printed) for dump in inside]
             )
             cpu = sum(dump.cpu for dump in inside)
             if diagnosis and cpu:
                 each, allowed = cpu / len(inside), self._cores * (end_ms - start_ms) / 1000
-                is_held_back = dump_schedule.interval(each, self._cores) > self._planned_gap
+                is_held_back = dump_schedule.seconds_between_dumps(each, self._cores) > self._planned_gap
                 costs = {"dump_cpu": each, "cpu_share": cpu / allowed, "is_held_back": is_held_back}
                 return diagnosis.model_copy(update=costs)
             return diagnosis
@@ -133,7 +133,7 @@ class Dumps:
                 cpu = max(0.0, _cpu_seconds(self._pid, workers) - before)
                 self._keep(replace(dump, cpu=cpu))
                 elapsed = time.monotonic() - began
-                if self._stop.wait(dump_schedule.interval(cpu or elapsed, self._cores) - elapsed):
+                if self._stop.wait(dump_schedule.seconds_between_dumps(cpu or elapsed, self._cores) - elapsed):
                     return
 
     def _keep(self, dump: Dump) -> None:

@@ -42,7 +42,7 @@ def prepare(experiment: Experiment, tool: Path, lab: Path, folder: Path) -> Star
 
 def check(
     experiment: Experiment, call: Call, run: Callable[[Call, Mapping[str, str], float], Process]
-) -> preflight.Checked:
+) -> preflight.PreflightResult:
     """Makes the pre-flight: each request, or each task of a script, once for each variant of the call.
 
     BadInput where the workload does not fit the service. ``run`` starts k6 and waits so many seconds for its end.
@@ -52,7 +52,8 @@ def check(
         asking_call = replace(call, origin=origin)
         asking_call.document.unlink(missing_ok=True)
         variants = list(asking_call.targets)
-        process = run(asking_call, k6.preflight_variables(variants), preflight.patience(experiment, len(variants)))
+        seconds = preflight.longest_seconds(experiment, len(variants))
+        process = run(asking_call, k6.preflight_variables(variants), seconds)
         if process.returncode() not in k6.DONE:
             raise script.cannot_run(process.last_lines())
         try:
@@ -60,7 +61,7 @@ def check(
         finally:
             asking_call.document.unlink(missing_ok=True)
 
-    return preflight.checked(experiment.workload, call.targets, ask)
+    return preflight.check(experiment.workload, call.targets, ask)
 
 
 def wait(process: Process, seconds: float) -> None:

@@ -37,7 +37,7 @@ class RunObjects:
             metadata["ownerReferences"] = [labels.owner_reference(owner)]
         # Set before the call: an interruption in it must not leave a ConfigMap behind.
         self._config_map = True
-        data = {PLAN: normalised.text(experiment), **files}
+        data = {PLAN: normalised.as_json(experiment), **files}
         self._cluster.create_config_map({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
 
     def config_map(self) -> Json:
