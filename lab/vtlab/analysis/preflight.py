@@ -1,4 +1,4 @@
-"""What came of the pre-flight: whether every request is answered as expected, and whether a script asks its variant."""
+"""Judgement of the pre-flight: whether every request is answered as expected, and whether a script asks its variant."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ALL_VARIANTS = "the variants"
 
 @dataclass(frozen=True)
 class PreflightResult:
-    """What came of a pre-flight."""
+    """Result of a pre-flight."""
 
     #: In a script, which stands for the variant.
     origin: str | None
@@ -37,9 +37,9 @@ def check(
     ask: Callable[[str | None], Mapping[str, VariantPreflight]],
     log: str = "see the service's log, in logs/ of the results",
 ) -> PreflightResult:
-    """What comes of ``ask``, which sends each request, or runs each task of a script, once for each variant; of a
-    script twice: with the origin that stands for the variant, once that is known. BadInput where the workload does not
-    fit the service. ``log``: says where to see why."""
+    """Judges what comes of ``ask``, which sends each request, or runs each task of a script, once for each variant; of
+    a script twice: with the origin that stands for the variant, once that is known. BadInput where the workload does
+    not fit the service. ``log``: says where to see why."""
     first = ask(None)
     if workload.k6 is None:
         return PreflightResult(None, [], check_answers(first, log))
@@ -49,12 +49,13 @@ def check(
 
 
 def longest_seconds(experiment: Experiment, variants: int) -> float:
-    """Seconds for a pre-flight of so many variants at most: for k6 to come up and end beside what the service takes."""
+    """Computes how long a pre-flight of so many variants takes at most: for k6 to come up and end beside what the
+    service takes."""
     return _BESIDE + 2 * variants * units.seconds(experiment.max_response)
 
 
 def check_answers(findings: Mapping[str, VariantPreflight], log: str) -> list[str]:
-    """What differs between the variants, in sentences. BadInput where a request fails on all of them; ``log`` says
+    """Says what differs between the variants, in sentences. BadInput where a request fails on all of them; ``log`` says
     where to see why."""
     remarks = []
     variants = list(findings)
@@ -103,7 +104,7 @@ def _fix(answer: Answer, log: str) -> str:
 def find_origin(
     findings: Mapping[str, VariantPreflight], bases: Mapping[str, str], wanted: str | None
 ) -> tuple[str, list[str]]:
-    """The origin in a script that stands for the variant, or ``none``; with what is to be said of it.
+    """Finds the origin in a script that stands for the variant, or ``none``, with remarks about it.
 
     ``findings`` are of a pre-flight in which every origin was taken for the variant's. ``wanted``: what the experiment
     says. BadInput where several could be it.
@@ -132,7 +133,7 @@ def _elsewhere(origins: Sequence[str]) -> list[str]:
 
 
 def check_script(findings: Mapping[str, VariantPreflight], bases: Mapping[str, str]) -> tuple[list[str], list[str]]:
-    """What is to be said of one iteration of a script, and of that what differs between the variants, in sentences.
+    """Judges one iteration of a script: remarks, and what differs between the variants, in sentences.
 
     BadInput where it ends with an error for all of them, and where its requests do not come to the variant, and to no
     other.

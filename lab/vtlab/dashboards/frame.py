@@ -1,4 +1,4 @@
-"""What the dashboards have in common: variables, links, annotation, time range, who wrote them."""
+"""Frame of every dashboard: variables, links, annotation, time range, who wrote them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Part = cog.Builder[models.Panel] | tuple[str, Sequence[cog.Builder[models.Panel]
 
 
 def build(name: str, title: str, description: str, parts: Sequence[Part]) -> dict[str, Any]:
-    """The dashboard vtlab-``name``. Of ``parts`` a string is the title of a row that is open."""
+    """Builds the dashboard vtlab-``name``. A string among ``parts`` is the title of a row that is open."""
     board = (
         dashboard.Dashboard(f"Virtual Threads Lab / {title}")
         .uid(f"vtlab-{name}")
@@ -68,7 +68,7 @@ def _number(built: models.Dashboard) -> None:
 
 
 def _close_gaps(built: models.Dashboard) -> None:
-    """A closed row takes one line; the panels that are to be seen once it is open take none."""
+    """Moves panels up: a closed row takes one line; the panels that are to be seen once it is open take none."""
     hidden = 0
     for panel in built.panels or []:
         grid = panel.grid_pos
@@ -85,7 +85,7 @@ def _close_gaps(built: models.Dashboard) -> None:
 
 
 def _links() -> dashboard.DashboardLink:
-    """All dashboards with the tag, each by its button."""
+    """Links all dashboards with the tag, each by its button."""
     return (
         dashboard.DashboardLink("Virtual Threads Lab")
         .type(models.DashboardLinkType.DASHBOARDS)
@@ -98,7 +98,7 @@ def _links() -> dashboard.DashboardLink:
 
 
 def _windows() -> dict[str, object]:
-    """The measured windows, as regions behind the lines. (The SDK does not know Prometheus's own options.)"""
+    """Marks the measured windows, as regions behind the lines. (The SDK does not know Prometheus's own options.)"""
     return {
         "name": "Measured windows",
         "datasource": DATASOURCE,

@@ -121,7 +121,7 @@ class Service(BaseModel):
 
     @property
     def is_copied(self) -> bool:
-        """Whether vtlab makes the variants in a cluster itself, and measures no release of the chart."""
+        """Tells whether vtlab makes the variants in a cluster itself, and measures no release of the chart."""
         return bool(self.image or self.deployment)
 
     @property
@@ -130,11 +130,11 @@ class Service(BaseModel):
         return Path(self.directory, self.jar) if self.jar else None
 
     def beside(self, file: Path) -> Service:
-        """The service as a file describes it, its directory absolute."""
+        """Returns the service as a file describes it, its directory absolute."""
         return self.model_copy(update={"directory": str((file.parent / self.directory).resolve())})
 
     def given_environment(self) -> dict[str, str]:
-        """What the service gets of vtlab's environment and of its file: values that no record may hold.
+        """Returns what the service gets of vtlab's environment and of its file: values that no record may hold.
 
         PrerequisiteMissing for a variable that is not set, and for a file that cannot be read; BadInput for a line that
         is no NAME=VALUE.
@@ -150,7 +150,7 @@ class Service(BaseModel):
         return lines | {name: values[name] for name in self.environment_from}
 
     def companion_environment(self, need: Need, **values: str) -> dict[str, str]:
-        """What tells a variant where a companion is. BadInput where the service has no way to be told."""
+        """Returns what tells a variant where a companion is. BadInput where the service has no way to be told."""
         if need not in self.companions:
             raise BadInput(
                 f"the service {self.name} does not say how a variant is told where its {need} is",
@@ -160,13 +160,13 @@ class Service(BaseModel):
 
     @property
     def has_own_databases(self) -> bool:
-        """Whether each variant has a database of its own."""
+        """Tells whether each variant has a database of its own."""
         return any(OWN_DATABASE in text for text in self.companions.get("database", {}).values())
 
 
 def _environment_lines(file: Path) -> dict[str, str]:
-    """NAME=VALUE of each line that is neither empty nor a comment; of a YAML or JSON file its key ``env``. A message
-    names the line, never its text."""
+    """Reads NAME=VALUE of each line that is neither empty nor a comment; the key ``env`` of a YAML or JSON file. A
+    message names the line, never its text."""
     if file.suffix in documents.SUFFIXES:
         document = documents.read(file)
         return dict(document["env"]) if isinstance(document, dict) and isinstance(document.get("env"), dict) else {}
@@ -188,7 +188,7 @@ def _environment_lines(file: Path) -> dict[str, str]:
 
 
 def load(path: Path) -> Service:
-    """The service in a JSON or YAML file, its directory absolute. BadInput names every wrong key."""
+    """Loads the service from a JSON or YAML file, its directory absolute. BadInput names every wrong key."""
     try:
         service = Service.model_validate(documents.read(path))
     except ValidationError as error:
@@ -197,5 +197,5 @@ def load(path: Path) -> Service:
 
 
 def schema() -> str:
-    """The JSON Schema of a service, as committed in ``lab/service.schema.json``."""
+    """Writes the JSON Schema of a service, as committed in ``lab/service.schema.json``."""
     return json.dumps(Service.model_json_schema(by_alias=True), indent=2) + "\n"

@@ -28,8 +28,8 @@ KINDS = "jar=PATH, platform-1000, java=21, pool=50 or env:NAME=VALUE"
 
 
 def with_extra_variants(experiment: Experiment, additions: Sequence[str]) -> Experiment:
-    """The experiment with one more variant for each addition. BadInput for what is no addition, for a jar that is not
-    there, and where no name can be had for the variant."""
+    """Adds one more variant to the experiment for each addition. BadInput for what is no addition, for a jar that is
+    not there, and where no name can be had for the variant."""
     for addition in additions:
         base, name, changes = _parsed(experiment, addition)
         experiment = _with(experiment, addition, base, name, changes)
@@ -37,7 +37,7 @@ def with_extra_variants(experiment: Experiment, additions: Sequence[str]) -> Exp
 
 
 def _parsed(experiment: Experiment, addition: str) -> tuple[str, str, dict[str, Any]]:
-    """The variant that an addition is based on, its name, and what its properties have besides."""
+    """Parses an addition: the variant that an addition is based on, its name, and what its properties have besides."""
     first, virtual = experiment.variants[0], "virtual"
     if match := re.fullmatch(r"platform-(\d+)", addition):
         return "platform", addition, {"settings": dict.fromkeys(_THREADS, str(_count(addition, match[1])))}

@@ -13,7 +13,7 @@ from vtlab.model.verdict import VariantResult
 
 
 def findings_of_run(run: Run, accepted: Sequence[Block], results: Mapping[str, VariantResult]) -> list[Finding]:
-    """What is known to break: measured findings first, as these are of the service and not of its versions alone.
+    """Finds what is known to break: measured findings first, as these are of the service and not of its versions alone.
 
     Static rows hold where they do for the JDK and the flags of a variant on virtual threads.
     """
@@ -33,7 +33,7 @@ def findings_of_run(run: Run, accepted: Sequence[Block], results: Mapping[str, V
 
 
 def _typed(finding: Finding, manifest: Manifest) -> Finding:
-    """With the command as the reader can type it."""
+    """Writes the command as the reader can type it."""
     if manifest.target != "local":
         return finding
     jar = manifest.inspection.jar if manifest.inspection else measured.ANY_JAR
