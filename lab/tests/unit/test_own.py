@@ -85,7 +85,7 @@ def service(folder: Path, **changes: Any) -> Service:
 def test_environment_comes_from_vtlabs_own_and_from_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "prod.env").write_text(LINES.replace(" = ", "="), encoding="utf-8")
     monkeypatch.setenv("PLAIN", "of vtlab")
-    given = service(tmp_path, environment_from=["PLAIN"], environment_file="prod.env").given_environment()
+    given = service(tmp_path, environment_from=["PLAIN"], environment_file="prod.env").private_environment()
     assert given == {"TOKEN": SECRET, "PLAIN": "of vtlab", "QUOTED": "two words"}
 
 
@@ -93,18 +93,18 @@ def test_a_value_in_the_call_is_the_services_alone(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(variables, "_given", {})
     monkeypatch.setenv("JAVA_HOME", "/of/vtlab")
     assert cli._variables(["JAVA_HOME=/of/the/service", "PLAIN"]) == ["JAVA_HOME", "PLAIN"]
-    given = service(tmp_path, environment_from=["JAVA_HOME"]).given_environment()
+    given = service(tmp_path, environment_from=["JAVA_HOME"]).private_environment()
     assert (given, os.environ["JAVA_HOME"]) == ({"JAVA_HOME": "/of/the/service"}, "/of/vtlab")
 
 
 def test_what_is_missing_or_no_line_is_named_without_a_value(tmp_path: Path) -> None:
     with pytest.raises(PrerequisiteMissing, match="the service shop needs NOT_SET, ALSO_NOT, which vtlab's environ"):
-        service(tmp_path, environment_from=["NOT_SET", "ALSO_NOT"]).given_environment()
+        service(tmp_path, environment_from=["NOT_SET", "ALSO_NOT"]).private_environment()
     with pytest.raises(PrerequisiteMissing, match=r"cannot read the environment file .*gone\.env"):
-        service(tmp_path, environment_file="gone.env").given_environment()
+        service(tmp_path, environment_file="gone.env").private_environment()
     (tmp_path / "prod.env").write_text(f"OK=1\n{SECRET}\n", encoding="utf-8")
     with pytest.raises(BadInput, match=r"prod.env, line 2: not NAME=VALUE") as caught:
-        service(tmp_path, environment_file="prod.env").given_environment()
+        service(tmp_path, environment_file="prod.env").private_environment()
     assert SECRET not in str(caught.value)
 
 
@@ -242,7 +242,7 @@ def test_a_small_file_makes_the_experiment_of_the_same_call(tmp_path: Path, inve
     service = experiment.service
     assert isinstance(service, Service)
     assert (service.jar_path, service.environment_file) == (tmp_path / "target" / "shop-1.4.jar", str(file))
-    assert service.given_environment() == {"SPRING_PROFILES_ACTIVE": "load", "API_KEY": SECRET}
+    assert service.private_environment() == {"SPRING_PROFILES_ACTIVE": "load", "API_KEY": SECRET}
     assert service.started_before is not None
     assert service.started_before.port == 5432
     assert "-Xmx512m" in service.jvm_flags
@@ -269,7 +269,7 @@ def test_flags_variables_and_variants_of_the_call_join_those_of_the_file(
     joined = of_file(shop(tmp_path), environment_from=["DB_PASSWORD"], jvm_flags=["-Xss1m"], more=["pool=50"])
     service = joined.service
     assert isinstance(service, Service)
-    assert service.given_environment().keys() == {"SPRING_PROFILES_ACTIVE", "API_KEY", "DB_PASSWORD"}
+    assert service.private_environment().keys() == {"SPRING_PROFILES_ACTIVE", "API_KEY", "DB_PASSWORD"}
     assert service.jvm_flags[:2] == ["-Xmx512m", "-Xss1m"]
     assert joined.variants == ["platform", "virtual", "platform-1000", "virtual-pool50"]
 

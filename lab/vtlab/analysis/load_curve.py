@@ -106,7 +106,7 @@ def chosen_users(points: Sequence[Point], variants: Sequence[str], sound: int | 
     """Chooses the users of the blocks: twice the larger knee, in two digits; with at least two, so that there is a
     queue, and at most the largest level that was measured without a failure of a variant, twice. ``sound``: the most
     users that the load generator could send, where it came to its end; with more no block would count."""
-    knees = [found for variant in variants if (found := knee(points, variant)) is not None]
+    knees = [users for variant in variants if (users := knee(points, variant)) is not None]
     most = 2 * max((point.users for point in points), default=1) if sound is None else sound
     return min(max(2, _two_digits(KNEES * max(knees, default=1.0))), max(2, most))
 

@@ -43,9 +43,9 @@ def check(
     first = ask(None)
     if workload.k6 is None:
         return PreflightResult(None, [], check_answers(first, log))
-    found, remarks = find_origin(first, bases, workload.origin)
-    of_script, differences = check_script(ask(found), bases)
-    return PreflightResult(found, [*remarks, *of_script], differences)
+    chosen, remarks = find_origin(first, bases, workload.origin)
+    script_remarks, differences = check_script(ask(chosen), bases)
+    return PreflightResult(chosen, [*remarks, *script_remarks], differences)
 
 
 def longest_seconds(experiment: Experiment, variants: int) -> float:
@@ -60,12 +60,12 @@ def check_answers(findings: Mapping[str, VariantPreflight], log: str) -> list[st
     remarks = []
     variants = list(findings)
     for position, first in enumerate(findings[variants[0]].answers):
-        of_all = {name: of.answers[position] for name, of in findings.items() if position < len(of.answers)}
-        failing = {name: answer for name, answer in of_all.items() if answer.reason}
+        by_variant = {name: of.answers[position] for name, of in findings.items() if position < len(of.answers)}
+        failing = {name: answer for name, answer in by_variant.items() if answer.reason}
         if len(failing) == len(variants):
             raise BadInput(f"{first.request}: {_reason(first)}, by every variant", _fix(first, log))
         remarks += [f"{name} {_reason(answer)} to {answer.request}" for name, answer in failing.items()]
-        shapes = {json.dumps(answer.shape, sort_keys=True) for answer in of_all.values() if not answer.reason}
+        shapes = {json.dumps(answer.shape, sort_keys=True) for answer in by_variant.values() if not answer.reason}
         if len(shapes) > 1:
             remarks.append(f"{ALL_VARIANTS} answer {first.request} differently: {' or '.join(sorted(shapes))}")
     return remarks

@@ -93,13 +93,10 @@ def select_blocks(run: Run, status: RunStatus) -> tuple[list[Block], list[Reject
     return [run.blocks[index] for index in sorted(counting)], rejected
 
 
-def blocks_left(run: Run) -> int:
-    """Counts the blocks that the run still needs, in all or up to its next look; 0 where it has ended."""
-    return blocks_left_of(run, status_of(run))
-
-
-def blocks_left_of(run: Run, status: RunStatus) -> int:
-    """Counts them as ``blocks_left`` does, for a run whose status is known."""
+def blocks_left(run: Run, status: RunStatus | None = None) -> int:
+    """Counts the blocks that the run still needs, in all or up to its next look; 0 where it has ended. ``status``: of
+    the run, where it is known."""
+    status = status or status_of(run)
     rule, reached = run.manifest.rule, status.decision
     if rule and reached:
         return 0 if reached.ended else sequential.next_look(rule.looks, reached.blocks) - reached.blocks

@@ -120,10 +120,10 @@ def between_runs(analyses: Sequence[Analysis], of: Analysis) -> Variance:
         if other := _other_machine(analysis, of):
             raise BadInput(f"--aa: {analysis.run.manifest.run_id} was measured elsewhere: {other}", "name other runs")
     means = [_means_by_kind(analysis) for analysis in analyses]
-    kinds = set.intersection(*(set(of_run) for of_run in means))
+    kinds = set.intersection(*(set(by_kind) for by_kind in means))
     if not kinds:
         raise BadInput("--aa: the runs have no kind of variant in common", "name runs of the same variants")
-    variances = [float(np.var([of_run[k] for of_run in means], ddof=1)) for k in sorted(kinds)]
+    variances = [float(np.var([by_kind[k] for by_kind in means], ddof=1)) for k in sorted(kinds)]
     return Variance(math.fsum(variances) / len(variances), len(analyses) - 1)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from vtlab.analysis import comparable
 from vtlab.analysis.comparisons import all_comparisons, with_verdict
 from vtlab.analysis.findings import run_findings
-from vtlab.analysis.run_status import blocks_left_of, select_blocks, status_of
+from vtlab.analysis.run_status import blocks_left, select_blocks, status_of
 from vtlab.analysis.statistics import paired
 from vtlab.analysis.validity import checks
 from vtlab.analysis.variant_results import variant_result
@@ -54,11 +54,11 @@ def analyse_all(runs: Sequence[Run]) -> list[Analysis]:
         ]
     )
     family = sum(p is not None for p in adjusted)
-    given = iter(adjusted)
+    adjusted_p = iter(adjusted)
     analyses = []
     for run, j in zip(runs, judged, strict=True):
         level = paired.LEVEL / (j.decision.comparisons if j.decision else 1)
-        primaries = [_adjusted(c, next(given), family, level) for c in with_verdict(run.experiment, j.comparisons)]
+        primaries = [_adjusted(c, next(adjusted_p), family, level) for c in with_verdict(run.experiment, j.comparisons)]
         if not j.is_complete:
             primaries = [c.model_copy(update={"verdict": "inconclusive", "fails": []}) for c in primaries]
         others = [c for c in j.comparisons if c.metric != run.experiment.primary]
@@ -87,12 +87,12 @@ def split_by_comparison(analysis: Analysis) -> list[Analysis]:
 
 
 def _judge(run: Run) -> _Judged:
-    standing = status_of(run)
-    reached = standing.decision
-    accepted, rejected = select_blocks(run, standing)
+    status = status_of(run)
+    reached = status.decision
+    accepted, rejected = select_blocks(run, status)
     comparisons = all_comparisons(run.experiment, accepted, 1 - reached.level if reached else paired.CONFIDENCE)
     # Without a block that counts even a run that has ended lacks some.
-    is_complete = blocks_left_of(run, standing) == 0 and bool(accepted)
+    is_complete = blocks_left(run, status) == 0 and bool(accepted)
     return _Judged(accepted, rejected, comparisons, reached, is_complete)
 
 

@@ -78,8 +78,8 @@ def rules_json() -> str:
             "name": name,
             "interval": WINDOWS_INTERVAL if name == "vtlab-windows" else INTERVAL,
             "query_offset": OFFSET,
-            "rules": of_group,
+            "rules": group_rules,
         }
-        for name, of_group in rules.items()
+        for name, group_rules in rules.items()
     ]
     return json.dumps({"groups": groups}, indent=1) + "\n"

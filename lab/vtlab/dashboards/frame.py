@@ -116,9 +116,9 @@ _ALL = models.VariableOption(selected=True, text="All", value="$__all")
 
 
 def _variables() -> list[cog.Builder[models.VariableModel]]:
-    in_namespace = 'namespace=~"$namespace"'
-    of_experiment = f'{in_namespace},experiment=~"$experiment"'
-    of_runs = f"{of_experiment},{_RUNS}"
+    namespace_matcher = 'namespace=~"$namespace"'
+    experiment_matchers = f'{namespace_matcher},experiment=~"$experiment"'
+    run_matchers = f"{experiment_matchers},{_RUNS}"
     return [
         dashboard.DatasourceVariable("datasource").label("Data source").type("prometheus"),
         _query("namespace", "Namespace", 'label_values(up{variant!=""}, namespace)')
@@ -126,15 +126,15 @@ def _variables() -> list[cog.Builder[models.VariableModel]]:
         .include_all(True)
         .all_value(".*")
         .current(_ALL),
-        _query("experiment", "Experiment", f"label_values({_SENT}{{{in_namespace}}}, experiment)")
+        _query("experiment", "Experiment", f"label_values({_SENT}{{{namespace_matcher}}}, experiment)")
         .description("Narrows the runs down.")
         .include_all(True)
         .all_value(".*")
         .current(_ALL),
-        _query("run", "Run", f"label_values({_SENT}{{{of_runs}}}, testid)", newest_first=True).description(
+        _query("run", "Run", f"label_values({_SENT}{{{run_matchers}}}, testid)", newest_first=True).description(
             "A run that k6 sent samples of in the time range; of vtlab's runs the newest first."
         ),
-        _query("variants", "Variants", f'label_values({_SENT}{{{in_namespace},testid="$run"}}, variant)')
+        _query("variants", "Variants", f'label_values({_SENT}{{{namespace_matcher},testid="$run"}}, variant)')
         .description("The variants to show.")
         .multi(True)
         .include_all(True)

@@ -49,7 +49,7 @@ class Curve(_Record):
     #: Users of the blocks.
     chosen: int
 
-    def of(self, variant: str) -> list[Point]:
+    def points_of(self, variant: str) -> list[Point]:
         """Selects the points of one variant, by users."""
         return sorted((point for point in self.points if point.variant == variant), key=lambda point: point.users)
 

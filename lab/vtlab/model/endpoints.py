@@ -74,12 +74,12 @@ def _example(parameter: Mapping[str, Any], document: Any) -> Any:
     schema = _resolved(parameter.get("schema") or {}, document)
     several = parameter.get("examples")
     first: Any = next(iter(several.values()), {}) if isinstance(several, Mapping) else {}
-    of_schema = schema.get("examples")
+    schema_examples = schema.get("examples")
     choices = (
         parameter.get("example"),
         _resolved(first, document).get("value"),
         schema.get("example"),
-        of_schema[0] if isinstance(of_schema, list) and of_schema else None,
+        schema_examples[0] if isinstance(schema_examples, list) and schema_examples else None,
         schema.get("default"),
         next(iter(schema.get("enum") or []), None),
     )

@@ -82,7 +82,7 @@ def load(name: str, folder: Path) -> Experiment:
     if experiment.workload_:
         changes["workload_"] = workload_files.with_absolute_paths(experiment.workload_, path)
     if isinstance(experiment.service, Service):
-        changes["service"] = experiment.service.beside(path)
+        changes["service"] = experiment.service.with_absolute_directory(path)
     elif experiment.service and experiment.service.endswith(".json"):
         changes["service"] = str((path.parent / experiment.service).resolve())
     return experiment.model_copy(update=changes)

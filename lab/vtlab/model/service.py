@@ -129,11 +129,11 @@ class Service(BaseModel):
         """Where the jar is; None for a service without one."""
         return Path(self.directory, self.jar) if self.jar else None
 
-    def beside(self, file: Path) -> Service:
+    def with_absolute_directory(self, file: Path) -> Service:
         """Returns the service as a file describes it, its directory absolute."""
         return self.model_copy(update={"directory": str((file.parent / self.directory).resolve())})
 
-    def given_environment(self) -> dict[str, str]:
+    def private_environment(self) -> dict[str, str]:
         """Returns what the service gets of vtlab's environment and of its file: values that no record may hold.
 
         PrerequisiteMissing for a variable that is not set, and for a file that cannot be read; BadInput for a line that
@@ -193,7 +193,7 @@ def load(path: Path) -> Service:
         service = Service.model_validate(documents.read(path))
     except ValidationError as error:
         raise BadInput(f"{path}: {validation.wrong_keys(error, 'the file')}", "correct the file") from None
-    return service.beside(path)
+    return service.with_absolute_directory(path)
 
 
 def schema() -> str:

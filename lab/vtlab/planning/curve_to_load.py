@@ -62,7 +62,7 @@ def _ramp(experiment: Experiment, curve: Curve, slowest: float) -> float:
 def _round(curve: Curve, variant: str) -> float | None:
     """Computes the seconds from one request of a user to the next with the chosen users: N / X, at the most that was
     served."""
-    most = max((point.throughput for point in curve.of(variant)), default=0.0)
+    most = max((point.throughput for point in curve.points_of(variant)), default=0.0)
     alone = curves.knee(curve.points, variant)
     if not most or alone is None:
         return None

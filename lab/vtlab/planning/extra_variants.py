@@ -70,8 +70,11 @@ def _with(experiment: Experiment, addition: str, base: str, name: str, changes: 
             "add each variant once, and rename a jar that has no name of its own",
         )
     known = base in experiment.variants or base in experiment.properties
-    of_base = experiment.properties_of(base) if known else None
-    properties = {"threads": of_base.threads if of_base else base, **(of_base.model_dump() if of_base else {})}
+    base_properties = experiment.properties_of(base) if known else None
+    properties = {
+        "threads": base_properties.threads if base_properties else base,
+        **(base_properties.model_dump() if base_properties else {}),
+    }
     settings = {**properties.get("settings", {}), **changes.get("settings", {})}
     load, windows = experiment.load, experiment.windows
     by_variant = {key: value for key in type(load).model_fields if isinstance(value := getattr(load, key), dict)}

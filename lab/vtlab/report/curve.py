@@ -139,7 +139,7 @@ def picture(curve: Curve, variants: Sequence[str]) -> Markup:
     for slot, variant in enumerate(variants):
         law = [(x(users), y(rate)) for users, rate in curves.bounds(curve.points, variant)]
         drawn += [svg.path(law, f"law v{slot}")] if law else []
-        of = [p for p in curve.of(variant) if p.throughput > 0]
+        of = [p for p in curve.points_of(variant) if p.throughput > 0]
         drawn.append(svg.path([(x(p.users), y(p.throughput)) for p in of], f"line v{slot}"))
         drawn += [
             svg.mark(

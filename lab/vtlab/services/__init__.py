@@ -37,7 +37,7 @@ def environment(of: Service, experiment: Experiment, variant: str) -> dict[str, 
     threads = experiment.properties_of(variant).threads
     return {
         **of.environment,
-        **of.given_environment(),
+        **of.private_environment(),
         **of.variants.get(threads, {}),
         **experiment.settings,
         **experiment.environment_of(variant),

@@ -69,12 +69,12 @@ class Frame:
         return self.name.startswith(prefixes)
 
     @functools.cached_property
-    def of_jdk(self) -> bool:
+    def is_of_jdk(self) -> bool:
         return self.starts(libraries.JDK)
 
     @functools.cached_property
-    def of_service(self) -> bool:
-        if self.of_jdk or any(part in self.name for part in libraries.GENERATED):
+    def is_of_service(self) -> bool:
+        if self.is_of_jdk or any(part in self.name for part in libraries.GENERATED):
             return False
         return self.starts(libraries.SAMPLES) or not self.starts(libraries.LIBRARIES)
 
@@ -113,12 +113,12 @@ class Thread:
         if self.serves_a_request or self._is_of_no_request:
             return False
         runs = any(frame.starts(libraries.TASK) for frame in self.stack)
-        return runs and any(frame.of_service for frame in self.stack)
+        return runs and any(frame.is_of_service for frame in self.stack)
 
     @property
     def waits_for_admission(self) -> bool:
         """Tells whether it has a request that the server does not let begin."""
-        outside = next((frame for frame in self.stack if not frame.of_jdk), None)
+        outside = next((frame for frame in self.stack if not frame.is_of_jdk), None)
         return self.waits and outside is not None and outside.starts(libraries.ADMISSION)
 
     @property
@@ -194,8 +194,8 @@ def activity_of(thread: Thread) -> Doing:
     if thread.waits_for_admission:
         return Doing("server-queue", "Jetty's threads.max")
     activity, what = _activity(thread)
-    outside = [frame for frame in thread.stack if not frame.of_jdk] or [thread.stack[0]]
-    line = next((frame for frame in outside if frame.of_service), outside[0])
+    outside = [frame for frame in thread.stack if not frame.is_of_jdk] or [thread.stack[0]]
+    line = next((frame for frame in outside if frame.is_of_service), outside[0])
     is_unnamed = activity in ("lock", "wait") and (what == _UNKNOWN or (what != _CLIENT and line.starts(_SERVER)))
     return Doing(activity, f"{what} at {line}" if what else str(line), thread.runs_a_task, is_unnamed)
 
@@ -252,10 +252,10 @@ def cause(
     if certain(activity, threads) < excess / 2:
         return None
     if line is None:
-        (_, largest), there = max(
-            ((line, there) for line, there in lines.items() if line[0] == activity), key=lambda item: item[1]
+        (_, largest), standing = max(
+            ((line, count) for line, count in lines.items() if line[0] == activity), key=lambda item: item[1]
         )
-        line = largest if certain(activity, there) >= excess / 2 else None
+        line = largest if certain(activity, standing) >= excess / 2 else None
     return Cause(activity, line, min(1.0, threads / held))
 
 
@@ -281,8 +281,8 @@ def _frame(line: str) -> Frame:
 
 
 def _activity(thread: Thread) -> tuple[Activity, str]:
-    called = _before(thread.stack, lambda frame: frame.of_service or frame.starts(libraries.REQUEST))
-    jdk = _before(thread.stack, lambda frame: not frame.of_jdk)
+    called = _before(thread.stack, lambda frame: frame.is_of_service or frame.starts(libraries.REQUEST))
+    jdk = _before(thread.stack, lambda frame: not frame.is_of_jdk)
     pool, inside, remote = (
         _innermost(called, table) for table in (libraries.POOLS, libraries.EMBEDDED, libraries.REMOTE)
     )

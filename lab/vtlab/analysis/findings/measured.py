@@ -154,8 +154,8 @@ def _finding(row: Row, variant: str, shown: Shown, jar: str) -> Finding:
 def answers_differ(pair: Pair) -> Shown | None:
     """Detects requests of the pre-flight that failed, or were answered in another shape, on virtual threads."""
     name = re.compile(rf"(?<![\w-]){re.escape(pair.virtual.variant)}(?![\w-])")
-    of_virtual = [text for text in pair.differences if text.startswith(preflight.ALL_VARIANTS) or name.search(text)]
-    return Shown("; ".join(dict.fromkeys(of_virtual)), "pre-flight") if of_virtual else None
+    differing = [text for text in pair.differences if text.startswith(preflight.ALL_VARIANTS) or name.search(text)]
+    return Shown("; ".join(dict.fromkeys(differing)), "pre-flight") if differing else None
 
 
 def pinned_threads(pair: Pair) -> Shown | None:

@@ -17,9 +17,9 @@ def static_findings(inspection: Inspection, java: str | None = None, jvm_flags: 
     ``java``: the version of the JDK that runs it (``21.0.8``); None holds rows for any JDK. ``jvm_flags``: its flags.
     """
     return [
-        found
+        finding
         for row in findings.rows()
-        if row.kind == "static" and (found := _finding(row, inspection, java, jvm_flags)) is not None
+        if row.kind == "static" and (finding := _finding(row, inspection, java, jvm_flags)) is not None
     ]
 
 
@@ -42,10 +42,10 @@ def _finding(row: Row, inspection: Inspection, java: str | None, jvm_flags: Sequ
             return None
         causes.append(f"{library.group}:{library.artifact} {library.version}".rstrip())
     if row.settings:
-        set_here = _settings(row, inspection)
-        if not set_here:
+        present_settings = _settings(row, inspection)
+        if not present_settings:
             return None
-        causes += set_here
+        causes += present_settings
     if row.jvm_flags:
         flags = [flag for flag in jvm_flags if flag.startswith(tuple(row.jvm_flags))]
         if not flags:

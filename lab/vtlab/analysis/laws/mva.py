@@ -122,13 +122,13 @@ def _with_station(log_g: Array, station: Station) -> Array:
     """
     users = len(log_g) - 1
     # From one request more on, each is served at the full rate.
-    own = max(0, math.ceil(station.most * station.time) - 1)
-    factors = _delay(own, station.time)
+    served_at_once = max(0, math.ceil(station.most * station.time) - 1)
+    factors = _delay(served_at_once, station.time)
     n = np.arange(users + 1)
     rise = n * math.log(station.most)
     running = np.logaddexp.accumulate(log_g + rise) - rise
     result = np.full(users + 1, -math.inf)
-    result[own:] = factors[own] + running[: users + 1 - own]
-    for j in range(own):
+    result[served_at_once:] = factors[served_at_once] + running[: users + 1 - served_at_once]
+    for j in range(served_at_once):
         result[j:] = np.logaddexp(result[j:], factors[j] + log_g[: users + 1 - j])
     return result

@@ -265,10 +265,10 @@ def _reports_table(runs: int, sd: float) -> Iterator[str]:
         ratios = [EDGE] * edge + [1.2] * (total - edge)
         for n in (3, 6, 12):
             result = simulate_reports(n, ratios, KINDS["Gaussian"].with_sd(sd), runs)
-            found = f"{'-':>8}" if math.isnan(result.power) else _percent(result.power)
+            power = f"{'-':>8}" if math.isnan(result.power) else _percent(result.power)
             yield (
                 f"{total:11d}{edge:13d}{n:4d}{_percent(result.any_faster, 12)}{_percent(result.any_faster_alone, 14)}"
-                f"{_percent(result.any_equivalent, 16)}{found}"
+                f"{_percent(result.any_equivalent, 16)}{power}"
             )
 
 
