@@ -10,14 +10,13 @@ from vtlab.errors import BadInput
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
 from vtlab.model.k6_documents import Answer, VariantPreflight
+from vtlab.model.records import ALL_VARIANTS
 from vtlab.model.workload import Workload
 
 #: Seconds for k6 to come up and end.
 _BESIDE = 30.0
 #: In place of an origin where none stands for the variant.
 NO_ORIGIN = "none"
-#: Begins a sentence about no variant alone.
-ALL_VARIANTS = "the variants"
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,9 @@ from vtlab.model.metric_names import MetricName
 #: Of the manifest, the lines of ``trials.jsonl`` and the verdict; ``vtlab.migration`` reads version 1.
 VERSION: Literal[2] = 2
 
+#: Begins a sentence of ``Block.differences`` about no variant alone.
+ALL_VARIANTS = "the variants"
+
 #: What the server's side of a trial is made of.
 #: ``jit_cpu``: cores that the JIT compiler's threads used, by ``/proc``; ``core_wait``: seconds per second that a
 #: thread of the server stood ready without a core, outside the periods in which the quota throttled it.

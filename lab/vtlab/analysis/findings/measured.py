@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from vtlab.analysis import preflight
 from vtlab.analysis.findings import static
 from vtlab.catalogue import findings
 from vtlab.catalogue.findings import Row
@@ -21,7 +20,7 @@ from vtlab.model import maven
 from vtlab.model.experiment import Experiment
 from vtlab.model.finding import Finding
 from vtlab.model.inspection import Inspection
-from vtlab.model.records import Activity, Block, ServerFigure, Trial
+from vtlab.model.records import ALL_VARIANTS, Activity, Block, ServerFigure, Trial
 from vtlab.model.verdict import Bottleneck, VariantResult
 
 #: Share of the carriers' time, and of a request's, from which on keeping or waiting for carriers is worth a finding.
@@ -154,7 +153,7 @@ def _finding(row: Row, variant: str, shown: Shown, jar: str) -> Finding:
 def answers_differ(pair: Pair) -> Shown | None:
     """Detects requests of the pre-flight that failed, or were answered in another shape, on virtual threads."""
     name = re.compile(rf"(?<![\w-]){re.escape(pair.virtual.variant)}(?![\w-])")
-    differing = [text for text in pair.differences if text.startswith(preflight.ALL_VARIANTS) or name.search(text)]
+    differing = [text for text in pair.differences if text.startswith(ALL_VARIANTS) or name.search(text)]
     return Shown("; ".join(dict.fromkeys(differing)), "pre-flight") if differing else None
 
 
