@@ -20,11 +20,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from vtlab import session, shipped
+from vtlab import shipped
 from vtlab.analysis.statistics import paired
 from vtlab.errors import LabError
 from vtlab.host import machine
 from vtlab.model.run import Analysis
+from vtlab.runs.report import analyse_runs
 
 VTLAB = Path(sys.executable).parent / "vtlab"
 #: Blocks that tell a standard deviation to a factor of 0.74 to 1.55.
@@ -44,7 +45,7 @@ class Call:
     @property
     def analyses(self) -> list[Analysis]:
         """What it measured."""
-        return session.analyses(self.folder)
+        return analyse_runs(self.folder)
 
 
 @dataclass(frozen=True)

@@ -25,19 +25,21 @@ from pathlib import Path
 import httpx
 import numpy as np
 
-from vtlab import session, shipped
+from vtlab import shipped
 from vtlab.analysis.statistics import paired
 from vtlab.host import agent, machine, ports, tools
 from vtlab.host.processes import Ledger
 from vtlab.host.server import await_ready
+from vtlab.k6 import call as k6
 from vtlab.model import experiment, experiment_files, normalised
 from vtlab.model.blocks import FULL_RUN
 from vtlab.model.k6_documents import K6Document
 from vtlab.model.records import Trial
 from vtlab.planning import trial_order
+from vtlab.planning.load_call import LoadCall
+from vtlab.planning.shipped_experiments import EXPERIMENTS
 from vtlab.services import process, sample
 from vtlab.services.process import Launch, VariantProcess
-from vtlab.targets import k6
 
 ON, OFF = "metrics-on", "metrics-off"
 WITHOUT = {"SPRING_PROFILES_ACTIVE": "no-metrics"}
@@ -124,7 +126,7 @@ class Running:
 
 def block(measured: str, number: int, folder: Path, ledger: Ledger) -> Measured:
     """Trials in mirrored order in fresh JVMs under a CPU limit, in their steady state."""
-    small = experiment_files.load(str(Path(__file__).with_suffix(".json")), session.EXPERIMENTS)
+    small = experiment_files.load(str(Path(__file__).with_suffix(".json")), EXPERIMENTS)
     started: dict[str, VariantProcess] = {}
     for name, settings in SETTINGS[measured].items():
         platform_only = small.model_copy(update={"variants": ["platform"], "settings": settings})
@@ -150,7 +152,7 @@ def block(measured: str, number: int, folder: Path, ledger: Ledger) -> Measured:
             script=shipped.ROOT / "k6" / "block.ts",
             experiment=planned,
             targets=running.targets,
-            variables=k6.phase_variables(order, cycles, None),
+            variables=k6.phase_variables(LoadCall(trial_order=order, warmup_cycles=cycles)),
             run_id="instrumentation",
             block=number,
             document=folder / f"{number}.json",

@@ -14,8 +14,8 @@ import time
 from pathlib import Path
 
 from tests.support import builders
-from vtlab import results
 from vtlab.host import machine
+from vtlab.runs import store
 
 FILES = ("report.html", "report.md", "verdict.json")
 CALLS = 5
@@ -27,10 +27,10 @@ def main() -> int:
     blocks = int(sys.argv[1]) if len(sys.argv) > 1 else 100
     with tempfile.TemporaryDirectory() as temporary:
         run = builders.run(blocks=blocks)
-        folder = results.create(Path(temporary) / "run", run.manifest)
+        folder = store.create(Path(temporary) / "run", run.manifest)
         for block in run.blocks:
-            results.append_block(folder, block)
-            results.append_series(folder, block, run.series[block.block, block.attempt])
+            store.append_block(folder, block)
+            store.append_series(folder, block, run.series[block.block, block.attempt])
         took, bytes_ = [], set()
         for _ in range(CALLS):
             begin = time.monotonic()

@@ -17,7 +17,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from vtlab import cli_options, doctor, jmh, look, own_experiment, own_init, own_service, reproductions, session, shipped
+from vtlab import cli_options, doctor, jmh, look, own_experiment, own_init, own_service, reproductions, shipped
 from vtlab import compare as comparing
 from vtlab import history as all_runs
 from vtlab.analysis.statistics import simulated_runs, simulation
@@ -37,15 +37,21 @@ from vtlab.cli_options import (
     To,
 )
 from vtlab.errors import BadInput, Interrupted, LabError
-from vtlab.host import tool_images, tools
+from vtlab.host import operating_system, tool_images, tools
 from vtlab.model import experiment_files, normalised, variables
 from vtlab.model.blocks import FULL_RUN
 from vtlab.model.experiment import Experiment
 from vtlab.model.load import ClosedLoad
 from vtlab.planning import extra_variants, planned_runs
+from vtlab.planning.shipped_experiments import EXPERIMENTS, resolve
+from vtlab.runs import estimates, store
+from vtlab.runs.create import create_runs
+from vtlab.runs.measure import measure_and_report
+from vtlab.runs.publish import serve_kept_data
+from vtlab.runs.report import describe_noise, refuse_invalid, report_runs
 from vtlab.services import own, sample
 from vtlab.targets.kubernetes import doctor as kubernetes
-from vtlab.targets.kubernetes import verdict_map
+from vtlab.targets.kubernetes.release import reports_config_map
 from vtlab.targets.local import benchmark
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -116,9 +122,7 @@ def run(
     if max_rejected is not None and max_rejected < 0:
         raise BadInput(f"--max-rejected {max_rejected}: fewer than none", "0 gives up at the first")
     mode = cli_options.diagnosis(diagnosis, cluster)
-    resolved = [
-        extra_variants.with_extra_variants(experiment, more or []) for experiment in session.resolve(experiments)
-    ]
+    resolved = [extra_variants.with_extra_variants(experiment, more or []) for experiment in resolve(experiments)]
     planned = planned_runs.runs(resolved, cli_options.cpus(cpu))
     label = "+".join(dict.fromkeys(r.experiment.name for r in planned))
     options = replace(
@@ -133,13 +137,13 @@ def run(
         diagnosis=mode,
     )
     if cluster and config_map:
-        verdict_map.clear(cluster, config_map)
-    folder = session.create_runs(planned, options, label)
+        reports_config_map.clear(cluster, config_map)
+    folder = create_runs(planned, options, label)
     try:
-        session.measure_and_report(folder, root, console)
+        measure_and_report(folder, root, console)
     finally:
         if cluster and config_map:
-            verdict_map.fill(cluster, config_map, folder)
+            reports_config_map.fill(cluster, config_map, folder)
 
 
 @app.command("try")
@@ -279,13 +283,11 @@ def aa(
     no_cpu_limit: NoLimit = False,
 ) -> None:
     """Compare a variant with itself: how large a difference is when there is none."""
-    planned = planned_runs.runs([planned_runs.identical(e, kind) for e in session.resolve([name])], [])
-    folder = session.create_runs(
-        planned, cli_options.of_session(blocks, seed, root, no_cpu_limit), f"{planned[0].name}-aa"
-    )
-    analyses = session.measure_and_report(folder, root, console)
+    planned = planned_runs.runs([planned_runs.identical(e, kind) for e in resolve([name])], [])
+    folder = create_runs(planned, cli_options.of_session(blocks, seed, root, no_cpu_limit), f"{planned[0].name}-aa")
+    analyses = measure_and_report(folder, root, console)
     for analysis in analyses:
-        console.print(session.noise(analysis), highlight=False)
+        console.print(describe_noise(analysis), highlight=False)
 
 
 @app.command()
@@ -351,7 +353,7 @@ def jmh_(
     root: Results = ROOT,
 ) -> None:
     """Run the JMH benchmark of publication 001 on this machine, under a CPU limit of 1."""
-    session.refuse_other_systems()
+    operating_system.refuse_other_than_linux()
     folder, options = root.resolve() / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-jmh", jmh.options(quick, more or ())
     file = benchmark.run(folder, root.resolve(), options)
     Console().print(reproductions.benchmark_table(jmh.read(file)))
@@ -362,13 +364,13 @@ def jmh_(
 def resume(folder: Annotated[Path, typer.Argument(metavar="DIR")]) -> None:
     """Go on with an interrupted run, from its next block."""
     folder = folder.resolve()
-    session.measure_and_report(folder, session.root_of(folder), console)
+    measure_and_report(folder, store.root_of(folder), console)
 
 
 @app.command()
 def report(folder: Annotated[Path, typer.Argument(metavar="DIR")]) -> None:
     """Rebuild the reports of a results directory from its raw data."""
-    session.refuse_invalid(folder, session.report(folder, console))
+    refuse_invalid(folder, report_runs(folder, console))
 
 
 @app.command()
@@ -406,7 +408,7 @@ def prometheus(
 ) -> None:
     """Serve the Prometheus data that a run kept (--prometheus-port), for dashboards, until Ctrl-C."""
     cli_options.refuse_no_port(port)
-    session.serve(folder.resolve(), port, console)
+    serve_kept_data(folder.resolve(), port, console)
 
 
 @app.command("list")
@@ -415,12 +417,12 @@ def list_() -> None:
     table = Table(box=None, pad_edge=False)
     for title in ("experiment", "load", "limit", "a block", "what it shows"):
         table.add_column(title, no_wrap=title in ("experiment", "limit"))
-    for name in experiment_files.names(session.EXPERIMENTS):
-        planned = experiment_files.load(name, session.EXPERIMENTS)
+    for name in experiment_files.names(EXPERIMENTS):
+        planned = experiment_files.load(name, EXPERIMENTS)
         load = planned.load
         users = f"{load.users} user{'' if load.users == 1 else 's'}"
         amount = users if isinstance(load, ClosedLoad) else f"{load.rate:g}/s"
-        seconds = session.block_seconds(shipped.ROOT / normalised.FOLDER / f"{name}.json", planned)
+        seconds = estimates.block_seconds(shipped.ROOT / normalised.FOLDER / f"{name}.json", planned)
         length = "-" if seconds is None else f"{seconds:.0f} s"
         table.add_row(name, amount, f"{planned.limits.cpu:g} CPU", length, planned.description)
     Console().print(table)
@@ -429,7 +431,7 @@ def list_() -> None:
 @app.command()
 def normalise(name: Annotated[str, typer.Argument(metavar="FILE", help="An experiment's name or JSON file.")]) -> None:
     """Print an experiment as k6 reads it: every default filled in, durations in milliseconds."""
-    print(normalised.as_json(experiment_files.load(name, session.EXPERIMENTS)), end="")
+    print(normalised.as_json(experiment_files.load(name, EXPERIMENTS)), end="")
 
 
 @app.command("tools")
@@ -481,7 +483,7 @@ def doctor_(
 
 
 def _shipped() -> list[Experiment]:
-    return [experiment_files.load(name, session.EXPERIMENTS) for name in experiment_files.names(session.EXPERIMENTS)]
+    return [experiment_files.load(name, EXPERIMENTS) for name in experiment_files.names(EXPERIMENTS)]
 
 
 def _interrupted(number: int, _: types.FrameType | None) -> None:

@@ -12,7 +12,7 @@ from vtlab.analysis.findings import commands, static
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host import tools
 from vtlab.host.tools import Java
-from vtlab.report import findings
+from vtlab.report.words import finding_lines as findings
 from vtlab.services import inspection
 
 

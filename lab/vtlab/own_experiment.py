@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from vtlab.errors import BadInput
 from vtlab.host import tools
+from vtlab.measuring.load_search import WARM_UP_USERS
 from vtlab.model import documents, own_file, validation, workload_files
 from vtlab.model import service as services
 from vtlab.model.experiment import MAX_ERRORS, Experiment, Limits, Properties, Windows
@@ -20,7 +21,6 @@ from vtlab.model.own_file import Rate
 from vtlab.model.service import Service, ServiceDependency
 from vtlab.model.workload import Workload
 from vtlab.planning import extra_variants
-from vtlab.search import WARM_UP_USERS
 from vtlab.services import own
 
 _Made = TypeVar("_Made")

@@ -16,9 +16,9 @@ from typing import Any
 
 from rich.console import Console
 
-from vtlab import own_experiment, services, session
+from vtlab import own_experiment, services
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
-from vtlab.host import agent, processes, tools
+from vtlab.host import agent, operating_system, processes, tools
 from vtlab.host import server as http
 from vtlab.model import documents
 from vtlab.model.endpoints import Endpoint, file_text, from_mappings, from_openapi
@@ -97,7 +97,7 @@ def _started(
 ) -> Iterator[process.VariantProcess]:
     """The service, ready, as one of its variants; it ends with the context. PrerequisiteMissing where it does not
     start: ``otherwise`` says what else could be done."""
-    session.refuse_other_systems()
+    operating_system.refuse_other_than_linux()
     agent_jar = agent.find()
     asked = own_experiment.of_call(jar, ["GET /"], None, None, users=1, **environment)
     experiment = own_experiment.experiment_of(asked).model_copy(update={"settings": _EXPOSED})

@@ -17,7 +17,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from vtlab import jmh, results, session
+from vtlab import jmh
 from vtlab.analysis import metrics
 from vtlab.analysis.statistics import paired
 from vtlab.catalogue.resources import RESOURCES
@@ -30,7 +30,14 @@ from vtlab.model.load import ClosedLoad
 from vtlab.model.publication import Publication
 from vtlab.model.run import Analysis
 from vtlab.planning import planned_runs
-from vtlab.report import bottlenecks, figures, jmh_table, labels
+from vtlab.planning.shipped_experiments import EXPERIMENTS, resolve
+from vtlab.report import jmh_table
+from vtlab.report.words import bottlenecks, figures, labels
+from vtlab.runs import store
+from vtlab.runs.create import create_runs
+from vtlab.runs.measure import measure_and_report
+from vtlab.runs.options import Options
+from vtlab.runs.report import analyse_runs
 from vtlab.targets.local import benchmark
 
 #: Blocks of an experiment whose figures are held against a law.
@@ -111,15 +118,15 @@ def chosen(experiments: Sequence[Experiment], numbers: Sequence[str], as_publish
 
 
 def run(
-    numbers: Sequence[str], options: session.Options, *, quick: bool, as_published: bool, console: Console
+    numbers: Sequence[str], options: Options, *, quick: bool, as_published: bool, console: Console
 ) -> tuple[Path, LabError | None]:
     """Measures the publications of these numbers, all if none. Returns the folder of the results, and what went wrong
     in one of them: the others were measured all the same."""
-    experiments = session.resolve(experiment_names(session.EXPERIMENTS))
+    experiments = resolve(experiment_names(EXPERIMENTS))
     planned = planned_runs.runs(chosen(experiments, numbers, as_published), [])
     if not quick:
         planned = [_with_two_blocks_by_law(run) for run in planned]
-    folder = session.create_runs(planned, options, "-".join(["reproduce", *dict.fromkeys(numbers)]))
+    folder = create_runs(planned, options, "-".join(["reproduce", *dict.fromkeys(numbers)]))
     failed: LabError | None = None
     if not numbers or "001" in numbers:
         console.print("001: JMH, it takes minutes")
@@ -132,7 +139,7 @@ def run(
             console.print(f"001: {error}", highlight=False)
             failed = error
     try:
-        session.measure_and_report(folder, options.root, console)
+        measure_and_report(folder, options.root, console)
     except InvalidRun as error:
         failed = error
     return folder, failed
@@ -145,7 +152,7 @@ def _with_two_blocks_by_law(run: planned_runs.PlannedRun) -> planned_runs.Planne
 
 def read(folder: Path) -> Reproductions:
     """What was measured in the folder; BadInput where nothing of it reproduces a publication."""
-    reproduced = rows(session.analyses(folder))
+    reproduced = rows(analyse_runs(folder))
     if not reproduced:
         raise BadInput(f"{folder} has no reproduction of a publication", "vtlab reproduce makes them")
     file = folder / jmh.FILE
@@ -154,8 +161,8 @@ def read(folder: Path) -> Reproductions:
 
 def write(folder: Path, reproductions: Reproductions) -> None:
     """Writes ``reproductions.md`` and ``reproductions.json``."""
-    results.write_atomic(folder / "reproductions.md", markdown(reproductions))
-    results.write_atomic(folder / "reproductions.json", document(reproductions))
+    store.write_atomic(folder / "reproductions.md", markdown(reproductions))
+    store.write_atomic(folder / "reproductions.json", document(reproductions))
 
 
 def rows(analyses: Sequence[Analysis]) -> list[Row]:

@@ -14,6 +14,7 @@ from tests.support.stalls import Stalls, undisturbed
 from vtlab.analysis.laws.explanation import explain
 from vtlab.analysis.laws.phases import measured_variant
 from vtlab.model.records import Block
+from vtlab.planning.load_call import LoadCall
 
 pytestmark = [pytest.mark.timeout(300), needs_root]
 
@@ -31,7 +32,9 @@ def test_a_service_without_meters_of_the_cpu_has_a_cpu_bottleneck(tmp_path: Path
         started = target.start(planned, 1, 1)
 
         def measure(attempt: int) -> Block:
-            document = started.renumbered(planned, 1, attempt).load(order=VARIANTS, warmup_cycles=1, single="1s")
+            document = started.renumbered(planned, 1, attempt).load(
+                LoadCall(trial_order=VARIANTS, warmup_cycles=1, single_user_phase="1s")
+            )
             return Block(
                 block=1,
                 attempt=attempt,

@@ -19,6 +19,7 @@ from vtlab.catalogue.metrics import WINDOW_METRICS
 from vtlab.errors import BadInput
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block, Trial
+from vtlab.planning.load_call import LoadCall
 
 pytestmark = [pytest.mark.timeout(600), needs_root]
 
@@ -67,7 +68,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Experiment, Bloc
 
         def measure(attempt: int) -> Block:
             started = target.start(planned, 1, attempt)
-            document = started.load(order=planned.variants, warmup_cycles=3, single="4s")
+            document = started.load(LoadCall(trial_order=planned.variants, warmup_cycles=3, single_user_phase="4s"))
             return Block(
                 block=1,
                 attempt=attempt,

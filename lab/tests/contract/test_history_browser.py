@@ -11,8 +11,8 @@ from playwright.sync_api import Browser
 from tests.contract.test_report_browser import AXE, LOW_CONTRAST, SIZES, VIOLATIONS
 from tests.unit.test_report_html import RUNS
 from vtlab.analysis.verdict import analyse_all
-from vtlab.report import history
-from vtlab.report.history import Entry
+from vtlab.report.pages import history
+from vtlab.report.pages.history import Entry
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,6 @@ from rich.console import Console
 
 from tests.support import builders
 from tests.support.lab_call import Running, vtlab
-from vtlab import session
 from vtlab.catalogue import metrics
 from vtlab.catalogue.metrics import REPORT_SERIES, WINDOW_METRICS
 from vtlab.catalogue.published import PUBLISHED
@@ -27,10 +26,11 @@ from vtlab.dashboards import link
 from vtlab.errors import BlockFault
 from vtlab.host import ports, tools
 from vtlab.host.processes import Identity, Ledger
-from vtlab.targets import publish
+from vtlab.prometheus import publish
+from vtlab.prometheus.api import PrometheusApi
+from vtlab.prometheus.queries import Prometheus
+from vtlab.runs.publish import publish_verdicts
 from vtlab.targets.local.prometheus_server import PrometheusServer
-from vtlab.targets.prometheus import Prometheus
-from vtlab.targets.prometheus_api import PrometheusApi
 
 #: The path that is scraped; every path is answered.
 METRICS = "/metrics"
@@ -142,7 +142,7 @@ def test_a_verdict_is_dated_at_its_runs_end_and_served_afterwards(tmp_path: Path
     output = io.StringIO()
     for _ in range(2):
         # A run that is resumed when nothing is left to measure writes the same again.
-        session.publish_verdicts([tmp_path], [builders.analysed(run)], Console(file=output))
+        publish_verdicts([tmp_path], [builders.analysed(run)], Console(file=output))
     primary = builders.analysed(run).verdict.comparisons[0]
     ended = run.blocks[-1].trials[-1].drained
     assert output.getvalue() == 2 * f"{link.line(run, ended, os.environ.get(link.GRAFANA))}\n"

@@ -23,10 +23,11 @@ from vtlab import shipped
 from vtlab.errors import BadInput
 from vtlab.host import processes, tools
 from vtlab.host.processes import Process
+from vtlab.k6 import call as k6
 from vtlab.model import experiment_files, normalised
 from vtlab.model.experiment import Experiment
 from vtlab.model.k6_documents import K6Document
-from vtlab.targets import k6
+from vtlab.planning.load_call import LoadCall
 from vtlab.targets.local import workload
 
 LAB = shipped.ROOT / "k6"
@@ -431,7 +432,7 @@ def test_a_run_has_one_pre_flight_and_leaves_no_secrets(tmp_path: Path) -> None:
     said: list[str] = []
     with run.target(say=said.append) as target:
         block = target.start(run.planned, 1, 1)
-        document = block.load(order=("platform", "virtual"), warmup_cycles=0, single=None)
+        document = block.load(LoadCall(trial_order=("platform", "virtual")))
         private = run.folder / "k6" / "private.json"
         assert private.stat().st_mode & 0o077 == 0
         target.start(run.planned, 2, 1)
@@ -461,5 +462,5 @@ def test_a_variant_that_ends_with_the_first_requests_has_failed_and_the_other_is
         assert failure.reason == "it ended with exit code 9 when it got the first requests"
         assert [instance.variant for instance in block.check_instances()] == ["platform"]
         assert block.preflight_seconds > 0
-        document = block.load(order=("platform",), warmup_cycles=0, single=None)
+        document = block.load(LoadCall(trial_order=("platform",)))
         assert [(trial.variant, trial.failed) for trial in document.trials] == [("platform", {})]

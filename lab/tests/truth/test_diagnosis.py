@@ -15,7 +15,7 @@ from vtlab.analysis.dumps.places import Cause
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Diagnosis
 from vtlab.planning import dump_schedule
-from vtlab.planning.load import AS_PLANNED
+from vtlab.planning.load_call import AS_PLANNED
 from vtlab.targets.local.block import LocalBlock
 from vtlab.targets.local.target import LocalTarget
 
@@ -47,7 +47,7 @@ class Lab:
         )
         self.run.plan(planned)
         if self.block and same_jvms(self.block.experiment, planned):
-            self.block = self.block.renumbered(planned, self.block.number + 1, 1)
+            self.block = self.block.renumbered(planned, self.block.start.number + 1, 1)
         else:
             self.block = self.target.start(planned, 1, 1)
         diagnoses = self.block.diagnose(dict.fromkeys(planned.variants, AS_PLANNED))

@@ -13,14 +13,14 @@ from tests.support.planted import planted_service
 from tests.support.privileges import needs_root
 from tests.support.short_lab import SHORT, Jvms, Lab, windows
 from tests.support.stalls import undisturbed
-from vtlab import results
 from vtlab.analysis import verdict
 from vtlab.analysis.validity import checks, failing, steady_state
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Block
 from vtlab.model.run import Analysis, Run
 from vtlab.planning import trial_order
-from vtlab.report import words
+from vtlab.report.words import headline as words
+from vtlab.runs import store
 
 __all__ = ["planted_service"]
 
@@ -151,7 +151,7 @@ def test_a_heap_too_small_for_the_load_of_one_variant_fails_it(planted_service: 
     root = tmp_path / "results"
     done = vtlab("run", file, "--blocks", "3", "--max-rejected", "9", "--results", root)
     assert done.returncode == 0, done.stdout + done.stderr
-    (analysis,) = verdict.analyse_all([results.read(only(root))])
+    (analysis,) = verdict.analyse_all([store.read(only(root))])
     primary = analysis.verdict.primary_comparison
     assert (primary.verdict, primary.fails, primary.ratio) == ("fails", ["virtual"], None)
     assert analysis.verdict.variants["platform"].throughput == pytest.approx(13 / 0.5, rel=0.1)

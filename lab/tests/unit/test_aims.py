@@ -10,17 +10,17 @@ import pytest
 from benchmarks import aims
 from benchmarks.aims import Call
 from tests.support import builders
-from vtlab import results
 from vtlab.errors import LabError
+from vtlab.runs import store
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Results of a call: three blocks, of 60, 50 and 40 s."""
     run = builders.run(blocks=3)
-    made = results.create(tmp_path / "run", run.manifest)
+    made = store.create(tmp_path / "run", run.manifest)
     for block, seconds in zip(run.blocks, (60.0, 50.0, 40.0), strict=True):
-        results.append_block(made, block.model_copy(update={"seconds": seconds}))
+        store.append_block(made, block.model_copy(update={"seconds": seconds}))
     return made
 
 

@@ -8,7 +8,7 @@ from tests.support import builders
 from vtlab.catalogue.metrics import WINDOW_METRICS
 from vtlab.host.cgroup import Limit
 from vtlab.model.records import Trial
-from vtlab.targets.annotation import fill_gaps, fill_series_gaps
+from vtlab.prometheus.annotate import fill_gaps, fill_series_gaps
 
 LIMITS = Limit(0.5, 1000)
 THREADS = {"jit_cpu": 0.02, "core_wait": 0.001}

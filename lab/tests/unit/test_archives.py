@@ -15,7 +15,7 @@ from vtlab.host import archives, tools
 from vtlab.host.processes import Ledger
 from vtlab.model.records import Instance
 from vtlab.model.service import Service
-from vtlab.report import class_archives
+from vtlab.report.words import class_archives
 from vtlab.services import process, sample
 
 #: Of a real JVM (JDK 25) with -XX:AOTCache=app.aot.

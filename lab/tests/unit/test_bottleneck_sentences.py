@@ -12,7 +12,8 @@ from tests.support import builders
 from vtlab.catalogue.resources import RESOURCES
 from vtlab.model.records import Activity, Failure
 from vtlab.model.verdict import Bottleneck, Bound, Inside
-from vtlab.report import bottlenecks, resource_use
+from vtlab.report.parts import resource_use
+from vtlab.report.words import bottlenecks
 
 RUN = builders.analysed(builders.run(blocks=3))
 OPEN = builders.analysed(builders.run(builders.arrivals(), blocks=3))

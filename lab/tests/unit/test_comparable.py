@@ -9,8 +9,9 @@ from vtlab.analysis import asserts, comparable
 from vtlab.errors import AssertionFailed, BadInput
 from vtlab.model.records import Diagnosis, Failure, Place
 from vtlab.model.run import Analysis
-from vtlab.report import html, markdown, performance, ratios, resource_use
-from vtlab.report.page_parts import Table
+from vtlab.report.pages import html, markdown
+from vtlab.report.parts import performance, ratios, resource_use
+from vtlab.report.parts.part import Table
 
 CLOSED = builders.analysed(builders.run(blocks=3))
 EQUAL = builders.analysed(builders.run(builders.cpu(), blocks=3))

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from tests.support.dashboards import DOCUMENTS, panels
-from vtlab import session
 from vtlab.catalogue import palette
 from vtlab.catalogue.resources import RESOURCES
 from vtlab.dashboards import frame, style
 from vtlab.model import experiment_files
 from vtlab.planning import extra_variants
+from vtlab.planning.shipped_experiments import EXPERIMENTS
 
 VARIABLES = ["datasource", "namespace", "experiment", "run", "variants"]
 VARIANTS = ["platform", "virtual", "virtual-jdk21", "reactive", "pool-250", "virtual-pool50", "platform-1000"]
@@ -278,9 +278,9 @@ def test_a_variant_has_the_same_colour_in_every_dashboard_and_report() -> None:
     )
 
 
-@pytest.mark.parametrize("name", experiment_files.names(session.EXPERIMENTS))
+@pytest.mark.parametrize("name", experiment_files.names(EXPERIMENTS))
 def test_dashboards_know_the_colours_of_every_experiment(name: str) -> None:
-    variants = experiment_files.load(name, session.EXPERIMENTS).variants
+    variants = experiment_files.load(name, EXPERIMENTS).variants
     colours = [palette.known_colour(variant) for variant in variants]
     assert None not in colours
     assert len(set(colours)) == len(variants)
@@ -288,7 +288,7 @@ def test_dashboards_know_the_colours_of_every_experiment(name: str) -> None:
 
 
 def test_what_with_adds_has_a_colour_of_its_own() -> None:
-    planned = experiment_files.load("blocking", session.EXPERIMENTS)
+    planned = experiment_files.load("blocking", EXPERIMENTS)
     variants = extra_variants.with_extra_variants(planned, ["platform-1000", "java=21", "java=25", "pool=50"]).variants
     assert len({palette.known_colour(variant) for variant in variants} - {None}) == 6
 

@@ -10,7 +10,8 @@ from tests.support import builders
 from tests.unit.test_words import LOAD, OUT_OF_MEMORY, RUN, THREADS
 from vtlab.model.run import Analysis
 from vtlab.model.verdict import Bottleneck, Inside
-from vtlab.report import decision, words
+from vtlab.report.words import decision
+from vtlab.report.words import headline as words
 
 OPEN = builders.analysed(builders.run(builders.arrivals(), blocks=3))
 CLEAR: dict[str, Any] = {"ratio": 4.96, "low": 4.9, "high": 5.0, "is_lower_bound": False, "verdict": "faster"}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.support import builders
 from vtlab.model.records import Trial
 from vtlab.planning import dump_schedule
-from vtlab.planning.load import AS_PLANNED, Pace
+from vtlab.planning.load_call import AS_PLANNED, CallPacing
 
 
 def trial(in_flight: float, window: float = 5.0) -> Trial:
@@ -20,7 +20,7 @@ def trial(in_flight: float, window: float = 5.0) -> Trial:
     return shown.model_copy(update={"throughput": in_flight, "latency": latency, "end": end})
 
 
-def window(in_flight: float, cpu: float = 1.0, planned: Pace = AS_PLANNED) -> float:
+def window(in_flight: float, cpu: float = 1.0, planned: CallPacing = AS_PLANNED) -> float:
     exp = builders.experiment(windows={"measure": "5s"}, limits={"cpu": cpu, "memory": "512Mi", "heap": "256m"})
     return dump_schedule.window_seconds(dump_schedule.pace_for_dumps(planned, exp, [trial(in_flight)]), exp, "virtual")
 
@@ -43,7 +43,7 @@ def test_a_window_has_room_for_ten_dumps(in_flight: float, cpu: float, seconds: 
 
 def test_windows_are_never_shorter_than_those_of_the_trials() -> None:
     longer = trial(1000, window=60.0)
-    as_long = Pace(seed=7, measure=60_000)
+    as_long = CallPacing(seed=7, measure=60_000)
     assert dump_schedule.pace_for_dumps(as_long, builders.experiment(), [longer]) == as_long
     assert dump_schedule.pace_for_dumps(as_long, builders.experiment(), []) == as_long
 

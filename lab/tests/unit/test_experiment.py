@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from vtlab import session, shipped
+from vtlab import shipped
 from vtlab.errors import BadInput
 from vtlab.model import experiment_files
 from vtlab.model.load import ClosedLoad, OpenLoad
+from vtlab.planning.shipped_experiments import EXPERIMENTS
 
-GOOD: dict[str, Any] = json.loads((session.EXPERIMENTS / "blocking.json").read_text(encoding="utf-8"))
+GOOD: dict[str, Any] = json.loads((EXPERIMENTS / "blocking.json").read_text(encoding="utf-8"))
 
 
 def changed(**paths: Any) -> str:
@@ -31,9 +32,9 @@ def changed(**paths: Any) -> str:
 OLD_WINDOWS = {"warmup_users": 1, "warmup_load": "1s", "spread": "1s", "measure": "1s"}
 
 
-@pytest.mark.parametrize("name", experiment_files.names(session.EXPERIMENTS))
+@pytest.mark.parametrize("name", experiment_files.names(EXPERIMENTS))
 def test_every_committed_experiment_is_valid(name: str) -> None:
-    assert experiment_files.load(name, session.EXPERIMENTS).name == name
+    assert experiment_files.load(name, EXPERIMENTS).name == name
 
 
 @pytest.mark.parametrize("folder", ["k6/experiments", "helm/ci"])
@@ -47,7 +48,7 @@ def test_no_setting_opens_a_connection_while_the_pool_is_configured(folder: str)
 
 def test_the_experiments_of_the_issue_are_there() -> None:
     wanted = {"blocking", "blocking-5s", "blocking-100ms", "cpu", "mixed", "blocking-open"}
-    assert wanted <= set(experiment_files.names(session.EXPERIMENTS))
+    assert wanted <= set(experiment_files.names(EXPERIMENTS))
 
 
 @pytest.mark.parametrize(
@@ -136,12 +137,12 @@ def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
     path = tmp_path / "mine.json"
     path.write_bytes(b'{"name": "\xff"}')
     with pytest.raises(BadInput, match=r"mine\.json: not valid UTF-8 at byte 10"):
-        experiment_files.load(str(path), session.EXPERIMENTS)
+        experiment_files.load(str(path), EXPERIMENTS)
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(BadInput) as caught:
-        experiment_files.load("bloking", session.EXPERIMENTS)
+        experiment_files.load("bloking", EXPERIMENTS)
     assert "bloking" in caught.value.message
     assert "blocking" in caught.value.fix
 

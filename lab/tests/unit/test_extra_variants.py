@@ -10,7 +10,7 @@ import pytest
 from tests.support import builders
 from tests.support.cli_call import call
 from tests.support.experiments import STUB, STUB_SERVICE
-from vtlab import results, services, session
+from vtlab import services
 from vtlab.analysis import asserts
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host import archives, tools
@@ -20,8 +20,11 @@ from vtlab.model.experiment import Experiment
 from vtlab.model.load import ClosedLoad
 from vtlab.model.service import Service, load
 from vtlab.planning import extra_variants, planned_runs
+from vtlab.runs import store
+from vtlab.runs.create import create_runs
+from vtlab.runs.options import Options
 from vtlab.services import process
-from vtlab.targets.kubernetes.cluster import ReleaseRef
+from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
 
 SERVICE = Service(name="mine", jar="new.jar", directory="/srv", readiness="/ready", metrics="/metrics")
 
@@ -117,9 +120,9 @@ def test_each_variant_starts_from_its_jar_and_none_has_a_cache_of_one_alone(tmp_
 def test_the_manifest_names_the_build_and_a_resumed_run_needs_the_same(
     old: Path, tmp_path: Path, invented_tools: Path
 ) -> None:
-    options = session.Options(blocks=3, seed=7, root=tmp_path, no_cpu_limit=False)
-    folder = session.create_runs(planned_runs.runs([added(old)], []), options, "x")
-    before = results.read(folder).manifest.versions["app of platform-old"]
+    options = Options(blocks=3, seed=7, root=tmp_path, no_cpu_limit=False)
+    folder = create_runs(planned_runs.runs([added(old)], []), options, "x")
+    before = store.read(folder).manifest.versions["app of platform-old"]
     assert before.startswith("old.jar (")
     old.write_bytes(b"changed")
     done = call("resume", folder)
@@ -130,8 +133,8 @@ def test_the_manifest_names_the_build_and_a_resumed_run_needs_the_same(
 def test_a_run_that_began_with_another_jdk_says_how_to_name_that(
     tmp_path: Path, invented_tools: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    options = session.Options(blocks=3, seed=7, root=tmp_path, no_cpu_limit=False)
-    folder = session.create_runs(planned_runs.runs([builders.experiment()], []), options, "x")
+    options = Options(blocks=3, seed=7, root=tmp_path, no_cpu_limit=False)
+    folder = create_runs(planned_runs.runs([builders.experiment()], []), options, "x")
     monkeypatch.setattr(tools, "find_java", lambda *_, **__: tools.Java(Path("/jdk/bin/java"), "21.0.8", "a vendor"))
     done = call("resume", folder)
     assert (done.code, "java was 25.0.1" in done.err) == (2, True), done
@@ -147,9 +150,9 @@ def test_a_service_without_a_jar_and_a_cluster_refuse_it(old: Path, tmp_path: Pa
     old.unlink()
     with pytest.raises(PrerequisiteMissing, match="cannot be read"):
         services.other_builds(gone, SERVICE)
-    options = session.Options(3, 7, tmp_path, False, cluster=ReleaseRef("a", "b", "c"))
+    options = Options(3, 7, tmp_path, False, cluster=ReleaseRef("a", "b", "c"))
     with pytest.raises(BadInput, match="in a cluster no jar is started"):
-        session.create_runs(planned_runs.runs([stub.model_copy(update={"service": None})], []), options, "x")
+        create_runs(planned_runs.runs([stub.model_copy(update={"service": None})], []), options, "x")
 
 
 def test_the_command_line_takes_it(old: Path, tmp_path: Path, invented_tools: Path) -> None:

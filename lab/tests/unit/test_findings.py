@@ -10,11 +10,11 @@ import jsonschema
 import pytest
 from pydantic import ValidationError
 
+from maintain.reference import findings as reference
 from tests.unit import test_measured_findings, test_static_findings
 from vtlab.analysis.findings import measured
 from vtlab.catalogue import findings
 from vtlab.catalogue.findings import Row
-from vtlab.reference import findings as reference
 
 #: What ``--with`` takes.
 THIRD_VARIANT = re.compile(r"java=\d+|pool=\d+|platform-\d+|env:[A-Z][A-Z_]*=\S+")

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support import builders
 from vtlab.model.records import Block, Diagnosis
-from vtlab.report import hints
+from vtlab.report.words import hints
 
 
 def test_a_quick_look_says_so_and_what_a_full_run_costs() -> None:

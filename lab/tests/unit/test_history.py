@@ -11,17 +11,18 @@ import pytest
 from tests.support import builders, golden_files
 from tests.support.cli_call import call
 from tests.unit.test_report_html import NASTY, RUNS, Outline
-from vtlab import history, results
+from vtlab import history
 from vtlab.analysis.verdict import analyse_all
 from vtlab.model.run import Run
-from vtlab.report import history as report
-from vtlab.report.history import Entry
+from vtlab.report.pages import history as report
+from vtlab.report.pages.history import Entry
+from vtlab.runs import store
 
 
-def store(folder: Path, run: Run) -> None:
-    results.create(folder, run.manifest)
+def stored(folder: Path, run: Run) -> None:
+    store.create(folder, run.manifest)
     for block in run.blocks:
-        results.append_block(folder, block)
+        store.append_block(folder, block)
 
 
 def measured(day: int, ratio: float = 1.0, **changes: Any) -> Run:
@@ -33,16 +34,16 @@ def measured(day: int, ratio: float = 1.0, **changes: Any) -> Run:
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     root = tmp_path / "results"
-    store(root / "c", measured(3, ratio=0.9))
-    store(root / "a", measured(1))
-    store(root / "b", measured(2, blocks=3, planned=6))
+    stored(root / "c", measured(3, ratio=0.9))
+    stored(root / "a", measured(1))
+    stored(root / "b", measured(2, blocks=3, planned=6))
     for cpu in (0.5, 1.0):
         exp = builders.experiment(limits={"cpu": cpu, "memory": "512Mi", "heap": "256m"})
         name = f"blocking@{cpu:g}cpu"
-        store(root / "both" / name, builders.run(exp, blocks=2, run_id=name, name=name, with_series=False))
+        stored(root / "both" / name, builders.run(exp, blocks=2, run_id=name, name=name, with_series=False))
     (root / ".vtlab").mkdir()
     (root / "broken").mkdir()
-    (root / "broken" / results.MANIFEST).write_text("{", encoding="utf-8")
+    (root / "broken" / store.MANIFEST).write_text("{", encoding="utf-8")
     (root / "empty").mkdir()
     return root
 

@@ -12,11 +12,12 @@ import pytest
 from tests.support import builders, golden_files
 from tests.support.cli_call import call
 from tests.unit.test_report_html import NASTY, RUNS
-from vtlab import report, results
 from vtlab.analysis import verdict
 from vtlab.model.records import Failure
 from vtlab.model.run import Run
-from vtlab.report import junit
+from vtlab.report.pages import junit, markdown
+from vtlab.runs import store
+from vtlab.runs.report import write_files
 
 HOLDS, BROKEN = "throughput(virtual/platform) >= 4.5", "throughput(virtual/platform) >= 6"
 #: Of Ant's schema: the attributes that an element must have, and those that it may have.
@@ -152,10 +153,10 @@ def test_what_others_wrote_stays_xml() -> None:
 
 def test_report_rebuilds_it_byte_for_byte(tmp_path: Path) -> None:
     run = asserting(HOLDS, BROKEN)
-    folder = results.create(tmp_path / "run", run.manifest)
+    folder = store.create(tmp_path / "run", run.manifest)
     for block in run.blocks:
-        results.append_block(folder, block)
-    report.write(folder, verdict.analyse_all([results.read(folder)]))
+        store.append_block(folder, block)
+    write_files(folder, verdict.analyse_all([store.read(folder)]))
     before = (folder / "junit.xml").read_bytes()
     (folder / "junit.xml").unlink()
     assert call("report", folder).code == 0
@@ -164,6 +165,6 @@ def test_report_rebuilds_it_byte_for_byte(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("text", "line"), [(HOLDS, "- ✓ blocking: {} holds: "), (BROKEN, "- ✗ blocking: {} does not")])
 def test_the_summary_has_each_assertion_before_the_details(text: str, line: str) -> None:
-    summary = report.markdown.render(verdict.analyse_all([asserting(text)]))
-    shown = report.markdown.escaped(line.format(text))
+    summary = markdown.render(verdict.analyse_all([asserting(text)]))
+    shown = markdown.escaped(line.format(text))
     assert shown.removeprefix("\\") in summary[: summary.index("## ")]

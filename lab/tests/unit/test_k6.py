@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from vtlab.errors import BlockFault
+from vtlab.k6 import call as k6
 from vtlab.model.workload import Workload
-from vtlab.planning.load import LightLoad, Pace
-from vtlab.targets import k6
+from vtlab.planning.load_call import CallPacing, LightLoad, LoadCall
 
 
 def call(**changes: object) -> k6.Call:
@@ -18,7 +18,7 @@ def call(**changes: object) -> k6.Call:
         "script": Path("/lab/k6/block.ts"),
         "experiment": Path("/run/plan.json"),
         "targets": {"platform": "http://127.0.0.1:1", "virtual": "http://127.0.0.1:2"},
-        "variables": k6.phase_variables(["platform", "virtual"], 0, None),
+        "variables": k6.phase_variables(LoadCall(trial_order=["platform", "virtual"])),
         "run_id": "r",
         "block": 3,
         "document": Path("/run/k6/d.json"),
@@ -32,7 +32,8 @@ def given(command: list[str]) -> dict[str, str]:
 
 
 def test_the_command_says_everything() -> None:
-    command = k6.command(Path("/bin/k6"), call(variables=k6.phase_variables(["platform", "virtual"], 0, "5s")))
+    planned = LoadCall(trial_order=["platform", "virtual"], single_user_phase="5s")
+    command = k6.command(Path("/bin/k6"), call(variables=k6.phase_variables(planned)))
     assert command[:2] == ["/bin/k6", "run"]
     assert command[-1] == "/lab/k6/block.ts"
     assert command[command.index("-o") + 1] == "experimental-prometheus-rw"
@@ -67,26 +68,26 @@ def test_what_is_private_comes_by_a_file_that_only_this_user_reads(tmp_path: Pat
 
 
 def test_a_last_trial_has_its_number_and_gives_up_what_is_unanswered() -> None:
-    values = k6.phase_variables(["virtual"], 0, None, 2, wait_for_answers=False)
+    values = k6.phase_variables(LoadCall(trial_order=["virtual"], first_position=2, wait_for_answers=False))
     assert (values["ORDER"], values["POSITION"], values["WAIT_FOR_ANSWERS"]) == ("virtual", "2", "false")
 
 
 def test_warm_up_alone_has_an_empty_order_and_no_single_phase() -> None:
-    values = k6.phase_variables([], 2, None, own_cycles=3)
+    values = k6.phase_variables(LoadCall(warmup_cycles=2, trial_load_cycles=3))
     assert values["ORDER"] == ""
     assert (values["WARMUP_CYCLES"], values["OWN_CYCLES"], values["SINGLE"]) == ("2", "3", "0s")
 
 
 def test_light_load_and_what_the_warm_up_showed_are_told() -> None:
     light = LightLoad({"platform": [0, 12.5]}, settle=1500, measure=2500)
-    values = k6.phase_variables([], 0, None, light=light, pace=Pace(seed=7, settle=2000, measure=17_321))
+    values = k6.phase_variables(LoadCall(light_load=light, pacing=CallPacing(seed=7, settle=2000, measure=17_321)))
     assert json.loads(values["LIGHT"]) == {"platform": [0, 12.5]}
     assert (values["LIGHT_SETTLE"], values["LIGHT_MEASURE"]) == ("1500ms", "2500ms")
     assert (values["SEED"], values["SETTLE"], values["MEASURE"]) == ("7", "2000ms", "17321ms")
-    closed = k6.phase_variables(["platform"], 0, None, pace=Pace(rounds={"platform": 5000}))
+    closed = k6.phase_variables(LoadCall(trial_order=["platform"], pacing=CallPacing(rounds={"platform": 5000})))
     assert json.loads(closed["ROUNDS"]) == {"platform": "5000ms"}
     # A closed load has no time to settle, and what is not told is the experiment's.
-    assert not {"LIGHT", "SEED", "SETTLE", "MEASURE", "ROUNDS"} & k6.phase_variables([], 1, None).keys()
+    assert not {"LIGHT", "SEED", "SETTLE", "MEASURE", "ROUNDS"} & k6.phase_variables(LoadCall(warmup_cycles=1)).keys()
 
 
 def test_the_length_of_a_block_is_what_the_plan_of_k6_says(tmp_path: Path) -> None:

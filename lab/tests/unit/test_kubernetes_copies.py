@@ -15,21 +15,21 @@ from rich.console import Console
 from tests.unit.test_kubernetes_pod_copy import DEPLOYMENT, EXPERIMENT, SHOP, changed, environment, web
 from tests.unit.test_kubernetes_selection import named, policies
 from tests.unit.test_kubernetes_target import FakeCluster, owned
-from vtlab import own_experiment, own_service, services, session, shipped
+from vtlab import own_experiment, own_service, services, shipped
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.model.service import Service
 from vtlab.planning.planned_runs import PlannedRun
-from vtlab.targets.kubernetes import copies, doctor, generator, job, pod_copy, release, target, watch
-from vtlab.targets.kubernetes.cluster import (
-    COPY_RIGHTS,
-    MONITORING_RIGHTS,
-    POLICY_RIGHTS,
-    RESIZE,
-    Copying,
-    ReleaseRef,
-    Right,
-)
-from vtlab.targets.prometheus import NotScraped, Prometheus
+from vtlab.prometheus.queries import NotScraped, Prometheus
+from vtlab.runs.create import create_runs
+from vtlab.runs.options import Options
+from vtlab.targets.kubernetes import cluster_prometheus, doctor, job, target
+from vtlab.targets.kubernetes.api import labels, run_objects, watch
+from vtlab.targets.kubernetes.api.release_ref import Copying, ReleaseRef
+from vtlab.targets.kubernetes.api.rights import COPY_RIGHTS, MONITORING_RIGHTS, POLICY_RIGHTS, RESIZE, Right
+from vtlab.targets.kubernetes.copies import facts, k6_job, reference
+from vtlab.targets.kubernetes.copies import variants as copies
+from vtlab.targets.kubernetes.copies.environment import jvm_flags
+from vtlab.targets.kubernetes.copies.original import from_deployment
 
 Json = dict[str, Any]
 
@@ -88,7 +88,7 @@ def namespace(monkeypatch: pytest.MonkeyPatch) -> Namespace:
         fake.release = ref
         return fake
 
-    for module in (copies, target, doctor):
+    for module in (facts, target, doctor):
         monkeypatch.setattr(module, "Cluster", opened)
     return fake
 
@@ -117,27 +117,27 @@ def start(running: target.KubernetesTarget, attempt: int = 1) -> None:
 
 
 def test_facts_are_the_copies(namespace: Namespace) -> None:
-    facts = copies.facts(SHOPS, SHOP, EXPERIMENT)
-    assert facts.versions["app"] == "registry.example/shop:1.4"
-    assert (facts.versions["agent"], facts.versions["k6"]) == ("agent:1", "k6:1")
-    assert facts.jvm_flags[:2] == ["-XX:MaxRAMPercentage=60", "-Dfile.encoding=..."]
-    assert facts.versions["pod template"] == pod_copy.of_deployment(SHOP, DEPLOYMENT).digest
-    assert facts.machine["deployment"] == "shop"
-    assert release.remote_write(namespace) == "http://prometheus-operated.m:9090/api/v1/write"  # type: ignore[arg-type]
+    described = facts.collect(SHOPS, SHOP, EXPERIMENT)
+    assert described.versions["app"] == "registry.example/shop:1.4"
+    assert (described.versions["agent"], described.versions["k6"]) == ("agent:1", "k6:1")
+    assert described.jvm_flags[:2] == ["-XX:MaxRAMPercentage=60", "-Dfile.encoding=..."]
+    assert described.versions["pod template"] == from_deployment(SHOP, DEPLOYMENT).digest
+    assert described.machine["deployment"] == "shop"
+    assert cluster_prometheus.remote_write(namespace) == "http://prometheus-operated.m:9090/api/v1/write"  # type: ignore[arg-type]
 
 
 def test_a_manifest_brings_the_same_copies_back() -> None:
     assert ReleaseRef.from_manifest(SHOPS.document()) == SHOPS
-    measured = copies.measured_in(ReleaseRef("c", "shops", "lab"), COPYING, SHOP)
+    measured = reference.for_service(ReleaseRef("c", "shops", "lab"), COPYING, SHOP)
     assert measured == ReleaseRef("c", "shops", "shop", COPYING)
     sample = ReleaseRef("c", "lab", "lab")
-    assert copies.measured_in(sample, COPYING, Service(name="s", jar="s.jar")) == sample
+    assert reference.for_service(sample, COPYING, Service(name="s", jar="s.jar")) == sample
 
 
 def test_a_deployment_that_is_not_there_is_said(namespace: Namespace) -> None:
     namespace.deployments = {}
     with pytest.raises(PrerequisiteMissing, match="no Deployment shop in namespace shops") as missing:
-        copies.facts(SHOPS, SHOP, EXPERIMENT)
+        facts.collect(SHOPS, SHOP, EXPERIMENT)
     assert "kubectl -n shops get deployments" in missing.value.fix
 
 
@@ -150,7 +150,7 @@ def test_a_deployment_that_is_not_there_is_said(namespace: Namespace) -> None:
 )
 def test_what_copies_lack_is_refused(namespace: Namespace, service: Service, experiment: Any, message: str) -> None:
     with pytest.raises(BadInput, match=message):
-        copies.facts(SHOPS, service, experiment)
+        facts.collect(SHOPS, service, experiment)
 
 
 @pytest.mark.usefixtures("started")
@@ -276,17 +276,17 @@ def test_k6_loads_the_copies_from_a_job_of_the_run(namespace: Namespace, tmp_pat
     assert "block.ts" in paths
     assert "lib/plan.ts" in paths
     (config_map,) = namespace.found_config_maps
-    assert {item["key"] for item in scripts["configMap"]["items"]} | {job.PLAN} == config_map["data"].keys()
+    assert {item["key"] for item in scripts["configMap"]["items"]} | {run_objects.PLAN} == config_map["data"].keys()
 
 
 def test_the_run_of_copies_fits_a_config_map() -> None:
-    files = generator.scripts()
+    files = k6_job.scripts()
     assert all(re.fullmatch(r"[-._a-zA-Z0-9]+", key) for key in files)
     assert sum(map(len, files.values())) < 512 * 1024, "a ConfigMap holds a mebibyte, with the experiment"
 
 
 def test_copies_of_a_killed_vtlab_go_with_the_next_call_of_any_service(namespace: Namespace, tmp_path: Path) -> None:
-    left = owned("vtlab-cart-c3d4", f"{job._host()}_{os.getpid()}-1")
+    left = owned("vtlab-cart-c3d4", f"{labels._machine()}_{os.getpid()}-1")
     namespace.found_config_maps = [left]
     asked: list[str] = []
     listed = namespace.config_maps
@@ -315,11 +315,11 @@ def test_another_vtlab_that_measures_copies_is_refused(namespace: Namespace, tmp
 def test_labels_of_the_monitor_are_checked_before_the_run(namespace: Namespace) -> None:
     wrong = ReleaseRef(None, "shops", "shop", Copying("http://p.m:9090", "agent:1", "k6:1", "stack"))
     with pytest.raises(BadInput, match="'stack' are no labels"):
-        copies.facts(wrong, SHOP, EXPERIMENT)
+        facts.collect(wrong, SHOP, EXPERIMENT)
 
 
 def test_the_images_are_the_charts() -> None:
-    usual = copies.default()
+    usual = reference.default_copying()
     values = yaml.safe_load((shipped.ROOT / "helm" / "values.yaml").read_text(encoding="utf-8"))
     assert usual.k6_image == f"{values['k6']['image']['repository']}:{values['k6']['image']['tag']}"
     assert usual.agent_image.startswith(f"{values['image']['repository']}:")
@@ -449,7 +449,7 @@ def test_a_service_of_a_cluster_is_tried_by_its_file_with_a_load(tmp_path: Path)
     assert isinstance(experiment.service, Service)
     assert experiment.service.deployment == "shop"
     assert experiment.limits.heap is None
-    assert "-Xss512k" in pod_copy.jvm_flags(pod_copy.of_deployment(experiment.service, DEPLOYMENT), experiment)
+    assert "-Xss512k" in jvm_flags(from_deployment(experiment.service, DEPLOYMENT), experiment)
 
 
 def test_a_load_is_searched_with_copies_that_go_with_the_search(
@@ -458,7 +458,7 @@ def test_a_load_is_searched_with_copies_that_go_with_the_search(
     file = tmp_path / "service.json"
     file.write_text('{"name": "shop", "deployment": "shop"}', encoding="utf-8")
     searched = own_experiment.of_call(file, ["GET /orders/17"], None, None)
-    options = session.Options(1, None, tmp_path / "results", False, cluster=SHOPS, copying=COPYING)
+    options = Options(1, None, tmp_path / "results", False, cluster=SHOPS, copying=COPYING)
     with pytest.raises(PrerequisiteMissing, match="the search broke off: no further") as refused:
         own_service.measure(searched, options, Console())
     assert "those of the copies went with their pods" in refused.value.fix
@@ -468,10 +468,10 @@ def test_a_load_is_searched_with_copies_that_go_with_the_search(
 
 
 def test_a_jar_is_refused_in_a_cluster_and_a_deployment_on_this_machine(tmp_path: Path) -> None:
-    options = session.Options(1, None, tmp_path, False, cluster=SHOPS)
+    options = Options(1, None, tmp_path, False, cluster=SHOPS)
     jar = EXPERIMENT.model_copy(update={"service": Service(name="s", jar="s.jar")})
     with pytest.raises(BadInput, match="a cluster starts neither a jar nor a command"):
-        session.create_runs([PlannedRun("s", jar)], options, "s")
+        create_runs([PlannedRun("s", jar)], options, "s")
     with pytest.raises(BadInput, match="the service shop is a Deployment, which runs in a cluster only"):
         services.version(SHOP)
 
@@ -488,4 +488,4 @@ def test_what_the_charts_runner_makes_goes_with_its_pod(
         owner = {"apiVersion": "v1", "kind": "Pod", "name": "lab-runner-1-x", "uid": "7"}
         assert config_map["metadata"]["ownerReferences"] == [owner]
     monkeypatch.delenv(copies._POD_UID)
-    assert copies.own_pod() is None
+    assert copies.runner_pod() is None

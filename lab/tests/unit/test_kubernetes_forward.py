@@ -11,9 +11,9 @@ import websocket
 
 from tests.unit.test_kubernetes_pods import pod
 from vtlab.errors import BlockFault, PrerequisiteMissing
-from vtlab.targets.kubernetes import forward
-from vtlab.targets.kubernetes.cluster import NotFound
-from vtlab.targets.kubernetes.forward import Forward
+from vtlab.targets.kubernetes.api import port_forward
+from vtlab.targets.kubernetes.api.connection import NotFound
+from vtlab.targets.kubernetes.api.port_forward import Forward
 
 Json = dict[str, Any]
 READY = {"type": "Ready", "status": "True"}
@@ -140,7 +140,7 @@ def test_a_missing_right_is_said_at_once() -> None:
 
 
 def test_a_prometheus_that_stays_away_is_a_fault_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forward, "PATIENCE", 0.0)
+    monkeypatch.setattr(port_forward, "PATIENCE", 0.0)
     away = r"Prometheus \(service p in namespace m\) does not answer: "
     cluster = Pods(Connection(*NAMED, (BINARY, b"\x01no such port")))
     with client(cluster) as asking, pytest.raises(BlockFault, match=away + "no such port"):
@@ -162,22 +162,22 @@ def test_a_prometheus_that_stays_away_is_a_fault_with_its_reason(monkeypatch: py
     ],
 )
 def test_the_port_behind_a_port_of_a_service(ports: list[Json], port: int) -> None:
-    assert forward.target_port({"spec": {"ports": ports}}, 80, named("p-0")) == port
+    assert port_forward.target_port({"spec": {"ports": ports}}, 80, named("p-0")) == port
 
 
 @pytest.mark.parametrize("url", ["", "http://prometheus:9090/api/v1/write", "http://10.0.0.1/write"])
 def test_prometheus_must_be_a_service(url: str) -> None:
     with pytest.raises(PrerequisiteMissing, match="names no Service"):
-        forward.service(url)
+        port_forward.service(url)
 
 
 def test_the_service_is_in_the_url() -> None:
-    assert forward.service("http://prometheus-operated.monitoring:9090/x") == (
+    assert port_forward.service("http://prometheus-operated.monitoring:9090/x") == (
         "prometheus-operated",
         "monitoring",
         9090,
     )
-    assert forward.service("http://p.m.svc.cluster.local:80/x") == ("p", "m", 80)
+    assert port_forward.service("http://p.m.svc.cluster.local:80/x") == ("p", "m", 80)
 
 
 def test_from_a_pod_the_service_is_asked_itself(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,7 +191,7 @@ def test_from_a_pod_the_service_is_asked_itself(monkeypatch: pytest.MonkeyPatch)
         raise httpcore.ConnectError("refused")
 
     monkeypatch.setattr(httpcore.SyncBackend, "connect_tcp", refuse)
-    monkeypatch.setattr(forward, "PATIENCE", 0.0)
+    monkeypatch.setattr(port_forward, "PATIENCE", 0.0)
     with client(cluster) as asking, pytest.raises(BlockFault, match=r"service p in namespace m\) .*: refused"):
         asking.get("/")
     assert asked == ["p.m:80"]

@@ -8,19 +8,22 @@ from typing import Any
 
 import pytest
 
-from vtlab import session
 from vtlab.errors import BadInput
 from vtlab.model.experiment import Experiment, Limits, Properties
 from vtlab.model.experiment_files import load
 from vtlab.model.service import Service
+from vtlab.planning.shipped_experiments import EXPERIMENTS
 from vtlab.services import processors
-from vtlab.targets.kubernetes import pod_copy, pods
-from vtlab.targets.kubernetes.pod_copy import Original
+from vtlab.targets.kubernetes.api import pods
+from vtlab.targets.kubernetes.copies import manifests
+from vtlab.targets.kubernetes.copies.environment import has_unseen_options, shown_flags
+from vtlab.targets.kubernetes.copies.manifests import CopiedVariant
+from vtlab.targets.kubernetes.copies.original import Original, from_deployment, from_image
 
 Json = dict[str, Any]
 
 SHOP = Service(name="shop", deployment="shop")
-EXPERIMENT = load("blocking", session.EXPERIMENTS).model_copy(
+EXPERIMENT = load("blocking", EXPERIMENTS).model_copy(
     update={"service": SHOP, "limits": Limits(cpu=0.5, memory="640Mi", heap=None)}
 )
 #: A Deployment as a team writes it: a sidecar, an init container, secrets, probes, JVM flags, a node port.
@@ -93,11 +96,11 @@ def copied(
     original: Original, variant: str = "platform", experiment: Experiment = EXPERIMENT, image: str = "agent:1"
 ) -> Json:
     metadata = {"name": f"vtlab-shop-a1b2-{variant}", "labels": {**LABELS, "variant": variant}}
-    return pod_copy.deployment(original, experiment, variant, metadata, {"vtlab/block": "1"}, image)
+    return manifests.deployment(CopiedVariant(original, experiment, variant), metadata, {"vtlab/block": "1"}, image)
 
 
 def shop(deployment: Json = DEPLOYMENT, service: Service = SHOP) -> Original:
-    return pod_copy.of_deployment(service, deployment)
+    return from_deployment(service, deployment)
 
 
 def pod(deployment: Json) -> Json:
@@ -231,14 +234,14 @@ def test_flags_from_elsewhere_are_refused_unless_an_experiment_gives_them() -> N
 def test_a_record_has_no_value_that_may_be_secret() -> None:
     flags = ["-Xmx1g", "-XX:MaxRAMPercentage=60", "-Dkey=top secret", "secret", "-javaagent:/a.jar=token", "-Dset"]
     kept = ["-Xmx1g", "-XX:MaxRAMPercentage=60", "-Dkey=...", "-javaagent:/a.jar=...", "-Dset"]
-    assert pod_copy.shown_flags(flags) == kept
+    assert shown_flags(flags) == kept
 
 
 def test_options_that_vtlab_cannot_see_are_known() -> None:
     sources = [{"configMapRef": {"name": "jvm"}}]
-    assert not pod_copy.has_unseen_options(shop())
-    assert not pod_copy.has_unseen_options(shop(changed(envFrom=sources))), "the value beside it goes before"
-    assert pod_copy.has_unseen_options(shop(changed(envFrom=sources, env=[])))
+    assert not has_unseen_options(shop())
+    assert not has_unseen_options(shop(changed(envFrom=sources))), "the value beside it goes before"
+    assert has_unseen_options(shop(changed(envFrom=sources, env=[])))
 
 
 def test_a_pod_template_is_told_from_another_by_what_runs() -> None:
@@ -306,7 +309,7 @@ def test_the_port_is_the_containers_own(container: Json, port: int) -> None:
     original = shop(changed(**container))
     made = copied(original)
     assert environment(made)["SERVER_PORT"] == str(port)
-    service = pod_copy.service(original, made["metadata"])["spec"]
+    service = manifests.service(original, made["metadata"])["spec"]
     assert service["ports"][0] == {"name": "http", "port": 8080, "targetPort": port}
     assert service["selector"] == made["spec"]["selector"]["matchLabels"]
     assert service["publishNotReadyAddresses"] is True
@@ -320,7 +323,7 @@ def test_several_ports_without_a_name_are_asked_for() -> None:
 
 def test_an_image_alone_is_copied_by_the_same_code() -> None:
     service = Service(name="cart", image="cart:2", port=9000, environment={"A": "b"})
-    made = copied(pod_copy.of_image(service), "virtual")
+    made = copied(from_image(service), "virtual")
     assert web(made)["image"] == "cart:2"
     assert environment(made)["A"] == "b"
     assert environment(made)["SERVER_PORT"] == "9000"
@@ -329,14 +332,14 @@ def test_an_image_alone_is_copied_by_the_same_code() -> None:
     assert pod(made)["spec"]["securityContext"]["runAsNonRoot"] is True
 
     probed = service.model_copy(update={"readiness": "/health", "management_port": 9001})
-    made = copied(pod_copy.of_image(probed))
+    made = copied(from_image(probed))
     assert web(made)["readinessProbe"]["httpGet"] == {"path": "/health", "port": 9001}
     assert environment(made)["MANAGEMENT_SERVER_PORT"] == "9001"
 
 
 def test_prometheus_scrapes_every_copy_each_second_under_its_variant() -> None:
     labels = {name: value for name, value in LABELS.items() if name != "variant"}
-    monitor = pod_copy.monitor({"name": "m", "labels": labels}, {"release": "stack"})
+    monitor = manifests.monitor({"name": "m", "labels": labels}, {"release": "stack"})
     assert monitor["metadata"]["labels"]["release"] == "stack"
     assert monitor["spec"]["selector"]["matchLabels"].items() <= LABELS.items()
     (endpoint,) = monitor["spec"]["endpoints"]

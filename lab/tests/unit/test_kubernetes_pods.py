@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from vtlab.targets.kubernetes import pods
+from vtlab.targets.kubernetes.api import pods
 
 Json = dict[str, Any]
 

@@ -11,8 +11,10 @@ from kubernetes.client.exceptions import ApiException
 from tests.unit.test_kubernetes_cluster import real  # noqa: F401 (a fixture)
 from tests.unit.test_kubernetes_target import RELEASE, deployment
 from vtlab.errors import BlockFault, PrerequisiteMissing
-from vtlab.targets.kubernetes import resize
-from vtlab.targets.kubernetes.cluster import Cluster, NotFound, Right
+from vtlab.targets.kubernetes import warm_up_cpu
+from vtlab.targets.kubernetes.api.cluster import Cluster
+from vtlab.targets.kubernetes.api.connection import NotFound
+from vtlab.targets.kubernetes.api.rights import Right
 
 #: Of an API server before 1.33, and of one with a quota on the namespace's limits.
 ABSENT = ApiException(status=404, reason="Not Found")
@@ -52,7 +54,7 @@ class Pods:
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resize, "_WITHIN", 0.0)
+    monkeypatch.setattr(warm_up_cpu, "_WITHIN", 0.0)
 
 
 def loaded(shape: str = " -XX:ActiveProcessorCount=1") -> dict[str, Any]:
@@ -65,14 +67,14 @@ def loaded(shape: str = " -XX:ActiveProcessorCount=1") -> dict[str, Any]:
 
 
 def raised(played: Any, pods: dict[str, Any] | None = None) -> float | None:
-    return resize.raised(played, played, loaded() if pods is None else pods, 1.0)
+    return warm_up_cpu.raised(played, played, loaded() if pods is None else pods, 1.0)
 
 
 def test_every_pod_is_raised_and_read_back_from_inside() -> None:
     played = Pods()
     assert raised(played) == 2.0
     assert played.asked == [("platform", 2.0), ("virtual", 2.0)]
-    resize.allow(played, played, loaded(), 1.0)  # type: ignore[arg-type]
+    warm_up_cpu.allow(played, played, loaded(), 1.0)  # type: ignore[arg-type]
     assert played.enforced == {"platform": 1.0, "virtual": 1.0}
 
 
@@ -108,7 +110,7 @@ def test_a_limit_that_does_not_come_back_is_a_fault() -> None:
     played = Pods(follow=lambda _, cpu: max(cpu, 2.0))
     assert raised(played) == 2.0
     with pytest.raises(BlockFault, match="platform: its control group does not allow 1 cores"):
-        resize.allow(played, played, loaded(), 1.0)  # type: ignore[arg-type]
+        warm_up_cpu.allow(played, played, loaded(), 1.0)  # type: ignore[arg-type]
 
 
 def test_the_limit_alone_is_patched(real: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.unit.test_kubernetes_pod_copy import DEPLOYMENT
-from vtlab.targets.kubernetes import network, sharing
-from vtlab.targets.kubernetes.selection import selecting, selects
+from vtlab.targets.kubernetes.copies import network_policies, shared_objects
+from vtlab.targets.kubernetes.copies.selectors import selecting, selects
 
 Json = dict[str, Any]
 
@@ -61,7 +61,7 @@ def policies() -> list[Json]:
 
 
 def test_policies_of_the_original_hold_for_the_copies_and_admit_them() -> None:
-    shop, database = network.copied(policies(), SHOP, COPY)
+    shop, database = network_policies.copied(policies(), SHOP, COPY)
     assert shop["name"] == "of-shop"
     assert shop["podSelector"] == {"matchLabels": COPY}
     assert shop["egress"] == policies()[1]["spec"]["egress"]
@@ -78,9 +78,9 @@ def test_no_two_policies_for_copies_have_one_name() -> None:
         named("a", podSelector={"matchLabels": {"app": "db"}}, ingress=[{"from": [of_shop]}]),
     ]
     specs = [
-        *network.copied(theirs, SHOP, COPY),
-        network.for_copies(COPY, K6, 8081, 9404, "monitoring"),
-        network.for_k6(COPY, K6, 8081, "monitoring", 9090),
+        *network_policies.copied(theirs, SHOP, COPY),
+        network_policies.for_copies(COPY, K6, 8081, 9404, "monitoring"),
+        network_policies.for_k6(COPY, K6, 8081, "monitoring", 9090),
     ]
     names = [spec["name"] for spec in specs]
     assert len(names) == 7
@@ -88,13 +88,13 @@ def test_no_two_policies_for_copies_have_one_name() -> None:
 
 
 def test_k6_and_prometheus_reach_the_copies_where_policies_restrict() -> None:
-    assert network.restricts(policies(), [COPY])
-    assert not network.restricts(policies()[1:], [COPY, K6])
-    admitting = network.for_copies(COPY, K6, 8081, 9404, "monitoring")
+    assert network_policies.restricts(policies(), [COPY])
+    assert not network_policies.restricts(policies()[1:], [COPY, K6])
+    admitting = network_policies.for_copies(COPY, K6, 8081, 9404, "monitoring")
     from_k6, from_monitoring = admitting["ingress"]
     assert from_k6 == {"from": [{"podSelector": {"matchLabels": K6}}], "ports": [{"port": 8081, "protocol": "TCP"}]}
     assert from_monitoring["ports"] == [{"port": 9404, "protocol": "TCP"}]
-    out = network.for_k6(COPY, K6, 8081, "monitoring", 9090)
+    out = network_policies.for_k6(COPY, K6, 8081, "monitoring", 9090)
     assert out["podSelector"] == {"matchLabels": K6}
     assert [rule["ports"][0]["port"] for rule in out["egress"]] == [8081, 53, 9090]
 
@@ -115,7 +115,7 @@ def test_what_copies_share_is_listed_once() -> None:
     }
     secrets = [{"configMapRef": {"name": "shop"}}, {"secretRef": {"name": "keys"}}]
     template["spec"]["containers"] = [*template["spec"]["containers"], {"name": "w", "envFrom": secrets}]
-    assert sharing.lines(template)[:6] == [
+    assert shared_objects.lines(template)[:6] == [
         "claim images",
         "Secret shop-db, tls, keys",
         "ConfigMap shop, ca",
@@ -123,10 +123,10 @@ def test_what_copies_share_is_listed_once() -> None:
         "path of a file server files:/images",
         "service account shop",
     ]
-    assert "queues" in " ".join(sharing.lines({"spec": {"containers": []}}))
-    assert "schedulers" in " ".join(sharing.lines({"spec": {"containers": []}}))
+    assert "queues" in " ".join(shared_objects.lines({"spec": {"containers": []}}))
+    assert "schedulers" in " ".join(shared_objects.lines({"spec": {"containers": []}}))
 
 
 def test_labels_that_copies_lack_are_said() -> None:
-    assert "the copies lack the labels app, tier" in sharing.dropped(SHOP)
-    assert sharing.dropped({}) == ""
+    assert "the copies lack the labels app, tier" in shared_objects.dropped(SHOP)
+    assert shared_objects.dropped({}) == ""

@@ -11,19 +11,22 @@ from typing import Any
 import pytest
 
 from tests.unit.test_kubernetes_job import CRON_JOB
-from vtlab import session
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.host import processes
 from vtlab.model.experiment import Properties
 from vtlab.model.experiment_files import load
+from vtlab.planning.shipped_experiments import EXPERIMENTS
+from vtlab.prometheus.queries import Prometheus
 from vtlab.services import sample
-from vtlab.targets.kubernetes import job, release, target, watch
-from vtlab.targets.kubernetes.cluster import NotFound, ReleaseRef
-from vtlab.targets.prometheus import Prometheus
+from vtlab.targets.kubernetes import target
+from vtlab.targets.kubernetes.api import labels, watch
+from vtlab.targets.kubernetes.api.connection import NotFound
+from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
+from vtlab.targets.kubernetes.release import facts as release
 
 RELEASE = ReleaseRef(None, "ns", "lab")
 SERVICE = sample.service()
-BLOCKING = load("blocking", session.EXPERIMENTS)
+BLOCKING = load("blocking", EXPERIMENTS)
 
 
 def deployment(virtual: str, **limits: str) -> dict[str, Any]:
@@ -321,14 +324,14 @@ def enter(folder: Path) -> None:
 
 
 def test_a_job_of_a_vtlab_that_is_gone_is_removed_with_its_config_map(cluster: FakeCluster, tmp_path: Path) -> None:
-    gone = f"{job._host()}_{os.getpid()}-1"
+    gone = f"{labels._machine()}_{os.getpid()}-1"
     cluster.found_jobs = [owned("lab-vtlab-run-a1b2-1-2-3", gone)]
     owner = processes.Identity.of(os.getpid())
     assert owner is not None
     # One was killed between two Jobs, and one run of this process could not remove its own.
     cluster.found_config_maps = [
         owned("lab-vtlab-run-a1b2", gone),
-        owned("lab-vtlab-old-c3d4", f"{job._host()}_{owner.pid}-{owner.start}"),
+        owned("lab-vtlab-old-c3d4", f"{labels._machine()}_{owner.pid}-{owner.start}"),
     ]
     enter(tmp_path)
     assert cluster.deleted == [
@@ -344,8 +347,8 @@ def test_what_another_vtlab_may_still_need_is_refused_and_nothing_deleted(
 ) -> None:
     living = processes.Identity.of(os.getppid())
     assert living is not None
-    gone = owned("lab-vtlab-old-c3d4", f"{job._host()}_{os.getpid()}-1")
-    for owner in ("another-machine_1-1", f"{job._host()}_{living.pid}-{living.start}"):
+    gone = owned("lab-vtlab-old-c3d4", f"{labels._machine()}_{os.getpid()}-1")
+    for owner in ("another-machine_1-1", f"{labels._machine()}_{living.pid}-{living.start}"):
         cluster.found_jobs, cluster.found_config_maps = [gone], [gone]
         if kind == "ConfigMap":
             # Between two Jobs there is nothing else.
@@ -358,8 +361,8 @@ def test_what_another_vtlab_may_still_need_is_refused_and_nothing_deleted(
         ) as caught:
             enter(tmp_path)
         assert f"({kind.removeprefix('ended ')} lab-vtlab-run)" in caught.value.message
-        labels = "app.kubernetes.io/managed-by=vtlab,app.kubernetes.io/instance=lab"
-        assert f"kubectl -n ns delete jobs,configmaps -l {labels}" in caught.value.fix
+        selector = "app.kubernetes.io/managed-by=vtlab,app.kubernetes.io/instance=lab"
+        assert f"kubectl -n ns delete jobs,configmaps -l {selector}" in caught.value.fix
     assert cluster.deleted == []
 
 

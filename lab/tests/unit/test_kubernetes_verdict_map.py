@@ -8,14 +8,15 @@ from pathlib import Path
 import pytest
 
 from tests.support.cli_call import call
-from vtlab import session
+from vtlab import cli
 from vtlab.errors import AssertionFailed, PrerequisiteMissing
-from vtlab.targets.kubernetes import verdict_map
-from vtlab.targets.kubernetes.cluster import NotFound, ReleaseRef
+from vtlab.targets.kubernetes.api.connection import NotFound
+from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
+from vtlab.targets.kubernetes.release import reports_config_map
 
 RELEASE = ReleaseRef(None, "ns", "lab")
 Patches = list[tuple[str, dict[str, str | None]]]
-CLEARED = dict.fromkeys(verdict_map.FILES)
+CLEARED = dict.fromkeys(reports_config_map.FILES)
 
 
 @pytest.fixture
@@ -35,27 +36,27 @@ def patches(monkeypatch: pytest.MonkeyPatch) -> Patches:
         def close(self) -> None:
             pass
 
-    monkeypatch.setattr(verdict_map, "Cluster", Cluster)
+    monkeypatch.setattr(reports_config_map, "Cluster", Cluster)
     return told
 
 
 def test_what_has_room_is_written(patches: Patches, tmp_path: Path) -> None:
     (tmp_path / "report.md").write_text("Turn it on: 5 times", encoding="utf-8")
     (tmp_path / "verdict.json").write_text("{}", encoding="utf-8")
-    (tmp_path / "report.html").write_text("x" * verdict_map.ROOM, encoding="utf-8")
+    (tmp_path / "report.html").write_text("x" * reports_config_map.ROOM, encoding="utf-8")
     (tmp_path / "trials.jsonl").write_text("{}", encoding="utf-8")
-    verdict_map.fill(RELEASE, "lab-verdict", tmp_path)
+    reports_config_map.fill(RELEASE, "lab-verdict", tmp_path)
     assert patches == [("lab-verdict", {"report.md": "Turn it on: 5 times", "verdict.json": "{}"})]
 
 
 def test_a_run_without_a_report_writes_nothing(patches: Patches, tmp_path: Path) -> None:
-    verdict_map.fill(RELEASE, "lab-verdict", tmp_path)
+    reports_config_map.fill(RELEASE, "lab-verdict", tmp_path)
     assert patches == []
 
 
 def test_a_missing_one_is_said_before_the_run(patches: Patches) -> None:
     with pytest.raises(PrerequisiteMissing, match="no ConfigMap none in namespace ns") as missing:
-        verdict_map.clear(RELEASE, "none")
+        reports_config_map.clear(RELEASE, "none")
     assert missing.value.fix == "kubectl -n ns create configmap none"
 
 
@@ -72,8 +73,8 @@ def test_a_run_clears_it_and_fills_it_however_it_ends(
         if error:
             raise error
 
-    monkeypatch.setattr(session, "create_runs", created)
-    monkeypatch.setattr(session, "measure_and_report", measured)
+    monkeypatch.setattr(cli, "create_runs", created)
+    monkeypatch.setattr(cli, "measure_and_report", measured)
     done = call("run", "blocking", "--target", "kubernetes", "--config-map", "v", "--results", tmp_path)
     assert done.code == (1 if error else 0)
     assert patches == [("v", CLEARED), ("v", {"report.md": "the verdict"})]

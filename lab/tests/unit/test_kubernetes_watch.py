@@ -10,8 +10,8 @@ import pytest
 from tests.unit.test_kubernetes_pods import container, pod
 from tests.unit.test_kubernetes_target import FakeCluster
 from vtlab.errors import BlockFault, GeneratorFailed, PrerequisiteMissing, VariantFailed
-from vtlab.targets.kubernetes import job, watch
-from vtlab.targets.kubernetes.cluster import Copying, ReleaseRef
+from vtlab.targets.kubernetes.api import labels, watch
+from vtlab.targets.kubernetes.api.release_ref import Copying, ReleaseRef
 
 Json = dict[str, Any]
 VARIANTS = ("platform", "virtual")
@@ -75,7 +75,7 @@ def ended(cluster: FakeCluster) -> Json:
 
 def test_ready_pods_are_returned_by_their_variant(cluster: FakeCluster) -> None:
     assert fresh(cluster) == dict(zip(VARIANTS, cluster.found_pods, strict=True))
-    done = of_job(pod(container({"terminated": {"exitCode": 0}}) | {"name": job.CONTAINER}, phase="Succeeded"))
+    done = of_job(pod(container({"terminated": {"exitCode": 0}}) | {"name": labels.K6_CONTAINER}, phase="Succeeded"))
     cluster.found_pods.append(done)
     assert ended(cluster) == done
 
@@ -142,10 +142,10 @@ def test_a_service_that_breaks_under_load_fails_and_an_evicted_pod_is_a_fault(cl
 def test_a_k6_without_memory_is_told_from_one_that_is_evicted(cluster: FakeCluster) -> None:
     """Fewer users may be what it can send; an eviction tells nothing about them."""
     variants = list(cluster.found_pods)
-    cluster.found_pods.append(of_job(pod(container(OOM) | {"name": job.CONTAINER}, phase="Failed")))
+    cluster.found_pods.append(of_job(pod(container(OOM) | {"name": labels.K6_CONTAINER}, phase="Failed")))
     with pytest.raises(GeneratorFailed, match=f"k6: its pod {JOB}-x was killed for lack of memory"):
         ended(cluster)
-    evicted = pod(container(CRASH) | {"name": job.CONTAINER}, phase="Failed")
+    evicted = pod(container(CRASH) | {"name": labels.K6_CONTAINER}, phase="Failed")
     evicted["status"] |= {"reason": "Evicted", "message": "low on memory"}
     cluster.found_pods[:] = [*variants, of_job(evicted)]
     with pytest.raises(BlockFault, match=f"k6: its pod {JOB}-x") as fault:

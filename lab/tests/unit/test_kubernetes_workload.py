@@ -12,23 +12,27 @@ import pytest
 from tests.unit.test_kubernetes_copies import SAID, SHOPS, Namespace, measuring, namespace, started
 from tests.unit.test_kubernetes_job import log_of
 from tests.unit.test_kubernetes_pod_copy import EXPERIMENT
-from vtlab import services, session
+from vtlab import services
 from vtlab.errors import BadInput, BlockFault, VariantFailed
+from vtlab.k6 import user_script
 from vtlab.model import workload_files
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Instance
 from vtlab.model.workload import Workload
-from vtlab.targets import script
-from vtlab.targets.kubernetes import job, target, workload
+from vtlab.prometheus.queries import Prometheus
+from vtlab.runs.create import resolve_cluster_ref
+from vtlab.runs.options import Options
+from vtlab.targets.kubernetes import job, target
+from vtlab.targets.kubernetes.api import labels
+from vtlab.targets.kubernetes.copies import workload_secret
 from vtlab.targets.kubernetes.target import KubernetesBlock, KubernetesTarget
-from vtlab.targets.prometheus import Prometheus
 
 __all__ = ["namespace", "started"]
 
 Json = dict[str, Any]
 
 LAB = Path("/k6")
-LOADED = script.Script(
+LOADED = user_script.Script(
     Path("/home/me/load.ts"),
     ["k6/http"],
     {
@@ -66,8 +70,8 @@ def asking(of: Workload) -> Experiment:
 
 @pytest.fixture
 def with_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Experiment:
-    monkeypatch.setattr(workload.tools, "find_k6", lambda: LOADED)
-    monkeypatch.setattr(workload.script, "read", lambda *_: LOADED)
+    monkeypatch.setattr(workload_secret.tools, "find_k6", lambda: LOADED)
+    monkeypatch.setattr(workload_secret.user_script, "read", lambda *_: LOADED)
     (tmp_path / "load.ts").write_text("", encoding="utf-8")
     return asking(Workload(k6=str(tmp_path / "load.ts")))
 
@@ -150,8 +154,8 @@ def test_a_script_is_what_k6_starts_with_a_copy_for_each_variant(
 
 
 def test_a_workload_of_requests_alone_needs_no_secret() -> None:
-    assert workload.files(EXPERIMENT, LAB) == workload.Files()
-    assert workload.Files().start("/k6/block.ts") == "/k6/block.ts"
+    assert workload_secret.files(EXPERIMENT, LAB) == workload_secret.Files()
+    assert workload_secret.Files().start("/k6/block.ts") == "/k6/block.ts"
 
 
 @pytest.mark.usefixtures("started")
@@ -165,12 +169,12 @@ def test_more_than_a_secret_holds_is_refused_and_nothing_made(namespace: Namespa
 
 
 def test_a_release_takes_no_script_and_says_what_does(with_login: Experiment, tmp_path: Path) -> None:
-    options = session.Options(1, None, tmp_path, False, cluster=SHOPS)
+    options = Options(1, None, tmp_path, False, cluster=SHOPS)
     of_sample = with_login.model_copy(update={"service": None})
     with pytest.raises(BadInput, match="a release of the lab takes no data, login") as refused:
-        session.measured_in(of_sample, options)
+        resolve_cluster_ref(of_sample, options)
     assert "deployment or image" in refused.value.fix
-    assert session.measured_in(with_login, options) is not None
+    assert resolve_cluster_ref(with_login, options) is not None
 
 
 class Asked:
@@ -183,7 +187,7 @@ class Asked:
     def run(self, _: KubernetesBlock, variables: dict[str, str], origin: str | None, is_preflight: bool) -> Any:
         self.calls.append((variables, origin, is_preflight))
         terminated = {"state": {"terminated": {"exitCode": self.exit_code}}}
-        pod = {"status": {"containerStatuses": [{"name": job.CONTAINER, **terminated}]}}
+        pod = {"status": {"containerStatuses": [{"name": labels.K6_CONTAINER, **terminated}]}}
         if self.exit_code:
             return pod, '2026-11-26T08:00:00Z time="" level=error msg="TypeError: x is not a function"\n'
         return pod, log_of(json.dumps({"preflight": self.documents.pop(0)}), 2)

@@ -20,7 +20,7 @@ from vtlab.model.curve import Curve, Ended, Point
 from vtlab.model.experiment import Experiment
 from vtlab.model.load import ClosedLoad
 from vtlab.planning import curve_to_load
-from vtlab.report import curve as words
+from vtlab.report.words import curve_sentences as words
 
 VARIANTS = ["platform", "virtual"]
 Serves = Callable[[int], float]

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from vtlab import session
 from vtlab.model import experiment_files, normalised
 from vtlab.model.experiment import Experiment
+from vtlab.planning.shipped_experiments import EXPERIMENTS
 
 LEAST: dict[str, Any] = {
     "name": "mine",
@@ -84,14 +84,14 @@ def test_a_drawn_think_time_is_its_mean_and_that_it_is_drawn() -> None:
 
 
 def test_what_is_expected_of_a_variant_does_not_change_what_k6_does() -> None:
-    blocking = experiment_files.load("blocking", session.EXPERIMENTS)
+    blocking = experiment_files.load("blocking", EXPERIMENTS)
     assert blocking.expected
     assert normalised.as_json(blocking.model_copy(update={"expected": {}})) == normalised.as_json(blocking)
 
 
-@pytest.mark.parametrize("name", experiment_files.names(session.EXPERIMENTS))
+@pytest.mark.parametrize("name", experiment_files.names(EXPERIMENTS))
 def test_no_experiment_repeats_a_default(name: str) -> None:
-    written = json.loads((session.EXPERIMENTS / f"{name}.json").read_text(encoding="utf-8"))
+    written = json.loads((EXPERIMENTS / f"{name}.json").read_text(encoding="utf-8"))
     loaded = Experiment.model_validate(written)
     least = {"$schema": written["$schema"], **loaded.model_dump(mode="json", by_alias=True, exclude_defaults=True)}
     assert written == least

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vtlab import session
 from vtlab.errors import BadInput
 from vtlab.model import blocks, units
 from vtlab.model.experiment_files import load, names, parse
 from vtlab.model.load import ClosedLoad
 from vtlab.planning import planned_runs, trial_order
+from vtlab.planning.shipped_experiments import EXPERIMENTS
 
 
 def test_the_order_is_mirrored_and_the_seed_decides() -> None:
@@ -42,7 +42,7 @@ def test_four_trials_cancel_a_drift_that_bends() -> None:
 
 
 def test_each_cpu_limit_makes_a_run_of_its_own() -> None:
-    blocking = load("blocking", session.EXPERIMENTS)
+    blocking = load("blocking", EXPERIMENTS)
     planned = planned_runs.runs([blocking], [0.5, 1])
     assert [(r.name, r.experiment.limits.cpu) for r in planned] == [("blocking@0.5cpu", 0.5), ("blocking@1cpu", 1)]
     with pytest.raises(BadInput, match="twice"):
@@ -50,7 +50,7 @@ def test_each_cpu_limit_makes_a_run_of_its_own() -> None:
 
 
 def test_an_aa_run_has_the_same_variant_twice() -> None:
-    planned = load("blocking", session.EXPERIMENTS)
+    planned = load("blocking", EXPERIMENTS)
     same = planned_runs.identical(planned, "platform")
     assert same.variants == ["platform-a", "platform-b"]
     assert same.expected == {"platform-a": 200, "platform-b": 200}
@@ -62,14 +62,14 @@ def test_an_aa_run_has_the_same_variant_twice() -> None:
         planned_runs.identical(same, "green")
 
 
-@pytest.mark.parametrize("name", names(session.EXPERIMENTS))
+@pytest.mark.parametrize("name", names(EXPERIMENTS))
 def test_an_aa_run_is_stored_as_a_valid_experiment(name: str) -> None:
-    same = planned_runs.identical(load(name, session.EXPERIMENTS), "platform")
+    same = planned_runs.identical(load(name, EXPERIMENTS), "platform")
     assert parse(json.dumps(same.document()), name).variants == ["platform-a", "platform-b"]
 
 
 def test_an_aa_run_keeps_the_window_of_its_variant() -> None:
-    blocking = load("blocking", session.EXPERIMENTS)
+    blocking = load("blocking", EXPERIMENTS)
     windows = blocking.windows.model_copy(update={"measure_by_variant": {"platform": "20s"}})
     same = planned_runs.identical(blocking.model_copy(update={"windows": windows}), "platform")
     assert {same.window_of(name) for name in same.variants} == {"20s"}

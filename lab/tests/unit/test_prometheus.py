@@ -11,8 +11,8 @@ import pytest
 from vtlab.errors import BlockFault, PrerequisiteMissing
 from vtlab.host import ports
 from vtlab.host.tools import Tool
+from vtlab.prometheus.queries import NotScraped, Prometheus
 from vtlab.targets.local.prometheus_server import PrometheusServer
-from vtlab.targets.prometheus import NotScraped, Prometheus
 
 
 def test_long_ranges_are_asked_for_in_parts() -> None:

@@ -12,7 +12,8 @@ from tests.support import builders
 from vtlab.analysis import verdict
 from vtlab.model.records import Diagnosis, Place
 from vtlab.model.run import Analysis
-from vtlab.report import breakdowns, html, markdown, terminal
+from vtlab.report.pages import html, markdown, terminal
+from vtlab.report.parts import breakdowns
 
 SEMAPHORE = Place(activity="lock", place="Semaphore at OrderService:42", threads=620)
 QUERY = Place(activity="database", place="pgJDBC at OrderService:17", threads=300)

@@ -9,9 +9,10 @@ from rich.console import Console
 
 from tests.support import builders
 from tests.unit.test_measured_findings import Case, inspection
-from vtlab import results
 from vtlab.model.run import Analysis
-from vtlab.report import findings, html, markdown, terminal
+from vtlab.report.pages import html, markdown, terminal
+from vtlab.report.words import finding_lines as findings
+from vtlab.runs import store
 
 SOURCE = "https://github.com/brettwooldridge/HikariCP/issues/2398"
 
@@ -46,7 +47,7 @@ def test_each_form_of_a_report_has_them() -> None:
     assert f">Source: {SOURCE}</p>" in page, "as text: a report fetches nothing"
     assert f'href="{SOURCE}' not in page
     assert "<details><summary>Findings</summary>" in markdown.render([shown])
-    document = json.loads(results.verdict_text(shown.verdict))
+    document = json.loads(store.verdict_text(shown.verdict))
     assert [finding["id"] for finding in document["findings"]] == ["pinned-threads", "hikaricp-spins"]
 
 

@@ -15,7 +15,8 @@ from vtlab.analysis import verdict
 from vtlab.analysis.statistics import sequential
 from vtlab.model.manifest import NO_COMMIT
 from vtlab.model.run import Analysis, Run
-from vtlab.report import html, markdown, write
+from vtlab.report.pages import html, markdown
+from vtlab.runs.report import write_files
 
 NASTY = "<script>alert('x')</script> & \"quotes\" | pipes"
 
@@ -221,11 +222,11 @@ def test_absent_percentiles_are_dashes_with_the_reason() -> None:
 
 def test_ten_times_the_blocks_cost_ten_times_the_work_at_most(tmp_path: Path) -> None:
     def work(run: Run) -> int:
-        return calls(lambda: write(tmp_path, verdict.analyse_all([run])))
+        return calls(lambda: write_files(tmp_path, verdict.analyse_all([run])))
 
     ten, hundred = (builders.run(blocks=n) for n in (10, 100))
     # The templates are compiled once.
-    write(tmp_path, verdict.analyse_all([ten]))
+    write_files(tmp_path, verdict.analyse_all([ten]))
     less = work(ten)
     assert work(hundred) < 10 * less
     assert (tmp_path / "report.html").stat().st_size < 500_000

@@ -12,7 +12,9 @@ from tests.unit.test_report_html import NASTY, RUNS, analyses, limited
 from vtlab.analysis import verdict
 from vtlab.model.records import Failure
 from vtlab.model.run import Analysis
-from vtlab.report import html, labels, markdown, provenance, terminal
+from vtlab.report.pages import html, markdown, terminal
+from vtlab.report.parts import provenance
+from vtlab.report.words import labels
 
 
 def shown(console: Console, *names: str) -> str:

@@ -8,7 +8,8 @@ from rich.console import Console
 
 from tests.support import builders
 from vtlab.model.run import Analysis
-from vtlab.report import html, markdown, terminal, thresholds
+from vtlab.report.pages import html, markdown, terminal
+from vtlab.report.parts import thresholds
 
 FAST, FEW = "p(95)<500", "rate<0.01"
 

@@ -16,14 +16,16 @@ from hypothesis import strategies as st
 from benchmarks import levels
 from tests.support import builders
 from tests.unit.test_verdict import SCHEMA, by_hand, of_three, overloaded
-from vtlab import migration
 from vtlab.analysis import run_status, verdict
 from vtlab.analysis.statistics import paired, sequential, simulated_runs
 from vtlab.analysis.statistics.simulation import EDGE, Noise
 from vtlab.model.manifest import Manifest, SequentialRule
 from vtlab.model.run import Analysis, Run
 from vtlab.model.verdict import Decision
-from vtlab.report import decision, hints, markdown, ratios, words
+from vtlab.report.pages import markdown
+from vtlab.report.parts import ratios
+from vtlab.report.words import decision, hints
+from vtlab.report.words import headline as words
 
 RUNS = 10_000
 RULE = sequential.sequential_rule(1)
@@ -388,7 +390,7 @@ def test_every_comparison_of_a_run_is_settled_before_it_ends() -> None:
 def test_a_manifest_without_a_rule_has_a_fixed_number_of_blocks() -> None:
     document: dict[str, Any] = json.loads(builders.run(blocks=2).manifest.model_dump_json())
     del document["rule"]
-    assert Manifest.model_validate(migration.manifest(document)).rule is None
+    assert Manifest.model_validate(document).rule is None
 
 
 def test_a_run_is_reported_by_the_levels_that_it_began_with() -> None:

@@ -12,7 +12,8 @@ from tests.support import builders
 from vtlab.catalogue import palette
 from vtlab.model.run import Analysis
 from vtlab.model.verdict import Breakdown, TimePart
-from vtlab.report import html, time_split
+from vtlab.report.pages import html
+from vtlab.report.parts import time_split
 
 RUN = builders.run(blocks=3)
 

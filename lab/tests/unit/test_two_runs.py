@@ -12,7 +12,6 @@ from scipy import stats
 
 from tests.support import builders, golden_files
 from tests.support.cli_call import call
-from vtlab import results
 from vtlab.analysis import two_runs, verdict
 from vtlab.analysis.statistics import paired
 from vtlab.analysis.statistics.paired import Variance
@@ -20,6 +19,7 @@ from vtlab.analysis.two_runs import Change, TwoRuns
 from vtlab.errors import BadInput
 from vtlab.model.experiment import Experiment
 from vtlab.model.run import Analysis, Run
+from vtlab.runs import store
 
 RATIO = "throughput(virtual/platform)"
 
@@ -38,9 +38,9 @@ def compared(before: Analysis, after: Analysis, between: Variance | None = None)
 
 
 def stored(folder: Path, run: Run) -> Path:
-    results.create(folder, run.manifest)
+    store.create(folder, run.manifest)
     for block in run.blocks:
-        results.append_block(folder, block)
+        store.append_block(folder, block)
     return folder
 
 
@@ -276,7 +276,7 @@ def test_the_directories_of_a_call_with_several_runs_are_compared_by_their_names
 
 
 def test_both_are_judged_by_the_rules_of_a_report(before: Path) -> None:
-    (analysis,) = verdict.analyse_all([results.read(before)])
+    (analysis,) = verdict.analyse_all([store.read(before)])
     (two,) = two_runs.compare([analysis], [analysis], None)
     assert isinstance(two, TwoRuns)
     assert two.changes[0].ratio == 1

@@ -13,13 +13,14 @@ import jsonschema
 import pytest
 
 from tests.support import builders
-from vtlab import report, results
 from vtlab.analysis import run_status, verdict
 from vtlab.model.records import Block, Trial
 from vtlab.model.run import Run
 from vtlab.model.verdict import Comparison
+from vtlab.report.pages import html, markdown
+from vtlab.runs import store
 
-SCHEMA = json.loads(results.verdict_schema())
+SCHEMA = json.loads(store.verdict_schema())
 
 
 def primary(run: Run) -> Comparison:
@@ -383,8 +384,8 @@ RUNS: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", RUNS)
 def test_verdicts_are_valid_json_and_the_same_each_time(name: str) -> None:
-    text = results.verdict_text(builders.analysed(RUNS[name]()).verdict)
-    assert text == results.verdict_text(builders.analysed(RUNS[name]()).verdict)
+    text = store.verdict_text(builders.analysed(RUNS[name]()).verdict)
+    assert text == store.verdict_text(builders.analysed(RUNS[name]()).verdict)
 
     def refuse(constant: str) -> None:
         raise AssertionError(f"{constant} in JSON")
@@ -433,9 +434,9 @@ def test_a_report_shows_each_comparison_of_several_variants_by_itself() -> None:
     assert len(first.verdict.comparisons) + len(second.verdict.comparisons) == len(whole.verdict.comparisons)
     assert set(second.verdict.variants) == {"platform", "virtual-small"}
     assert (first.verdict.n, first.rejected, first.checks) == (6, whole.rejected, whole.checks)
-    markdown = report.markdown.render([first, second])
-    assert "## blocking, virtual-small under 1 CPU" in markdown
-    assert "1.5 times the throughput" in report.html.render([second])
+    text = markdown.render([first, second])
+    assert "## blocking, virtual-small under 1 CPU" in text
+    assert "1.5 times the throughput" in html.render([second])
     assert verdict.split_by_comparison(builders.analysed(builders.run())) == [builders.analysed(builders.run())]
 
 

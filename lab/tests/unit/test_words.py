@@ -11,7 +11,9 @@ from vtlab.analysis import verdict
 from vtlab.model.records import NO_STEADY_STATE, Failure
 from vtlab.model.run import Analysis
 from vtlab.model.verdict import Bottleneck, Bound
-from vtlab.report import bottlenecks, decision, figures, hints, html, words
+from vtlab.report.pages import html
+from vtlab.report.words import bottlenecks, decision, figures, hints
+from vtlab.report.words import headline as words
 
 
 @pytest.mark.parametrize(

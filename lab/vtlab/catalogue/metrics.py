@@ -1,7 +1,7 @@
 """The derived metrics: the rows of ``metrics.toml``, and those that follow from ``resources.toml``.
 
 * ``vtlab.catalogue.rules`` writes the recording rules and the alerts,
-* ``vtlab.targets.prometheus`` evaluates the metrics over exactly the window of a trial,
+* ``vtlab.prometheus.queries`` evaluates the metrics over exactly the window of a trial,
 * ``vtlab.dashboards`` draws them.
 """
 

@@ -18,7 +18,7 @@ NO_COMMIT = "unknown"
 DiagnosisMode = Literal["always", "unexplained"]
 
 
-class Facts(Record):
+class RunFacts(Record):
     """Facts about what a target runs an experiment with, for the manifest."""
 
     versions: dict[str, str]

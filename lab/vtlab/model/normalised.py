@@ -18,6 +18,8 @@ from vtlab.model.load import ClosedLoad
 
 #: Where the normalised forms of the shipped experiments lie.
 FOLDER = "k6/plans"
+#: Its file in a results directory.
+PLAN = "plan.json"
 VERSION: Literal[1] = 1
 
 Milliseconds = float

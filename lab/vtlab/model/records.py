@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from vtlab.model.metric_names import MetricName
 
-#: Of the manifest, the lines of ``trials.jsonl`` and the verdict; ``vtlab.migration`` reads version 1.
+#: Version of the manifest, the lines of ``trials.jsonl`` and the verdict.
 VERSION: Literal[2] = 2
 
 #: Begins a sentence of ``Block.differences`` about no variant alone.

@@ -25,8 +25,6 @@ class Run:
     series: dict[tuple[int, int], BlockSeries]
     #: What reading it passed over: a last line that a killed run left unfinished.
     warnings: list[str] = field(default_factory=list)
-    #: Measured by an earlier vtlab (``vtlab.migration``): to be reported, not to be resumed.
-    is_migrated: bool = False
 
     @property
     def name(self) -> str:

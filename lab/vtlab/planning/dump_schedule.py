@@ -13,7 +13,7 @@ from dataclasses import replace
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Trial
-from vtlab.planning.load import Pace
+from vtlab.planning.load_call import CallPacing
 
 #: Dumps that a window is to have, and fewer of which make it longer.
 WANTED, LEAST = 20, 10
@@ -30,7 +30,7 @@ def seconds_between_dumps(cpu_seconds: float, cores: float) -> float:
     return cpu_seconds / (SHARE * cores)
 
 
-def pace_for_dumps(pace: Pace, experiment: Experiment, trials: Sequence[Trial]) -> Pace:
+def pace_for_dumps(pace: CallPacing, experiment: Experiment, trials: Sequence[Trial]) -> CallPacing:
     """Adapts the pace of one more trial, with dumps, of the variant whose ``trials`` these are: its window has room for
     ``LEAST`` dumps, if that takes ``LONGEST_WINDOW`` at most."""
     window = max((trial.window for trial in trials), default=0.0)
@@ -40,6 +40,6 @@ def pace_for_dumps(pace: Pace, experiment: Experiment, trials: Sequence[Trial]) 
     return replace(pace, measure=round(1000 * min(needed, LONGEST_WINDOW))) if needed > window else pace
 
 
-def window_seconds(pace: Pace, experiment: Experiment, variant: str) -> float:
+def window_seconds(pace: CallPacing, experiment: Experiment, variant: str) -> float:
     """Computes the seconds of that trial's window."""
     return units.seconds(experiment.window_of(variant)) if pace.measure is None else pace.measure / 1000

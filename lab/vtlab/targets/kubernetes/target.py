@@ -12,7 +12,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from vtlab import services
@@ -20,25 +20,32 @@ from vtlab.analysis import preflight
 from vtlab.errors import BadInput, BlockFault, LabError, PrerequisiteMissing, VariantFailed
 from vtlab.host import processes
 from vtlab.host.machine import difference, reaching
+from vtlab.k6 import user_script
+from vtlab.k6.call import DONE, WRONG_SCRIPT, phase_variables, preflight_variables
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
 from vtlab.model.k6_documents import K6Document, VariantPreflight
 from vtlab.model.records import Diagnosis, Failure, Instance, Trial
 from vtlab.model.run import BlockSeries
 from vtlab.model.service import Meters, Service
-from vtlab.planning.load import AS_PLANNED, LightLoad, Pace
+from vtlab.planning.load_call import AS_PLANNED, CallPacing, LoadCall
+from vtlab.prometheus.annotate import annotate
+from vtlab.prometheus.queries import NotScraped, Prometheus
 from vtlab.services import processors
-from vtlab.targets import script, verification
-from vtlab.targets.annotation import annotate
-from vtlab.targets.k6 import DONE, WRONG_SCRIPT, phase_variables, preflight_variables
-from vtlab.targets.kubernetes import copies, job, objects, pod_copy, pods, release, resize, watch
-from vtlab.targets.kubernetes.cluster import Cluster, Json, ReleaseRef
-from vtlab.targets.kubernetes.copies import Copies
-from vtlab.targets.kubernetes.forward import Forward
-from vtlab.targets.kubernetes.objects import RunObjects
+from vtlab.targets import verification
+from vtlab.targets.kubernetes import cluster_prometheus, job, warm_up_cpu
+from vtlab.targets.kubernetes.api import labels, pods, watch
+from vtlab.targets.kubernetes.api import run_objects as objects
+from vtlab.targets.kubernetes.api.cluster import Cluster
+from vtlab.targets.kubernetes.api.port_forward import Forward
+from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
+from vtlab.targets.kubernetes.api.run_objects import RunObjects
+from vtlab.targets.kubernetes.api.types import Json
+from vtlab.targets.kubernetes.copies import manifests, reference
+from vtlab.targets.kubernetes.copies.variants import Copies
+from vtlab.targets.kubernetes.release import facts as release
 from vtlab.targets.preflight import Preflight
-from vtlab.targets.prometheus import NotScraped, Prometheus
-from vtlab.targets.verification import Figures
+from vtlab.targets.verification import Figures, StartedVariant
 
 #: Seconds until a fresh pod must have been scraped: after an installation, and for each call's copies, the operator's
 #: configuration reaches Prometheus through a Secret that the kubelet renews within two minutes, later on a busy node.
@@ -101,7 +108,7 @@ class KubernetesTarget:
         # Prometheus's clock: the cluster's may differ from this machine's.
         now = client.now()
         # Whoever else scrapes a copy's pod scrapes another port of it.
-        endpoint = {"endpoint": pod_copy.AGENT} if self.copies else {}
+        endpoint = {"endpoint": manifests.AGENT} if self.copies else {}
         client.selectors = {
             name: {"namespace": cluster.release.namespace, "pod": pods.name(pod), **endpoint}
             for name, pod in loaded.items()
@@ -137,15 +144,10 @@ class KubernetesTarget:
         """What the JVM says of itself; PrerequisiteMissing where that is not the limit that it should have."""
         figures = verification.read(self.client, name, scraped_at)
         meters = _meters_of_agent(figures) if self.copies else service.meters
-        verification.refuse_other_limits(
-            name,
-            experiment,
-            meters,
-            figures,
-            "let the node's kubelet enforce CPU limits (cpuCFSQuota: true)",
-            processors=processors.counted(pods.jvm_flags(pod), experiment.limits.cpu) if self.copies else None,
-        )
-        verification.refuse_other_threads(name, experiment, meters, figures)
+        counted = processors.counted(pods.jvm_flags(pod), experiment.limits.cpu) if self.copies else None
+        started = StartedVariant(name, experiment, meters, figures, processors=counted)
+        verification.refuse_other_limits(started, "let the node's kubelet enforce CPU limits (cpuCFSQuota: true)")
+        verification.refuse_other_threads(started)
         refuse_other_java(self.cluster.release, experiment, name, figures.java)
         return Instance(
             variant=name,
@@ -170,7 +172,7 @@ def kubernetes_target(
     """
     folder, root = folder.absolute(), root.absolute()
     if ref.copying:
-        ref = copies.named(ref)
+        ref = reference.with_unique_name(ref)
     # The name of this run's ConfigMap, and how its Jobs' names begin.
     name = ref.name if ref.copying else _name(ref, run_id)
     end = contextlib.ExitStack()
@@ -179,7 +181,7 @@ def kubernetes_target(
         end.enter_context(processes.open_exclusive_ledger(root))
         cluster = end.enter_context(contextlib.closing(Cluster(ref)))
         objects.delete_orphans(cluster)
-        forward = Forward(cluster, release.remote_write(cluster))
+        forward = Forward(cluster, cluster_prometheus.remote_write(cluster))
         client = end.enter_context(Prometheus(forward.url, transport=forward))
         client.run = {"testid": run_id}
         made = RunObjects(cluster, name)
@@ -251,43 +253,32 @@ class KubernetesBlock:
     def raise_cpu(self) -> float | None:
         """Gives the pods more CPU in place; how many cores each, None where they keep the chart's limit."""
         target, limit = self._target, self._experiment.limits.cpu
-        self._raised = resize.raised(target.cluster, target.client, self._loaded, limit)
+        self._raised = warm_up_cpu.raised(target.cluster, target.client, self._loaded, limit)
         return self._raised
 
     def restore_cpu(self) -> None:
         """Sets the chart's limit again. BlockFault where the control groups do not have it soon."""
         target = self._target
-        resize.allow(target.cluster, target.client, self._loaded, self._experiment.limits.cpu)
+        warm_up_cpu.allow(target.cluster, target.client, self._loaded, self._experiment.limits.cpu)
         self._raised = None
 
     def end_warm_up(self) -> None:
         """The compilers of a pod never go first: vtlab is not in it."""
 
-    def load(
-        self,
-        *,
-        order: Sequence[str],
-        warmup_cycles: int,
-        single: str | None,
-        own_cycles: int = 0,
-        light: LightLoad | None = None,
-        wait_for_answers: bool = True,
-        pace: Pace = AS_PLANNED,
-        at_once: bool = False,
-    ) -> K6Document:
+    def load(self, call: LoadCall) -> K6Document:
         """Runs k6 once, as a Job. BlockFault when k6 fails, or, deleting the Job at once, when a pod does;
         VariantFailed when the service in it does.
 
-        Fills ``server`` and ``machine`` of every record. Every answer is waited for (``wait_for_answers``): vtlab may
-        replace pods, not end one, and the next block waits for their end anyway.
+        Fills ``server`` and ``machine`` of every record. Every answer is waited for: vtlab may replace pods, not end
+        one, and the next block waits for their end anyway.
         """
-        return self._load(phase_variables(order, warmup_cycles, single, own_cycles=own_cycles, light=light, pace=pace))
+        return self._load(phase_variables(replace(call, wait_for_answers=True)))
 
-    def trial_without_drain(self, variant: str, position: int, pace: Pace = AS_PLANNED) -> K6Document:
+    def trial_without_drain(self, variant: str, position: int, pacing: CallPacing = AS_PLANNED) -> K6Document:
         """Runs k6 once, as a Job, and waits for every answer: vtlab may replace pods, not end one."""
-        return self._load(phase_variables([variant], 0, None, position=position, pace=pace))
+        return self.load(LoadCall(trial_order=[variant], first_position=position, pacing=pacing))
 
-    def diagnose(self, paces: Mapping[str, Pace]) -> dict[str, Diagnosis]:
+    def diagnose(self, pacings: Mapping[str, CallPacing]) -> dict[str, Diagnosis]:
         """Nothing: vtlab may not run commands in a pod."""
         return {}
 
@@ -326,9 +317,9 @@ class KubernetesBlock:
 
         def ask(origin: str | None) -> Mapping[str, VariantPreflight]:
             pod, log = self._run(preflight_variables(list(self._loaded)), origin, is_preflight=True)
-            code = pods.exit_code(pod, job.CONTAINER)
+            code = pods.exit_code(pod, labels.K6_CONTAINER)
             if code in WRONG_SCRIPT:
-                raise script.cannot_run(job.shown(log))
+                raise user_script.cannot_run(job.shown(log))
             _refuse_failed(code, log)
             return job.preflight(log)
 
@@ -349,7 +340,7 @@ class KubernetesBlock:
         target = self._target
         # Every answer is waited for, also where the experiment gives up: vtlab may replace pods, not end one.
         k6, log = self._run(variables, target.preflight.origin)
-        _refuse_failed(pods.exit_code(k6, job.CONTAINER), log)
+        _refuse_failed(pods.exit_code(k6, labels.K6_CONTAINER), log)
         document = job.document(log)
         samples = job.samples(log)
         annotate(
@@ -387,10 +378,10 @@ class KubernetesBlock:
         else:
             template = release.template(cluster, self._experiment)
         try:
-            run.create_job(job.manifest(template, name, job.labels(cluster.release), env, run.name))
+            run.create_job(job.manifest(template, name, labels.for_release(cluster.release), env, run.name))
             began = self._target.client.now()
             pod = self._ended(name, began)
-            log = cluster.log(pods.name(pod), job.CONTAINER)
+            log = cluster.log(pods.name(pod), labels.K6_CONTAINER)
         except BaseException:
             with contextlib.suppress(LabError):
                 run.delete_job()

@@ -25,7 +25,7 @@ from vtlab.errors import BlockFault, LabError, PrerequisiteMissing
 from vtlab.host import jcmd, processes
 from vtlab.model.records import Diagnosis, Trial
 from vtlab.planning import dump_schedule
-from vtlab.planning.load import AS_PLANNED, Pace
+from vtlab.planning.load_call import AS_PLANNED, CallPacing
 from vtlab.services.process import VariantProcess
 
 #: Where below a run's folder dumps lie while they are taken: what a service works on may be in them.
@@ -39,7 +39,7 @@ _WORKER, _STOPPER = "Attach Listener", "VM Thread"
 
 
 def diagnose(
-    variants: Iterable[VariantProcess], folder: Path, load: Callable[[str], Trial], paces: Mapping[str, Pace]
+    variants: Iterable[VariantProcess], folder: Path, load: Callable[[str], Trial], pacings: Mapping[str, CallPacing]
 ) -> dict[str, Diagnosis]:
     """Has ``load`` run one more trial of each variant of which dumps can be taken, and takes them meanwhile; without a
     variant of which none came inside the trial's window. Nothing of it is left in ``folder``."""
@@ -50,7 +50,7 @@ def diagnose(
         if command is None:
             continue
         # What breaks under this load has shown it in the trials that count.
-        window = dump_schedule.window_seconds(paces.get(name, AS_PLANNED), variant.launch.experiment, name)
+        window = dump_schedule.window_seconds(pacings.get(name, AS_PLANNED), variant.launch.experiment, name)
         with (
             contextlib.suppress(BlockFault, PrerequisiteMissing, OSError),
             Dumps(variant, command, folder, window) as dumps,

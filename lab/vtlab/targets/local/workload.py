@@ -10,11 +10,12 @@ from pathlib import Path
 from vtlab.analysis import preflight
 from vtlab.errors import BlockFault
 from vtlab.host.processes import Process
+from vtlab.k6 import call as k6
+from vtlab.k6 import user_script as script
+from vtlab.k6.call import Call
 from vtlab.model import variables
 from vtlab.model.experiment import Experiment
 from vtlab.model.k6_documents import VariantPreflight
-from vtlab.targets import k6, script
-from vtlab.targets.k6 import Call
 
 
 @dataclass(frozen=True)
