@@ -28,7 +28,7 @@ import numpy as np
 from vtlab import shipped
 from vtlab.analysis.statistics import paired
 from vtlab.host import agent, machine, ports, tools
-from vtlab.host.processes import Ledger
+from vtlab.host.process_ledger import Command, Ledger
 from vtlab.host.server import await_ready
 from vtlab.k6 import call as k6
 from vtlab.model import experiment, experiment_files, normalised
@@ -160,7 +160,7 @@ def block(measured: str, number: int, folder: Path, ledger: Ledger) -> Measured:
         call.document.unlink(missing_ok=True)
         command = k6.command(tools.find_k6().path, call, push=False)
         log = folder / f"{number}-k6.log"
-        generator = ledger.start(command, role="k6", log=log, environment=tools.clean_environment())
+        generator = ledger.start(Command(command, role="k6", log=log, environment=tools.clean_environment()))
         with machine.Sampler(generator.pid) as sampler:
             while generator.exit_description() is None:
                 time.sleep(0.1)

@@ -18,7 +18,7 @@ from rich.console import Console
 
 from vtlab import own_experiment, services
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
-from vtlab.host import agent, operating_system, processes, tools
+from vtlab.host import agent, operating_system, process_ledger, tools
 from vtlab.host import server as http
 from vtlab.model import documents
 from vtlab.model.endpoints import Endpoint, file_text, from_mappings, from_openapi
@@ -104,7 +104,7 @@ def _started(
     service = services.of(experiment)
     variant, java = experiment.variants[0], tools.find_java()
     console.print(f"starting {jar.name}, which gets each of its requests once", highlight=False)
-    with tempfile.TemporaryDirectory() as folder, processes.open_exclusive_ledger(root) as ledger:
+    with tempfile.TemporaryDirectory() as folder, process_ledger.open_exclusive(root) as ledger:
         companions = CompanionServices(Path(folder), java, ledger)
         launch = process.Launch(
             service,

@@ -25,7 +25,8 @@ from vtlab.catalogue.published import PUBLISHED
 from vtlab.dashboards import link
 from vtlab.errors import BlockFault
 from vtlab.host import ports, tools
-from vtlab.host.processes import Identity, Ledger
+from vtlab.host.process_ledger import Ledger
+from vtlab.host.processes import Identity
 from vtlab.prometheus import publish
 from vtlab.prometheus.api import PrometheusApi
 from vtlab.prometheus.queries import Prometheus

@@ -23,8 +23,8 @@ from vtlab.analysis import verdict
 from vtlab.catalogue import rules
 from vtlab.catalogue.metrics import REPORT_SERIES, WINDOW_METRICS
 from vtlab.dashboards import substitute
-from vtlab.host import cgroup
-from vtlab.host.cgroup import Limit
+from vtlab.host import cgroup_hierarchies
+from vtlab.host.cgroup_hierarchies import Limit
 from vtlab.model import units
 from vtlab.planning import planned_runs
 from vtlab.runs import store
@@ -89,9 +89,9 @@ def test_limits_are_read_back(measured: Measured, variant: str) -> None:
     # Its own cache, if the JDK makes one, which the JVM did not give up.
     assert instance.class_archives == ({"app.aot": True} if major >= 25 else {})
     assert instance.java.startswith(measured.target.java.version)
-    assert cgroup.limit_of(pid) == Limit(1.0, 768 * 1024**2)
-    assert cgroup.limit_of(os.getpid()).cpu is None
-    assert cgroup.limit_of(measured.run.pids["prometheus"]).cpu is None
+    assert cgroup_hierarchies.limit_of(pid) == Limit(1.0, 768 * 1024**2)
+    assert cgroup_hierarchies.limit_of(os.getpid()).cpu is None
+    assert cgroup_hierarchies.limit_of(measured.run.pids["prometheus"]).cpu is None
     pool = measured.trial(variant).server["tomcat_threads_max"]
     assert pool == {"platform": 10, "virtual": None}[variant]
 

@@ -25,8 +25,8 @@ from tests.support.stalls import Stalls, undisturbed
 from vtlab.analysis.validity import failing
 from vtlab.catalogue.metrics import REPORT_SERIES, WINDOW_METRICS
 from vtlab.errors import BadInput, BlockFault, GeneratorFailed, PrerequisiteMissing, VariantFailed
-from vtlab.host import cgroup, ports
-from vtlab.host.cgroup import Limit
+from vtlab.host import cgroup, cgroup_hierarchies, ports
+from vtlab.host.cgroup_hierarchies import Limit
 from vtlab.host.wait import wait_until
 from vtlab.measuring.attempt import Attempt, AttemptPlan
 from vtlab.measuring.progress import Progress
@@ -63,7 +63,7 @@ def test_a_whole_block_is_measured_and_leaves_nothing(tmp_path: Path, monkeypatc
         limit = Limit(1.0, 64 * 1024**2)
         for instance in block.instances:
             pid = pids[f"service {instance.variant}"]
-            assert (instance.cpu_limit, cgroup.limit_of(pid)) == (1.0, limit)
+            assert (instance.cpu_limit, cgroup_hierarchies.limit_of(pid)) == (1.0, limit)
             assert (instance.processors, instance.java, instance.gc) == (1, "25.0.0 stub", "Serial")
             assert instance.identity.startswith(f"{pid}:")
             environment = environment_of(pid)
@@ -248,7 +248,9 @@ def test_companions_run_beside_the_variants_and_their_death_is_a_fault(tmp_path:
         for name in ("SPRING_DATASOURCE_URL", "SPRING_DATASOURCE_PASSWORD", "LAB_DOWNSTREAM_URL"):
             assert other[name] == environment[name]
         for role in roles.values():
-            assert cgroup.limit_of(pids[role]) == cgroup.limit_of(os.getpid()), "no limit of a variant"
+            assert cgroup_hierarchies.limit_of(pids[role]) == cgroup_hierarchies.limit_of(os.getpid()), (
+                "no limit of a variant"
+            )
             assert "SPRING_DATASOURCE_PASSWORD" not in environment_of(pids[role])
         for pid in filter(alive, pids.values()):
             assert password.encode() not in Path(f"/proc/{pid}/cmdline").read_bytes()

@@ -21,7 +21,8 @@ from tests.support.runs import RunFolder
 from tests.support.web_shop import WebShop, shops
 from vtlab import shipped
 from vtlab.errors import BadInput
-from vtlab.host import processes, tools
+from vtlab.host import process_ledger, tools
+from vtlab.host.process_ledger import Command
 from vtlab.host.processes import Process
 from vtlab.k6 import call as k6
 from vtlab.model import experiment_files, normalised
@@ -60,11 +61,11 @@ class Calls:
 
     def check(self) -> list[str]:
         """The pre-flight; what it says."""
-        with processes.open_exclusive_ledger(self.folder) as ledger:
+        with process_ledger.open_exclusive(self.folder) as ledger:
 
             def run(call: k6.Call, variables: Mapping[str, str], seconds: float) -> Process:
                 command = k6.command(self._tool.path, replace(call, variables=variables), push=False)
-                process = ledger.start(command, role="k6", log=self._work / "preflight.log", folder=self._work)
+                process = ledger.start(Command(command, role="k6", log=self._work / "preflight.log", folder=self._work))
                 workload.wait(process, seconds)
                 return process
 

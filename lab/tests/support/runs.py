@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from tests.support.lab_call import alive
-from vtlab.host.processes import FOLDER
+from vtlab.host.process_ledger import FOLDER
 from vtlab.model.experiment import Experiment
 from vtlab.runs import store
 from vtlab.targets.local.target import LocalOptions, LocalTarget, local_target

@@ -12,7 +12,7 @@ from tests.support import builders
 from vtlab import shipped
 from vtlab.errors import PrerequisiteMissing
 from vtlab.host import archives, tools
-from vtlab.host.processes import Ledger
+from vtlab.host.process_ledger import Ledger
 from vtlab.model.records import Instance
 from vtlab.model.service import Service
 from vtlab.report.words import class_archives
@@ -96,8 +96,8 @@ def test_an_agent_does_not_cost_the_archive(tmp_path: Path, is_told: str) -> Non
     if is_told == "by the service":
         service = service.model_copy(update={"jvm_flags": ["-XX:SharedArchiveFile=a.jsa"]})
     if is_told == "by the environment":
-        given = {"JAVA_TOOL_OPTIONS": "-Xss1m -XX:AOTCache=shop.aot"}
-        service = service.model_copy(update={"environment": given})
+        environment = {"JAVA_TOOL_OPTIONS": "-Xss1m -XX:AOTCache=shop.aot"}
+        service = service.model_copy(update={"environment": environment})
     if is_told == "by the cache beside the jar":
         cached(tmp_path / "shop.jar", java(tmp_path))
     agent = tmp_path / "vtlab-agent.jar"
@@ -118,15 +118,15 @@ def test_a_stale_cache_is_trained_anew(tmp_path: Path, monkeypatch: pytest.Monke
         tmp_path,
         'for word in "$@"; do case $word in -XX:AOTCacheOutput=*) echo trained >"${word#*=}" ;; esac; done; echo noise',
     )
-    said: list[str] = []
+    messages: list[str] = []
     for _ in range(2):
-        sample.train(trains, said.append)
-    assert said == ["an ahead-of-time cache of the app, by a training run"]
+        sample.train(trains, messages.append)
+    assert messages == ["an ahead-of-time cache of the app, by a training run"]
     assert cache.read_text(encoding="utf-8") == "trained\n"
     assert archives.find(repository / sample.JAR, trains) == cache
     # A JDK that makes none has none.
-    sample.train(java(tmp_path, version="21.0.8"), said.append)
-    assert len(said) == 1
+    sample.train(java(tmp_path, version="21.0.8"), messages.append)
+    assert len(messages) == 1
 
 
 def test_a_training_run_that_fails_is_an_error_and_leaves_no_cache_of_another_jdk(

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from tests.support import builders
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
 from vtlab.host import ports
-from vtlab.host.processes import Ledger
+from vtlab.host.process_ledger import Ledger
 from vtlab.host.tools import DATABASE_URL
 from vtlab.k6 import call as k6
 from vtlab.model.k6_documents import K6Document

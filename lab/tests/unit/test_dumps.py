@@ -17,7 +17,7 @@ from tests.support import builders
 from tests.support.waiting import until
 from vtlab.errors import BlockFault, Interrupted
 from vtlab.host import jcmd as host_jcmd
-from vtlab.host.cgroup import Limit
+from vtlab.host.cgroup_hierarchies import Limit
 from vtlab.model.records import Diagnosis, Place, Trial
 from vtlab.planning.load_call import CallPacing
 from vtlab.targets.local import dumps

@@ -14,7 +14,7 @@ from vtlab import services
 from vtlab.analysis import asserts
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host import archives, tools
-from vtlab.host.processes import Ledger
+from vtlab.host.process_ledger import Ledger
 from vtlab.host.tools import Java
 from vtlab.model.experiment import Experiment
 from vtlab.model.load import ClosedLoad

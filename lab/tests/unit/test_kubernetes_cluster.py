@@ -173,10 +173,10 @@ def test_in_a_pod_the_service_account_is_the_user(pod: Path, monkeypatch: pytest
         raise ApiException(status=403)
 
     monkeypatch.setattr(client.ApiClient, "call_api", asked)
-    there = Cluster(RELEASE)
-    assert there.inside
+    cluster = Cluster(RELEASE)
+    assert cluster.inside
     with pytest.raises(PrerequisiteMissing, match="does not let you list pods"):
-        there.pods("a=b")
+        cluster.pods("a=b")
     assert headers == [("https://10.0.0.1:443/api/v1/namespaces/ns/pods?labelSelector=a%3Db", "bearer of-the-pod")]
     assert RELEASE.with_context() == RELEASE, "there is no context to name"
 
@@ -192,8 +192,8 @@ def test_in_a_pod_a_kubeconfig_comes_first(
         monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
     elif named == "file":
         monkeypatch.setattr(connection, "KUBE_CONFIG_DEFAULT_LOCATION", str(kubeconfig))
-    there = Cluster(ReleaseRef("here" if named == "context" else None, "ns", "lab"))
-    assert (there.inside, there.server) == (False, "http://127.0.0.1:9")
+    cluster = Cluster(ReleaseRef("here" if named == "context" else None, "ns", "lab"))
+    assert (cluster.inside, cluster.server) == (False, "http://127.0.0.1:9")
 
 
 def test_an_unknown_context_is_bad_input(real: Callable[[], Cluster]) -> None:

@@ -12,8 +12,8 @@ import pytest
 import yaml
 from rich.console import Console
 
-from tests.unit.test_kubernetes_pod_copy import DEPLOYMENT, EXPERIMENT, SHOP, changed, environment, web
-from tests.unit.test_kubernetes_selection import named, policies
+from tests.unit.test_kubernetes_manifests import DEPLOYMENT, EXPERIMENT, SHOP, changed, environment, web
+from tests.unit.test_kubernetes_network_policies import named, policies
 from tests.unit.test_kubernetes_target import FakeCluster, owned
 from vtlab import own_experiment, own_service, services, shipped
 from vtlab.errors import BadInput, BlockFault, PrerequisiteMissing
@@ -52,10 +52,10 @@ class Namespace(FakeCluster):
 
     def create_config_map(self, body: Json) -> None:
         self.done.append(f"create {body['metadata']['name']}")
-        self.found_config_maps.append({**body, "metadata": {**body["metadata"], "uid": "42"}})
+        self.listed_config_maps.append({**body, "metadata": {**body["metadata"], "uid": "42"}})
 
     def create(self, body: Json) -> None:
-        assert self.found_config_maps, "the ConfigMap, which owns it, is made first"
+        assert self.listed_config_maps, "the ConfigMap, which owns it, is made first"
         self.made.append(body)
 
     def annotate_pods(self, name: str, *_: str) -> None:
@@ -93,12 +93,12 @@ def namespace(monkeypatch: pytest.MonkeyPatch) -> Namespace:
     return fake
 
 
-SAID: list[str] = []
+MESSAGES: list[str] = []
 
 
 def measuring(folder: Path) -> contextlib.AbstractContextManager[target.KubernetesTarget]:
-    SAID.clear()
-    return target.kubernetes_target(folder, folder, SHOPS, "run", SAID.append)
+    MESSAGES.clear()
+    return target.kubernetes_target(folder, folder, SHOPS, "run", MESSAGES.append)
 
 
 @pytest.fixture
@@ -190,7 +190,7 @@ def test_pods_of_the_first_block_start_once(namespace: Namespace, tmp_path: Path
 def test_what_is_shared_is_said_before_anything_is_made(namespace: Namespace, tmp_path: Path) -> None:
     with measuring(tmp_path) as running:
         start(running)
-    text = "\n".join(SAID)
+    text = "\n".join(MESSAGES)
     assert "copies of Deployment shop: container web, port 8081" in text
     assert "Secret shop-db" in text
     assert "the copies lack the labels app, tier" in text
@@ -202,7 +202,7 @@ def test_options_that_copies_lose_are_said(namespace: Namespace, tmp_path: Path)
     namespace.deployments = {"shop": changed(envFrom=[{"secretRef": {"name": "jvm"}}], env=[])}
     with measuring(tmp_path) as running:
         start(running)
-    assert "JAVA_TOOL_OPTIONS of a whole ConfigMap or Secret (envFrom) does not hold" in "\n".join(SAID)
+    assert "JAVA_TOOL_OPTIONS of a whole ConfigMap or Secret (envFrom) does not hold" in "\n".join(MESSAGES)
 
 
 @pytest.mark.usefixtures("started")
@@ -231,7 +231,7 @@ def test_network_policies_are_copied_only_where_there_are_any(namespace: Namespa
         name = running.cluster.release.name
     of_run = [f"{name}-{policy}" for policy in ("of-shop", "to-database", "variants", "k6")]
     assert namespace.names("NetworkPolicy") == of_run
-    assert "NetworkPolicies for the copies: of-shop, to-database, variants, k6" in "\n".join(SAID)
+    assert "NetworkPolicies for the copies: of-shop, to-database, variants, k6" in "\n".join(MESSAGES)
     assert [body["kind"] for body in namespace.made[-9:-5]] == ["NetworkPolicy"] * 4, "before the pods"
 
 
@@ -244,7 +244,7 @@ def test_network_policies_that_may_not_be_copied_are_said(namespace: Namespace, 
         start(running)
     assert namespace.names("NetworkPolicy") == []
     assert namespace.names("Deployment") != []
-    assert "NetworkPolicies are not copied: vtlab may not" in "\n".join(SAID)
+    assert "NetworkPolicies are not copied: vtlab may not" in "\n".join(MESSAGES)
 
 
 @pytest.mark.usefixtures("started")
@@ -275,7 +275,7 @@ def test_k6_loads_the_copies_from_a_job_of_the_run(namespace: Namespace, tmp_pat
     paths = {item["path"] for item in scripts["configMap"]["items"]}
     assert "block.ts" in paths
     assert "lib/plan.ts" in paths
-    (config_map,) = namespace.found_config_maps
+    (config_map,) = namespace.listed_config_maps
     assert {item["key"] for item in scripts["configMap"]["items"]} | {run_objects.PLAN} == config_map["data"].keys()
 
 
@@ -287,7 +287,7 @@ def test_the_run_of_copies_fits_a_config_map() -> None:
 
 def test_copies_of_a_killed_vtlab_go_with_the_next_call_of_any_service(namespace: Namespace, tmp_path: Path) -> None:
     left = owned("vtlab-cart-c3d4", f"{labels._machine()}_{os.getpid()}-1")
-    namespace.found_config_maps = [left]
+    namespace.listed_config_maps = [left]
     asked: list[str] = []
     listed = namespace.config_maps
 
@@ -303,7 +303,7 @@ def test_copies_of_a_killed_vtlab_go_with_the_next_call_of_any_service(namespace
 
 
 def test_another_vtlab_that_measures_copies_is_refused(namespace: Namespace, tmp_path: Path) -> None:
-    namespace.found_config_maps = [owned("vtlab-shop-c3d4", "another-machine_1-1")]
+    namespace.listed_config_maps = [owned("vtlab-shop-c3d4", "another-machine_1-1")]
     with (
         pytest.raises(PrerequisiteMissing, match="another vtlab is measuring copies of a service in namespace shops"),
         measuring(tmp_path),
@@ -409,13 +409,13 @@ def test_only_the_agents_port_of_a_copy_is_read(tmp_path: Path, monkeypatch: pyt
 
 
 def test_doctor_names_every_right_that_copies_lack(namespace: Namespace) -> None:
-    by_name = {found.name: found for found in doctor.of_copies(SHOPS, "shop")}
+    by_name = {prerequisite.name: prerequisite for prerequisite in doctor.of_copies(SHOPS, "shop")}
     assert list(by_name) == ["cluster", "rights", "Deployment shop", "Prometheus (prometheus-operated:9090)"]
-    assert [found.name for found in by_name.values() if found.fix] == []
+    assert [prerequisite.name for prerequisite in by_name.values() if prerequisite.fix] == []
     assert by_name["Deployment shop"].state == "container web, image registry.example/shop:1.4, port 8081"
 
     namespace.refused = {*COPY_RIGHTS, *POLICY_RIGHTS, *MONITORING_RIGHTS}
-    by_name = {found.name: found for found in doctor.of_copies(SHOPS, "shop")}
+    by_name = {prerequisite.name: prerequisite for prerequisite in doctor.of_copies(SHOPS, "shop")}
     for right in (*COPY_RIGHTS, *POLICY_RIGHTS):
         assert str(right) in by_name["rights"].state
     for right in MONITORING_RIGHTS:
@@ -484,7 +484,7 @@ def test_what_the_charts_runner_makes_goes_with_its_pod(
         monkeypatch.setenv(name, value)
     with contextlib.suppress(BlockFault), measuring(tmp_path) as running:
         start(running)
-        (config_map,) = namespace.found_config_maps
+        (config_map,) = namespace.listed_config_maps
         owner = {"apiVersion": "v1", "kind": "Pod", "name": "lab-runner-1-x", "uid": "7"}
         assert config_map["metadata"]["ownerReferences"] == [owner]
     monkeypatch.delenv(copies._POD_UID)

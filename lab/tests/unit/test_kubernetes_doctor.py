@@ -1,4 +1,4 @@
-"""What doctor finds in a cluster, and what it cannot tell for lack of a right."""
+"""The prerequisites in a cluster, and those that are unknown for lack of a right."""
 
 from __future__ import annotations
 

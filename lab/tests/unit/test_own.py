@@ -15,7 +15,7 @@ from tests.support.experiments import STUB_SERVICE
 from tests.unit.conftest import JDK
 from vtlab import cli, own_experiment
 from vtlab.errors import BadInput, PrerequisiteMissing
-from vtlab.host.processes import Ledger
+from vtlab.host.process_ledger import Ledger
 from vtlab.model import variables
 from vtlab.model.experiment import Experiment
 from vtlab.model.experiment_files import load, parse

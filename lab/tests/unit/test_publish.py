@@ -1,4 +1,4 @@
-"""What is written to Prometheus of a verdict, and what becomes of a run whose verdict cannot be written."""
+"""The verdict that is written to Prometheus, and a run whose verdict cannot be written."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def with_primary(analysis: Analysis, **changes: Any) -> Analysis:
 
 def sample(analysis: Analysis, name: str, **labels: str) -> publish.Sample:
     """The one sample of that name with those labels among others."""
-    (found,) = (s for s in publish.samples(analysis) if s.name == name and labels.items() <= s.labels.items())
-    return found
+    (only,) = (s for s in publish.samples(analysis) if s.name == name and labels.items() <= s.labels.items())
+    return only
 
 
 def test_the_document_that_is_posted() -> None:

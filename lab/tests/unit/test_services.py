@@ -14,7 +14,7 @@ from tests.support.experiments import stub
 from vtlab import services, shipped
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host import tools
-from vtlab.host.processes import Ledger
+from vtlab.host.process_ledger import Ledger
 from vtlab.model import experiment_files, service
 from vtlab.services import process, sample
 

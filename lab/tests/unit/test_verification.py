@@ -9,7 +9,7 @@ import pytest
 
 from tests.support import builders
 from vtlab.errors import BadInput, PrerequisiteMissing
-from vtlab.host.cgroup import Limit
+from vtlab.host.cgroup_hierarchies import Limit
 from vtlab.model import units
 from vtlab.model.experiment import Properties
 from vtlab.model.service import Meters

@@ -11,8 +11,8 @@ import pytest
 
 from tests.support import builders
 from vtlab.errors import BlockFault
-from vtlab.host import cgroup
-from vtlab.host.cgroup import Limit
+from vtlab.host import cgroup_hierarchies
+from vtlab.host.cgroup_hierarchies import Limit
 from vtlab.targets.local import warm_up_cpu
 from vtlab.targets.local.block import LocalBlock, LocalStart
 
@@ -28,9 +28,9 @@ def test_a_variant_gets_what_the_others_leave_over_where_that_is_more_than_its_l
 def test_of_a_machine_vtlab_has_what_its_own_quota_allows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     monkeypatch.setattr(warm_up_cpu.os, "sched_getaffinity", lambda _: {0, 1, 2, 3})
-    monkeypatch.setattr(cgroup, "limit_of", lambda _: Limit(2.5, None))
+    monkeypatch.setattr(cgroup_hierarchies, "limit_of", lambda _: Limit(2.5, None))
     assert warm_up_cpu.available() == 2.5
-    monkeypatch.setattr(cgroup, "limit_of", lambda _: Limit(None, None))
+    monkeypatch.setattr(cgroup_hierarchies, "limit_of", lambda _: Limit(None, None))
     assert warm_up_cpu.available() == 4
 
 
@@ -65,7 +65,7 @@ READ: list[str] = []
 def read_back(monkeypatch: pytest.MonkeyPatch) -> None:
     READ.clear()
     monkeypatch.setattr(warm_up_cpu, "read_meters", READ.extend)
-    monkeypatch.setattr(cgroup, "limit_of", lambda variant: Limit(variant.cpu, None))
+    monkeypatch.setattr(cgroup_hierarchies, "limit_of", lambda variant: Limit(variant.cpu, None))
     monkeypatch.setattr(warm_up_cpu, "available", lambda: 2.0)
     monkeypatch.setattr(warm_up_cpu, "await_compilers", lambda pids: None)
 

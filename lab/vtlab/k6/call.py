@@ -1,4 +1,4 @@
-"""One call of k6: its command, its environment, and the document that it leaves."""
+"""One call of k6: its command, its environment, and the document that it writes."""
 
 from __future__ import annotations
 
@@ -18,16 +18,15 @@ from vtlab.model.k6_documents import K6Document, Preflight, VariantPreflight
 from vtlab.model.workload import Workload
 from vtlab.planning.load_call import LoadCall
 
-#: Exit codes with a document: 0, and 99 for a threshold that was crossed, which the validity checks judge better.
+#: Exit codes with a document: 0, and 99 for a crossed threshold, which the validity checks judge better.
 DONE = (0, 99)
-#: Exit codes for what the script does or asks for: options that k6 does not take, an exception.
+#: Exit codes for a faulty script: options that k6 refuses, an exception.
 WRONG_SCRIPT = (104, 107)
 
-
-#: Of every call. Without its own HTTP interface, which would claim a port.
+#: Options of every call: without k6's own HTTP interface, which would claim a port.
 OPTIONS = ("--address=", "--no-color", "--quiet")
 ENVIRONMENT = {"K6_NO_USAGE_REPORT": "true", "K6_WEB_DASHBOARD": "false"}
-#: Of a call that sends every sample to Prometheus, as often as the variants are scraped.
+#: Options of a call that sends every sample to Prometheus, as often as the variants are scraped.
 PUSH_OPTIONS = ("-o", "experimental-prometheus-rw")
 PUSH_ENVIRONMENT = {
     "K6_PROMETHEUS_RW_PUSH_INTERVAL": "1s",
@@ -36,7 +35,7 @@ PUSH_ENVIRONMENT = {
 
 
 def chart_file() -> str:
-    """The same for the chart, ``helm/files/k6.json``."""
+    """Returns options and environment for the chart, ``helm/files/k6.json``."""
     document = {
         "options": OPTIONS,
         "environment": ENVIRONMENT,
@@ -47,21 +46,21 @@ def chart_file() -> str:
 
 @dataclass(frozen=True)
 class Call:
-    """What one call of ``k6/block.ts`` is to do; paths are absolute."""
+    """The arguments of one call of ``k6/block.ts``; paths are absolute."""
 
     script: Path
     #: The normalised experiment.
     experiment: Path
-    #: variant -> base URL
+    #: Base URL by variant.
     targets: Mapping[str, str]
-    #: Of ``phase_variables``.
+    #: The result of ``phase_variables``.
     variables: Mapping[str, str]
     run_id: str
     block: int
     document: Path
-    #: What k6 alone is to read (``write_private``); None where there is nothing.
+    #: The file that only k6 may read (``write_private``); None without one.
     private: Path | None = None
-    #: Of a user's script: the origin in it that stands for the variant.
+    #: The origin in a user's script that stands for the variant.
     origin: str | None = None
 
 
@@ -93,33 +92,33 @@ def phase_variables(call: LoadCall) -> dict[str, str]:
 
 
 def preflight_variables(variants: Sequence[str]) -> dict[str, str]:
-    """That each request, or each task of a script, goes once to each of these variants, as variables of
-    ``k6/block.ts``."""
+    """Returns variables of ``k6/block.ts`` by which it sends each request, or runs each task of a script, once for each
+    of these variants."""
     return {"PREFLIGHT": "true", "ORDER": ",".join(variants)}
 
 
 def write_private(workload: Workload, folder: Path) -> Path | None:
-    """Writes what only k6 may read of a workload (rows, the login, variables of the environment) into a file of
-    ``folder`` that only this user may read; None where there is nothing. k6 gets its path, never what is in it."""
+    """Writes the private parts of a workload (rows, the login, environment variables) into a file of ``folder`` that
+    only this user may read; None where there are none. k6 gets the path, never the content, as an argument."""
     content = private_of(workload)
     return _written(folder, content) if content else None
 
 
 def write_environment(names: Sequence[str], folder: Path) -> Path | None:
-    """The same for the variables that a user's script reads; None where none of them is set."""
+    """Writes the variables that a user's script reads into such a file; None where none of them is set."""
     content = environment_of(names)
     return _written(folder, content) if content else None
 
 
 def private_of(workload: Workload) -> dict[str, Any]:
-    """What only k6 may read of a workload of requests; empty where there is nothing."""
+    """Returns the private parts of a workload of requests; empty where there are none."""
     if not (workload.data or workload.login or workload.uses_environment):
         return {}
     return workload_files.private_values(workload, variables.known())
 
 
 def environment_of(names: Sequence[str]) -> dict[str, Any]:
-    """The same of a user's script, which reads these variables."""
+    """Returns the variables that a user's script reads, as private parts; empty where none is set."""
     known = variables.known()
     values = {name: known[name] for name in names if name in known}
     return {"environment": values} if values else {}
@@ -134,7 +133,8 @@ def _written(folder: Path, content: Mapping[str, Any]) -> Path:
 
 
 def read_preflight(path: Path, log: str) -> dict[str, VariantPreflight]:
-    """What a pre-flight left, by variant; BlockFault, with the last lines of k6's ``log``, where it left nothing."""
+    """Reads the findings of a pre-flight, by variant. BlockFault, with the last lines of k6's ``log``, where it wrote
+    none."""
     try:
         return Preflight.model_validate_json(path.read_bytes()).preflight
     except (FileNotFoundError, ValidationError):
@@ -142,7 +142,7 @@ def read_preflight(path: Path, log: str) -> dict[str, VariantPreflight]:
 
 
 def command(k6: Path, call: Call, push: bool = True) -> list[str]:
-    """The command line; ``push`` sends every sample to Prometheus."""
+    """Returns the command line. ``push``: sends every sample to Prometheus."""
     values = {
         "EXPERIMENT": str(call.experiment),
         "TARGETS": json.dumps(dict(call.targets), separators=(",", ":")),
@@ -153,24 +153,28 @@ def command(k6: Path, call: Call, push: bool = True) -> list[str]:
         **({"PRIVATE": str(call.private)} if call.private else {}),
         **({"ORIGIN": call.origin} if call.origin else {}),
     }
-    given = [word for name, value in values.items() for word in ("-e", f"{name}={value}")]
-    return [str(k6), "run", *OPTIONS, *(PUSH_OPTIONS if push else ()), *given, str(call.script)]
+    options = [*OPTIONS, *(PUSH_OPTIONS if push else ())]
+    return [str(k6), "run", *options, *_environment_options(values), str(call.script)]
 
 
 def block_seconds(k6: Path, script: Path, experiment: Path, variants: Sequence[str]) -> float | None:
-    """How long k6 takes for one block of a normalised experiment, by its own plan; None where it does not say so."""
+    """Asks k6 for the seconds that one block of a normalised experiment takes; None where it does not say."""
     targets = json.dumps(dict.fromkeys(variants, "http://localhost"))
     values = {"EXPERIMENT": str(experiment), "TARGETS": targets, "SINGLE": "0s"}
-    given = [word for name, value in values.items() for word in ("-e", f"{name}={value}")]
-    done = subprocess.run([str(k6), "inspect", *given, str(script)], capture_output=True, text=True)
+    command = [str(k6), "inspect", *_environment_options(values), str(script)]
+    done = subprocess.run(command, capture_output=True, text=True)
     try:
         return float(json.loads(done.stdout)["scenarios"]["users"]["env"]["BLOCK_SECONDS"])
     except (ValueError, KeyError, TypeError):
         return None
 
 
+def _environment_options(values: Mapping[str, str]) -> list[str]:
+    return [word for name, value in values.items() for word in ("-e", f"{name}={value}")]
+
+
 def environment(remote_write: str, home: Path) -> dict[str, str]:
-    """What it needs in the environment. ``home`` keeps the user's own configuration file of k6 out."""
+    """Returns the environment of k6. ``home`` keeps the user's own configuration file of k6 out."""
     return {
         "HOME": str(home),
         "K6_PROMETHEUS_RW_SERVER_URL": remote_write,
@@ -180,8 +184,8 @@ def environment(remote_write: str, home: Path) -> dict[str, str]:
 
 
 def read_document(path: Path, log: str) -> K6Document:
-    """The document of a call that ended; BlockFault, with the last lines of k6's ``log``, when it is missing
-    or does not hold what it should."""
+    """Reads the document of a call that ended. BlockFault, with the last lines of k6's ``log``, when it is missing or
+    invalid."""
     try:
         return K6Document.model_validate_json(path.read_bytes())
     except FileNotFoundError:
@@ -192,7 +196,7 @@ def read_document(path: Path, log: str) -> K6Document:
 
 
 def joined(documents: Sequence[K6Document]) -> K6Document:
-    """What several calls measured, as if by one. A threshold holds where it does in each."""
+    """Joins the documents of several calls into one. A threshold holds where it holds in each."""
     thresholds: dict[str, dict[str, dict[str, bool]]] = {}
     for document in documents:
         for variant, metrics in document.thresholds.items():

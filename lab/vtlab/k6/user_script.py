@@ -1,8 +1,8 @@
-"""The user's own k6 script: what it uses, and one copy of it for each variant.
+"""The user's own k6 script: what it uses, one copy of it for each variant, and the script that starts them.
 
-``k6/block.ts`` imports one instance of the script's modules for each variant, each with its own ``__ENV.BASE_URL``. For
-that its files are copied into a folder of the run, and beside them stands what k6 is started with. In the copies
-``k6/execution`` is the lab's own, whose counters are those of the user's iterations.
+``k6/block.ts`` imports one instance of the script's modules for each variant, each with its own ``__ENV.BASE_URL``. So
+the script's files are copied into a folder of the run, beside the start script ``main.js``. In the copies
+``k6/execution`` is the lab's own module, which counts the user's iterations.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from urllib.parse import urlparse
 
 from vtlab.errors import BadInput
 
-#: Modules whose iterations end by events, for which vtlab cannot wait, and a browser.
+#: Modules that vtlab cannot measure, and why.
 _REFUSED = {
     "k6/browser": "a browser's work would be measured with the service",
     "k6/websockets": "its iterations end by events",
     "k6/experimental/websockets": "its iterations end by events",
 }
 #: Modules whose requests do not go through k6/http.
-_APART = ("k6/ws", "k6/net/grpc", "k6/experimental/redis")
+_BYPASSING_HTTP = ("k6/ws", "k6/net/grpc", "k6/experimental/redis")
 _CODE = (".js", ".mjs", ".cjs", ".ts", ".json")
 _EXECUTION = re.compile(r"""(\bfrom\s*|\bimport\s*|\brequire\(\s*)(['"])k6/execution\2""")
 _VARIABLE = re.compile(r"""__ENV\s*(?:\.\s*([A-Za-z_]\w*)|\[\s*['"]([^'"]+)['"]\s*\])""")
 _UNPACKED = re.compile(r"\{([^{}]*)\}\s*=\s*__ENV\b")
-#: What vtlab sets itself.
+#: The variable that vtlab sets itself.
 BASE_URL = "BASE_URL"
 
 
@@ -39,15 +39,15 @@ class Script:
     """A script as k6 reads it."""
 
     path: Path
-    #: k6's own modules that it imports, itself or by others.
+    #: k6's own modules that it imports, directly or indirectly.
     modules: list[str]
-    #: Its files by path, as k6 names them; ``main`` is the script's own.
+    #: Its files by path, as k6 names them; ``main`` is the path of the script itself.
     files: Mapping[str, bytes]
     main: str
 
     @property
     def variables(self) -> list[str]:
-        """The variables of the environment that it reads by name, but for those that vtlab sets."""
+        """The environment variables that it reads by name, without those that vtlab sets."""
         names: set[str] = set()
         for path, content in self.files.items():
             if not path.endswith(_CODE):
@@ -60,39 +60,44 @@ class Script:
 
     @property
     def remarks(self) -> list[str]:
-        """What cannot be kept as it is under ``k6 run``, in sentences."""
-        apart = [module for module in self.modules if module in _APART]
-        if not apart:
+        """Differences from ``k6 run``, in sentences."""
+        bypassing = [module for module in self.modules if module in _BYPASSING_HTTP]
+        if not bypassing:
             return []
-        return [f"requests by {', '.join(apart)} go where the script sends them: let it read __ENV.{BASE_URL}"]
+        return [f"requests by {', '.join(bypassing)} go where the script sends them: let it read __ENV.{BASE_URL}"]
 
 
 def read(k6: Path, path: Path, environment: Mapping[str, str], folder: Path) -> Script:
-    """The script with everything that it imports and opens. ``environment``: what it may read; ``folder``: for a
-    moment. BadInput where k6 cannot read it, and where it uses what vtlab cannot keep."""
+    """Reads a script with everything that it imports and opens. ``environment``: the variables that it may read;
+    ``folder``: for temporary files. BadInput where k6 cannot read it, and where it uses a module that vtlab cannot
+    measure."""
     # Without a BASE_URL scripts ask an address of their own.
-    values = {**_of_user(environment), BASE_URL: "http://localhost", "K6_AUTO_EXTENSION_RESOLUTION": "false"}
-    imports = json.loads(_called([str(k6), "deps", "--json", str(path)], path, values))["imports"]
+    values = {
+        **_without_k6_settings(environment),
+        BASE_URL: "http://localhost",
+        "K6_AUTO_EXTENSION_RESOLUTION": "false",
+    }
+    imports = json.loads(_run([str(k6), "deps", "--json", str(path)], path, values))["imports"]
     modules = sorted(name for name in imports if name.startswith("k6"))
     for module, why in _REFUSED.items():
         if module in modules:
             raise BadInput(f"{path} uses {module}: {why}", "load the service by HTTP, with k6/http")
     archive = folder / "script.tar"
     try:
-        _called([str(k6), "archive", "--quiet", "-O", str(archive), str(path)], path, values)
+        _run([str(k6), "archive", "--quiet", "-O", str(archive), str(path)], path, values)
         files, main = _unpacked(archive)
     finally:
         archive.unlink(missing_ok=True)
     return Script(path, modules, files, main)
 
 
-def _of_user(environment: Mapping[str, str]) -> dict[str, str]:
-    """Without k6's own variables, which would change how much load there is."""
+def _without_k6_settings(environment: Mapping[str, str]) -> dict[str, str]:
+    """Leaves out k6's own variables, which would change the load."""
     return {name: value for name, value in environment.items() if not name.startswith("K6_")}
 
 
-def _called(command: Sequence[str], script: Path, environment: Mapping[str, str]) -> str:
-    """What k6 prints; BadInput, with its message, where it fails."""
+def _run(command: Sequence[str], script: Path, environment: Mapping[str, str]) -> str:
+    """Runs k6 and returns its output. BadInput, with k6's message, where it fails."""
     done = subprocess.run(command, capture_output=True, text=True, env=dict(environment), cwd=script.parent)
     if done.returncode == 0:
         return done.stdout
@@ -106,19 +111,19 @@ def _called(command: Sequence[str], script: Path, environment: Mapping[str, str]
 
 
 def cannot_run(log: str) -> BadInput:
-    """That a pre-flight failed, by what k6 printed."""
+    """Returns the error of a pre-flight that failed, from k6's output."""
     return BadInput(f"k6 cannot run the workload: {message(log)}", "correct it, and see whether the service answers")
 
 
 def message(log: str) -> str:
-    """What went wrong, from what k6 printed."""
+    """Extracts the error message from k6's output."""
     messages = re.findall(r'level=error msg="((?:[^"\\]|\\.)*)"', log)
     text = messages[-1] if messages else log.strip()
     return " ".join(text.replace('\\"', '"').replace("\\n", " ").replace("\\t", " ").split())[-600:]
 
 
 def _unpacked(archive: Path) -> tuple[dict[str, bytes], str]:
-    """The local files in a k6 archive by path, and the path of the script itself, which the archive has as ``data``."""
+    """Reads the local files of a k6 archive by path, and the path of the script itself, stored there as ``data``."""
     with tarfile.open(archive) as tar:
 
         def content(name: str) -> bytes:
@@ -134,7 +139,7 @@ def _unpacked(archive: Path) -> tuple[dict[str, bytes], str]:
 
 
 def install(script: Script, folder: Path, lab: Path, variants: Sequence[str], private: Path | None) -> Path:
-    """Writes ``files`` into ``folder``. Returns what k6 is to be started with."""
+    """Writes ``files`` into ``folder``. Returns the start script for k6."""
     for path, content in files(script, folder, lab, variants, private).items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
@@ -142,18 +147,18 @@ def install(script: Script, folder: Path, lab: Path, variants: Sequence[str], pr
 
 
 def files(script: Script, folder: Path, lab: Path, variants: Sequence[str], private: Path | None) -> dict[Path, bytes]:
-    """A copy of the script for each variant, and what k6 is to be started with (``folder``/main.js), all as k6 will
-    find them in ``folder``.
+    """Returns the files that k6 needs in ``folder``, by path: a copy of the script for each variant, and the start
+    script ``main.js``.
 
-    ``lab``: the folder of block.ts. ``private``: a file with the values of its variables (``variables``).
+    ``lab``: the folder of block.ts. ``private``: a file with the values of the script's variables.
     """
-    made: dict[Path, bytes] = {}
+    contents: dict[Path, bytes] = {}
     lines, names = [], []
     for number, variant in enumerate(variants):
         copy = folder / str(number)
         for path, content in script.files.items():
-            made[copy / PurePosixPath(path).relative_to("/")] = _with_own_counters(path, content, lab)
-        made[folder / f"environment-{number}.js"] = _environment(variant, private).encode()
+            contents[copy / PurePosixPath(path).relative_to("/")] = _with_own_counters(path, content, lab)
+        contents[folder / f"environment-{number}.js"] = _environment(variant, private).encode()
         main = copy / PurePosixPath(script.main).relative_to("/")
         lines.append(f"import './environment-{number}.js';")
         lines.append(f"import * as script{number} from {json.dumps(str(main))};")
@@ -161,14 +166,14 @@ def files(script: Script, folder: Path, lab: Path, variants: Sequence[str], priv
     lines.append(f"import {{ register }} from {json.dumps(str(lab / 'lib' / 'scripts.ts'))};")
     values = f"JSON.parse(open({json.dumps(str(private))})).environment" if private else "{}"
     lines.append(f"register({{ {', '.join(names)} }}, {values});")
-    made[folder / "register.js"] = ("\n".join(lines) + "\n").encode()
-    made[folder / START] = _MAIN.format(block=json.dumps(str(lab / "block.ts"))).encode()
-    return made
+    contents[folder / "register.js"] = ("\n".join(lines) + "\n").encode()
+    contents[folder / START] = _MAIN.format(block=json.dumps(str(lab / "block.ts"))).encode()
+    return contents
 
 
-#: What k6 is to be started with.
+#: The script that k6 starts.
 START = "main.js"
-#: Modules are evaluated in the order of their imports: the scripts are there before block.ts is.
+#: Modules are evaluated in the order of their imports: the user's scripts before block.ts.
 _MAIN = """import './register.js';
 import * as block from {block};
 
@@ -181,11 +186,11 @@ export default block.default;
 
 
 def _environment(variant: str, private: Path | None) -> str:
-    """Sets the environment of the instance that is imported next."""
+    """Returns the module that sets the environment of the instance imported next."""
     lines = [f"const address = JSON.parse(__ENV.TARGETS)[{json.dumps(variant)}];"]
     if private:
         lines.append(f"Object.assign(__ENV, JSON.parse(open({json.dumps(str(private))})).environment);")
-    # A variant that has left the block is not asked any more.
+    # A variant that has left the block gets no more requests.
     lines.append(f"__ENV.{BASE_URL} = address ?? 'http://127.0.0.1:9';")
     return "\n".join(lines) + "\n"
 

@@ -1,25 +1,24 @@
-"""Adds to the records of a call of k6 what the server side and the machine say of their windows."""
+"""Annotation of k6's records with the figures of the server and the machine over their windows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
-from vtlab.host.cgroup import Limit
+from vtlab.host.cgroup_hierarchies import Limit
 from vtlab.model.k6_documents import K6Document
 from vtlab.model.records import MachineFigure, ServerFigure, Trial
 from vtlab.model.service import Meters
 from vtlab.prometheus.in_flight import fill_in_flight_before
 from vtlab.prometheus.queries import Prometheus
 
-#: The machine and the load generator between two times (epoch ms).
+#: Figures of the machine and the load generator between two times (epoch ms).
 Window = Callable[[int, int], dict[MachineFigure, float | None]]
-#: What a service used between two times (epoch ms), as measured from outside.
+#: A service's usage between two times (epoch ms), as measured from outside.
 Usage = Callable[[int, int], Mapping[ServerFigure, float | None]]
 
-
-#: What the harness alone measures.
-_OF_THREADS: tuple[ServerFigure, ...] = ("jit_cpu", "core_wait")
-#: What it measures, too, by the meters that would tell it otherwise.
+#: Figures that only vtlab measures.
+_THREAD_FIGURES: tuple[ServerFigure, ...] = ("jit_cpu", "core_wait")
+#: Figures that vtlab measures where the service lacks these meters.
 _FIGURES: dict[Meters, tuple[ServerFigure, ...]] = {
     "process": ("cpu_cores", "resident"),
     "cgroup": ("throttled_periods", "throttled_seconds"),
@@ -29,13 +28,13 @@ _FIGURES: dict[Meters, tuple[ServerFigure, ...]] = {
 def fill_gaps(
     trial: Trial, usage: Mapping[ServerFigure, float | None], limits: Limit, meters: Collection[Meters]
 ) -> None:
-    """Fills in what no service has meters for, and what this one has none for: ``usage`` as measured from outside,
+    """Fills in the figures for which no service, or not this one, has meters: ``usage`` as measured from outside,
     ``limits`` as enforced.
 
     A service that has meters but was not scraped keeps its gap: the checks must see it.
     """
     server = trial.server
-    server.update({name: usage.get(name) for name in _OF_THREADS})
+    server.update({name: usage.get(name) for name in _THREAD_FIGURES})
     missing = [group for group in _FIGURES if group not in meters]
     if not missing:
         return
@@ -58,7 +57,7 @@ def fill_gaps(
 def fill_series_gaps(
     series: dict[str, list[list[float]]], usage: Usage, begin_ms: int, end_ms: int, meters: Collection[Meters]
 ) -> None:
-    """The same for the samples of the report's charts, every second."""
+    """Fills the same gaps in the samples of the report's charts, every second."""
     for name in (name for group, names in _FIGURES.items() if group not in meters for name in names):
         if name in series:
             values = ((at, usage(at - 1000, at).get(name)) for at in range(begin_ms, end_ms + 1, 1000))
@@ -72,7 +71,7 @@ def _share(part: float | None, whole: float | None) -> float | None:
 def annotate(
     document: K6Document, client: Prometheus, machine: Window, before: dict[str, Trial], longest_ms: float = 0
 ) -> None:
-    """Fills ``server``, ``pinned`` and ``machine`` of every record. ``before`` and ``longest_ms`` as of
+    """Fills ``server``, ``pinned`` and ``machine`` of every record. ``before`` and ``longest_ms`` as in
     ``fill_in_flight_before``."""
     for trial in document.phases:
         trial.server = client.window(trial.variant, trial.start, trial.end)

@@ -1,7 +1,4 @@
-"""The transport: Prometheus's HTTP API.
-
-Times are epoch milliseconds.
-"""
+"""Prometheus's HTTP API. Times are epoch milliseconds."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ import httpx
 
 from vtlab.errors import BlockFault, PrerequisiteMissing
 
-#: From 3.0 on a range leaves its left end out.
+#: From 3.0 on a range excludes its left end.
 _LEAST_MAJOR = 3
 #: Prometheus answers with at most 11,000 points.
 _POINTS = 10_000
@@ -22,14 +19,14 @@ _OTLP = "/api/v1/otlp/v1/metrics"
 
 
 class PrometheusApi:
-    """A client of one Prometheus. Every method raises BlockFault when it does not answer."""
+    """A client of one Prometheus. Every method raises BlockFault when Prometheus does not answer."""
 
     def __init__(self, url: str, transport: httpx.BaseTransport | None = None) -> None:
         self.url = url.rstrip("/")
         self._client = httpx.Client(base_url=self.url, timeout=15, trust_env=False, transport=transport)
 
     def refuse_old(self) -> None:
-        """PrerequisiteMissing before Prometheus 3: there a window of n seconds holds one sample more."""
+        """Raises PrerequisiteMissing before Prometheus 3: there a window of n seconds contains one sample more."""
         version = str(self._get("/api/v1/status/buildinfo", {}).get("version", ""))
         if not version.partition(".")[0].isdigit() or int(version.partition(".")[0]) < _LEAST_MAJOR:
             raise PrerequisiteMissing(
@@ -38,8 +35,8 @@ class PrometheusApi:
             )
 
     def evaluate(self, expr: str, at_ms: int | None) -> float | None:
-        """The one value of an expression at that time, or now by Prometheus's clock; None where there is none, or no
-        finite one."""
+        """Returns the single value of an expression at that time, or now by Prometheus's clock; None without a finite
+        value."""
         data = self._get("/api/v1/query", _query(expr, at_ms))
         if data["resultType"] == "scalar":
             return _finite(data["result"][1])
@@ -48,12 +45,12 @@ class PrometheusApi:
         return _finite(data["result"][0]["value"][1]) if data["result"] else None
 
     def query(self, expr: str, at_ms: int) -> list[tuple[dict[str, str], float]]:
-        """The series of an expression at that time, each by its labels."""
+        """Returns the series of an expression at that time, as labels and value."""
         result = self._get("/api/v1/query", _query(expr, at_ms))["result"]
         return [(series["metric"], float(series["value"][1])) for series in result]
 
     def series(self, expr: str, begin_ms: int, end_ms: int, step: float = 1.0) -> list[list[float]]:
-        """[[epoch ms, value], …] every ``step`` seconds from begin to end, without gaps' points."""
+        """Returns [[epoch ms, value], …] every ``step`` seconds from begin to end, without points in gaps."""
         points: list[list[float]] = []
         stride = round(step * 1000)
         while begin_ms <= end_ms:
@@ -70,12 +67,12 @@ class PrometheusApi:
         return points
 
     def targets(self) -> list[dict[str, Any]]:
-        """What Prometheus scrapes, as it describes it."""
+        """Returns the targets that Prometheus scrapes, as it describes them."""
         return self._get("/api/v1/targets", {"state": "active"}).get("activeTargets") or []
 
     def write(self, document: Mapping[str, Any]) -> None:
-        """Writes samples: an ExportMetricsServiceRequest of the OpenTelemetry protocol. BlockFault where they are not
-        taken."""
+        """Writes samples: an ExportMetricsServiceRequest of the OpenTelemetry protocol. BlockFault where Prometheus
+        refuses them."""
         try:
             # In JSON: protobuf would be one more dependency.
             answer = self._client.post(_OTLP, json=document)
@@ -91,11 +88,11 @@ class PrometheusApi:
             raise BlockFault(f"Prometheus at {self.url} refuses it with status {answer.status_code}: {reason}")
 
     def now(self) -> int:
-        """The time by Prometheus's own clock."""
+        """Returns the time by Prometheus's own clock."""
         return round(1000 * (self.evaluate("time()", None) or 0.0))
 
     def close(self) -> None:
-        """Gives up its connections."""
+        """Closes its connections."""
         self._client.close()
 
     def __enter__(self) -> Self:
@@ -106,7 +103,7 @@ class PrometheusApi:
 
     def _get(self, path: str, query: dict[str, str]) -> dict[str, Any]:
         try:
-            # All expressions in one are more than some proxies take as an address.
+            # A query of all expressions is longer than the URLs that some proxies accept.
             answer = self._client.post(path, data=query) if "query" in query else self._client.get(path, params=query)
         except httpx.HTTPError as error:
             raise BlockFault(f"Prometheus at {self.url} does not answer: {error or type(error).__name__}") from error

@@ -1,4 +1,4 @@
-"""What each phase found in flight in its server."""
+"""Requests in flight in a server when a phase begins."""
 
 from __future__ import annotations
 
@@ -6,21 +6,23 @@ from vtlab.model.k6_documents import K6Document
 from vtlab.model.records import Trial
 from vtlab.prometheus.queries import Prometheus
 
-#: Milliseconds that a server may take to end a request once the client has its answer: two periods of a CPU quota.
+#: Milliseconds until a server has ended a request that the client sees answered: two periods of a CPU quota.
 _ENDS_WITHIN = 200
 
 
 def fill_in_flight_before(
     document: K6Document, client: Prometheus, before: dict[str, Trial], longest_ms: float = 0
 ) -> None:
-    """What each phase found in flight in its server: at the last scrape after the variant's phase before it.
+    """Fills in the requests that each phase found in flight in its server: at the last scrape after the variant's
+    previous phase.
 
-    Phases follow each other within a second or so, so there may be no such scrape. Then the client knows: it had
-    every answer, so that the server has nothing left of it. After failures that are no answer (a timeout's request
-    still runs in the server) it does not, and the value is None. What the other variant's server still works on when
-    the window begins counts, too: it takes the machine's time. ``before`` holds the last phase of each variant that
-    still runs, of the block's earlier calls of k6 as well, and is kept up to date: without the variants that another k6
-    loads at the same time. ``longest_ms`` is the time after which a request times out.
+    Phases follow each other within about a second, so there may be no such scrape. Then the client knows: if it had
+    every answer, the server has nothing left to do. After failures without an answer (the request of a timeout still
+    runs in the server) it does not know, and the value is None. The requests in another variant's server count, too,
+    when the window begins: they take the machine's time.
+
+    ``before``: the last phase of each running variant, also from earlier calls of k6 in the block; it is updated. It
+    excludes variants that another k6 loads at the same time. ``longest_ms``: the time after which a request times out.
     """
     variants = {*before, *(trial.variant for trial in document.phases)}
     for trial in document.phases:
@@ -45,14 +47,16 @@ def fill_in_flight_before(
 
 
 def _unanswered(phase: Trial, longest_ms: float) -> bool:
-    """Whether the server may still work on requests of a phase that is over for its client. An error status is an
-    answer. Failures outside the window have no recorded reason: in a phase that is shorter than the time after which a
-    request times out they are answers, too."""
+    """Tells whether the server may still work on requests of a phase that has ended for its client.
+
+    An error status is an answer. Failures outside the window have no recorded reason: in a phase shorter than the
+    timeout of a request they are answers, too.
+    """
     cut = sum(count for why, count in phase.failed.items() if not why.startswith("status-"))
     is_long = phase.drained - phase.begin >= longest_ms
     return cut > 0 or phase.given_up > 0 or (phase.failed_outside > 0 and is_long)
 
 
 def _ended(phase: Trial | None) -> int:
-    """The time from which a scrape shows only what still runs in the server after the phase; 0 without a phase."""
+    """Returns the time from which a scrape shows only requests that outlive the phase; 0 without a phase."""
     return phase.drained + _ENDS_WITHIN if phase else 0

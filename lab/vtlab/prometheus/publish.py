@@ -1,4 +1,4 @@
-"""Writes the verdict of a run to Prometheus, by the OpenTelemetry protocol, so that dashboards show vtlab's own."""
+"""The verdict of a run in Prometheus, written by the OpenTelemetry protocol, so that dashboards show the same."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vtlab.model.run import Analysis, Run
 from vtlab.model.verdict import Bottleneck, Bound, Comparison, Verdict
 from vtlab.prometheus.api import PrometheusApi
 
-#: Milliseconds: Prometheus refuses what is an hour older than its newest sample, of whatever series.
+#: Milliseconds: Prometheus refuses samples an hour older than its newest sample, of any series.
 _OLDEST = 50 * 60 * 1000
 
 
@@ -29,13 +29,13 @@ class Sample:
 
 
 def has_verdict(verdict: Verdict) -> bool:
-    """Whether there is something to publish: a run that is invalid, or not at its end, has no verdict."""
+    """Tells whether there is something to publish: a run that is invalid or has not ended has no verdict."""
     return verdict.valid or any(c.verdict == "fails" for c in verdict.comparisons)
 
 
 def publish(client: PrometheusApi, analysis: Analysis) -> int:
-    """Writes the verdict, dated at the run's end; returns that date (epoch ms). BlockFault where Prometheus does not
-    take it."""
+    """Writes the verdict, dated at the run's end; returns that date (epoch ms). BlockFault where Prometheus refuses
+    it."""
     at = ended(analysis.run)
     if analysis.run.manifest.target == "kubernetes":
         # A shared Prometheus has newer samples than this run's. Its clock may differ from k6's.
@@ -47,40 +47,40 @@ def publish(client: PrometheusApi, analysis: Analysis) -> int:
 
 
 def ended(run: Run) -> int | None:
-    """When the last answer of a run came; None where nothing was measured."""
+    """Returns the time of a run's last answer; None where nothing was measured."""
     phases = (phase for block in run.blocks for phase in (*block.warmup, *block.single, *block.light, *block.trials))
     return max((phase.drained for phase in phases), default=None)
 
 
 def samples(analysis: Analysis) -> Iterator[Sample]:
-    """What dashboards need of a verdict."""
+    """Yields the samples of a verdict that dashboards need."""
     verdict, manifest = analysis.verdict, analysis.run.manifest
-    of_run = {"experiment": verdict.experiment, "testid": manifest.run_id}
+    run_labels = {"experiment": verdict.experiment, "testid": manifest.run_id}
     if "namespace" in manifest.cluster:
-        of_run["namespace"] = manifest.cluster["namespace"]
-    yield Sample("vtlab_verdict_blocks", of_run, verdict.n)
-    yield Sample("vtlab_verdict_margin", of_run, verdict.margin)
+        run_labels["namespace"] = manifest.cluster["namespace"]
+    yield Sample("vtlab_verdict_blocks", run_labels, verdict.n)
+    yield Sample("vtlab_verdict_margin", run_labels, verdict.margin)
     for comparison in verdict.comparisons:
-        labels = {**of_run, **_labels(comparison)}
+        labels = {**run_labels, **_labels(comparison)}
         if comparison.ratio is not None or comparison.verdict is not None:
             yield Sample("vtlab_comparison_ratio", labels, _number(comparison.ratio))
         if comparison.low is not None and comparison.high is not None:
             yield Sample("vtlab_comparison_low", labels, comparison.low)
             yield Sample("vtlab_comparison_high", labels, comparison.high)
     for name, variant in verdict.variants.items():
-        of_variant = {**of_run, "variant": name}
+        variant_labels = {**run_labels, "variant": name}
         limit = variant.bottleneck
-        named = {**of_variant, "resource": limit.resource, "bottleneck": bottleneck(limit)}
-        yield Sample("vtlab_bottleneck_ratio", named, _number(limit.utilisation))
-        yield Sample("vtlab_failed_blocks", of_variant, variant.failed_blocks)
-        yield from (Sample(figure, of_variant, _number(value)) for figure, value in _figures(analysis, name))
+        bottleneck_labels = {**variant_labels, "resource": limit.resource, "bottleneck": bottleneck(limit)}
+        yield Sample("vtlab_bottleneck_ratio", bottleneck_labels, _number(limit.utilisation))
+        yield Sample("vtlab_failed_blocks", variant_labels, variant.failed_blocks)
+        yield from (Sample(figure, variant_labels, _number(value)) for figure, value in _figures(analysis, name))
         for bound in variant.bounds:
-            of_resource = {**of_variant, "resource": bound.resource}
-            yield Sample("vtlab_utilization_ratio", of_resource, bound.utilisation)
-            yield Sample("vtlab_bound_rate", of_resource, bound.bound)
-            yield Sample("vtlab_demand_seconds", of_resource, bound.service_demand)
-            yield Sample("vtlab_capacity_count", of_resource, bound.capacity)
-            yield Sample("vtlab_used_count", of_resource, _number(_used(bound)))
+            resource_labels = {**variant_labels, "resource": bound.resource}
+            yield Sample("vtlab_utilization_ratio", resource_labels, bound.utilisation)
+            yield Sample("vtlab_bound_rate", resource_labels, bound.bound)
+            yield Sample("vtlab_demand_seconds", resource_labels, bound.service_demand)
+            yield Sample("vtlab_capacity_count", resource_labels, bound.capacity)
+            yield Sample("vtlab_used_count", resource_labels, _number(_used(bound)))
 
 
 def _figures(analysis: Analysis, variant: str) -> Iterator[tuple[Name, float | None]]:
@@ -95,13 +95,14 @@ def _figures(analysis: Analysis, variant: str) -> Iterator[tuple[Name, float | N
 
 
 def _used(bound: Bound) -> float | None:
-    """A bound is measured, too: a throughput a little above it uses all there is, one far above it refutes it."""
+    """Returns the used part of a resource; None for a throughput far above the bound, which refutes it. A bound is
+    measured, too: a throughput a little above it uses the whole resource."""
     return None if bound.utilisation > EXCEEDED else bound.capacity * min(bound.utilisation, 1)
 
 
 def bottleneck(limit: Bottleneck) -> str:
-    """What limits a variant, in few words, for a panel, by the names of the dashboards' table of resources: ``CPU and
-    load``, ``Database, inside database connections``."""
+    """Names the bottleneck of a variant briefly, for a panel, in the words of the dashboards' table of resources: ``CPU
+    and load``, ``Database, inside database connections``."""
     if comparable.is_only_load(limit):
         return KEEPS_UP
     names = " and ".join(_short(name) for name in [limit.resource, *limit.together])
@@ -115,7 +116,7 @@ def _short(name: str) -> str:
 
 
 def headline(comparison: Comparison) -> str:
-    """The verdict in as few words: ``virtual is faster``, ``platform fails``."""
+    """Names the verdict as briefly: ``virtual is faster``, ``platform fails``."""
     of, over, verdict = comparison.of, comparison.over, comparison.verdict
     if verdict == "fails":
         failing = " and ".join(comparison.fails) or of
@@ -128,9 +129,9 @@ def headline(comparison: Comparison) -> str:
 
 
 def document(written: Sequence[Sample], at_ms: int) -> dict[str, Any]:
-    """An ExportMetricsServiceRequest in JSON.
+    """Returns an ExportMetricsServiceRequest in JSON.
 
-    Without resource and unit, which Prometheus would turn into the series ``target_info`` and into suffixes of names.
+    It has no resource and no unit: Prometheus would turn them into the series ``target_info`` and suffixes of names.
     """
     metrics = [
         {

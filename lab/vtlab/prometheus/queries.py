@@ -1,4 +1,4 @@
-"""Reads the server side from Prometheus: the catalogue's metrics over a trial's window, and samples to chart.
+"""Queries for the server side: the catalogue's metrics over a trial's window, and samples to chart.
 
 Used by every target. Times are epoch milliseconds.
 """
@@ -18,29 +18,32 @@ from vtlab.prometheus.api import PrometheusApi
 
 #: Seconds to wait for the scrape after a window: several of its 1 s intervals.
 SCRAPED_WITHIN = 15.0
-#: Milliseconds: Prometheus moves a scrape's time by up to 2 to keep its rhythm; the rest is for its clock and k6's.
+#: Milliseconds: Prometheus shifts a scrape's time by up to 2 to keep its rhythm; the rest is for its clock and k6's.
 _ROUNDED = 10
-#: The label that tells the metrics of one query apart.
+#: The label that distinguishes the metrics of one query.
 _NAME = "vtlab_metric"
 
 
 class NotScraped(BlockFault):
-    """Prometheus runs, and the variant did not answer it."""
+    """Prometheus runs, but the variant did not answer its scrapes."""
 
 
 class Prometheus(PrometheusApi):
-    """What one Prometheus knows of the variants. Every method raises BlockFault when it does not answer."""
+    """The variants' metrics in one Prometheus. Every method raises BlockFault when Prometheus does not answer."""
 
     def __init__(self, url: str, transport: httpx.BaseTransport | None = None) -> None:
         super().__init__(url, transport)
-        #: More labels that tell a variant's series from others' in a Prometheus that is shared.
+        #: Further labels that select a variant's series in a shared Prometheus.
         self.selectors: dict[str, dict[str, str]] = {}
-        #: Labels that tell this run's samples of k6 from others'.
+        #: Labels that select this run's samples of k6.
         self.run: dict[str, str] = {}
 
     def window(self, variant: str, start_ms: int, end_ms: int) -> dict[ServerFigure, float | None]:
-        """Every metric over exactly the window. Waits for the first scrape after the window's end; all None where there
-        is none, as of a variant that answers nothing any more."""
+        """Returns every metric over exactly the window.
+
+        Waits for the first scrape after the window's end. Without one, as for a variant that no longer answers, all are
+        None.
+        """
         figures: dict[ServerFigure, float | None] = dict.fromkeys(WINDOW_METRICS)
         if end_ms <= start_ms:
             return figures
@@ -48,7 +51,7 @@ class Prometheus(PrometheusApi):
             self.await_scrape(variant, end_ms)
         except NotScraped:
             return figures
-        # One query for all of them; a label tells which value is whose.
+        # One query for all metrics; a label tells which value belongs to which.
         parts = (
             f'label_replace({self._rendered(f"${{{name}}}", variant, end_ms - start_ms)}, "{_NAME}", "{name}", "", "")'
             for name in WINDOW_METRICS
@@ -61,8 +64,10 @@ class Prometheus(PrometheusApi):
         return {name: _finite(values.get(name)) for name in WINDOW_METRICS}
 
     def pinned(self, variant: str, start_ms: int, end_ms: int) -> dict[str, float]:
-        """Pinnings of virtual threads in the window by place, ``class:line``; most first. After ``window``, which waits
-        for the scrape."""
+        """Counts pinnings of virtual threads in the window by place, ``class:line``; most first.
+
+        To be called after ``window``, which waits for the scrape.
+        """
         if end_ms <= start_ms:
             return {}
         series = self.query(self._rendered("$pinned_by_place", variant, end_ms - start_ms), end_ms)
@@ -70,18 +75,18 @@ class Prometheus(PrometheusApi):
         return dict(sorted(pinnings.items(), key=lambda item: (-item[1], item[0])))
 
     def last_phase(self, variant: str, since_ms: int) -> str | None:
-        """k6's tag of the phase in which it loaded the variant last, since then (``w2``, ``s1``, ``3``); None where
-        it has not said so."""
+        """Returns k6's tag of the phase in which it last loaded the variant since then (``w2``, ``s1``, ``3``); None
+        without one."""
         labels = ",".join(f'{name}="{value}"' for name, value in {"variant": variant, **self.run}.items())
         series = self.query(f"topk(1, timestamp(k6_trial_started_total{{{labels}}}))", self.now())
         return next((labels["trial"] for labels, at in series if 1000 * at > since_ms), None)
 
     def in_flight(self, variant: str, after_ms: int, until_ms: int) -> float | None:
-        """Requests in flight in the server at the last scrape that began after one time and was over by another; None
-        without one."""
+        """Returns the requests in flight in the server at the last scrape that began after one time and ended before
+        another; None without such a scrape."""
         scraped = self._scraped(variant, until_ms)
         took = 1000 * (self.measured(variant, "max(scrape_duration_seconds{$server})", until_ms) or 0.0)
-        # A scrape bears the time of its beginning: what it saw may be younger.
+        # A scrape has the time of its beginning: its values may be younger.
         if scraped is not None and scraped + took + _ROUNDED > until_ms:
             until_ms = math.ceil(scraped) - 1
             scraped = self._scraped(variant, until_ms)
@@ -93,30 +98,30 @@ class Prometheus(PrometheusApi):
         return self.measured(variant, "max(timestamp(up{$server})) * 1000", until_ms)
 
     def charted(self, variant: str, begin_ms: int, end_ms: int) -> dict[str, list[list[float]]]:
-        """The series of the report's charts, every second."""
+        """Returns the series of the report's charts, every second."""
         return {
             name: self.series(metrics.metric(name, "chart", server=self._selector(variant)), begin_ms, end_ms)
             for name in REPORT_SERIES
         }
 
     def measured(self, variant: str, query: str, at_ms: int) -> float | None:
-        """As ``evaluate``, of a query of the catalogue; ``$server`` in it stands for the variant's labels."""
+        """Evaluates a query of the catalogue; ``$server`` in it stands for the variant's labels."""
         return self.evaluate(metrics.render(query, server=self._selector(variant)), at_ms)
 
     def labels(self, variant: str, query: str, at_ms: int) -> dict[str, str]:
-        """The labels of the first series of a query with ``$server``; empty where there is none."""
+        """Returns the labels of the first series of a query with ``$server``; empty without a series."""
         series = self.all(variant, query, at_ms)
         return series[0][0] if series else {}
 
     def all(self, variant: str, query: str, at_ms: int) -> list[tuple[dict[str, str], float]]:
-        """Labels and value of each series of a query with ``$server``."""
+        """Returns labels and value of each series of a query with ``$server``."""
         return self.query(metrics.render(query, server=self._selector(variant)), at_ms)
 
     def await_scrape(self, variant: str, after_ms: int, within: float = SCRAPED_WITHIN) -> int:
-        """Waits until a successful scrape of the variant later than ``after_ms`` is in; returns its time. NotScraped
-        after ``within`` seconds."""
+        """Waits for a successful scrape of the variant later than ``after_ms``; returns its time. NotScraped after
+        ``within`` seconds."""
         up = f"up{{{self._selector(variant)}}}"
-        # Only of a plain selector does timestamp() tell the sample's time.
+        # timestamp() returns the sample's time only for a plain selector.
         newest = f"max(timestamp({up}) and {up} == 1) * 1000"
 
         def scraped() -> int | None:
@@ -129,7 +134,7 @@ class Prometheus(PrometheusApi):
             raise NotScraped(str(fault)) from None
 
     def await_gone(self, variant: str, within: float) -> None:
-        """Waits until a scrape of the variant has failed: then nothing that it said counts as present any more.
+        """Waits until a scrape of the variant has failed: from then on its last values no longer count as current.
         BlockFault after ``within`` seconds."""
         wait_until(
             f"{variant}: Prometheus still scrapes it",
@@ -139,7 +144,7 @@ class Prometheus(PrometheusApi):
         )
 
     def scrape_interval(self, variant: str) -> str | None:
-        """How often the variant is scraped, as Prometheus writes it (``1s``, ``1m30s``); None where it does not say."""
+        """Returns the variant's scrape interval, as Prometheus writes it (``1s``, ``1m30s``); None if unknown."""
         wanted = {"variant": variant, **self.selectors.get(variant, {})}
         for target in self.targets():
             if wanted.items() <= target.get("labels", {}).items():
@@ -151,7 +156,7 @@ class Prometheus(PrometheusApi):
         return ",".join(f'{name}="{value}"' for name, value in labels.items())
 
     def _rendered(self, query: str, variant: str, window_ms: int) -> str:
-        """A query of the catalogue for the variant's own series, and k6's of it."""
+        """Renders a query of the catalogue for the variant's series, its own and k6's."""
         client = ",".join(f'{name}="{value}"' for name, value in {"variant": variant, **self.run}.items())
         return metrics.render(query, server=self._selector(variant), client=client, window=f"{window_ms}ms")
 

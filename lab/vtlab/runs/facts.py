@@ -41,7 +41,7 @@ def _facts_in(cluster: ReleaseRef, experiment: Experiment) -> RunFacts:
     service = services.of(experiment)
     if cluster.copying:
         return facts.collect(cluster, service, experiment)
-    return release.facts(cluster, service, experiment)
+    return release.collect(cluster, service, experiment)
 
 
 def _facts_here(experiment: Experiment, cpu_limited: bool) -> RunFacts:

@@ -13,7 +13,7 @@ from rich.console import Console
 from vtlab.analysis import asserts, run_status
 from vtlab.analysis.validity import checks, failing
 from vtlab.errors import BadInput, Interrupted, InvalidRun, LabError
-from vtlab.host import operating_system, processes
+from vtlab.host import operating_system, process_ledger, processes
 from vtlab.measuring.attempt import Attempt, AttemptPlan
 from vtlab.measuring.progress import BlockOutcome, Progress
 from vtlab.model.manifest import Manifest
@@ -40,8 +40,8 @@ def measure_and_report(folder: Path, root: Path, console: Console) -> list[Analy
     runs = store.read_runs(folder)
     if any(run.manifest.target == "local" for run in runs.values()):
         operating_system.refuse_other_than_linux()
-    processes.refuse_if_busy(root)
-    for line in processes.end_orphans(root):
+    process_ledger.refuse_if_busy(root)
+    for line in process_ledger.end_orphans(root):
         console.print(f"ended what an earlier vtlab left behind: {line}", highlight=False)
     for run in runs.values():
         _refuse_other_parts(run)
@@ -214,8 +214,10 @@ class _Measurement:
         if reached and (reached.ended or left > expected):
             self._progress.say(f"{self.run.name}: {words.look(reached)}")
         elif not left and expected:
-            first = run_status.BLOCKS_THAT_FAILED
-            self._progress.say(f"{self.run.name}: no further blocks: a variant failed in each of the first {first}")
+            self._progress.say(
+                f"{self.run.name}: no further blocks:"
+                f" a variant failed in each of the first {run_status.BLOCKS_THAT_FAILED}"
+            )
 
 
 def _refuse_other_parts(run: Run) -> None:

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from vtlab.dashboards import link
 from vtlab.errors import BadInput, BlockFault, Interrupted, LabError
-from vtlab.host import operating_system, processes, tools
+from vtlab.host import operating_system, process_ledger, tools
 from vtlab.model.manifest import Manifest
 from vtlab.model.run import Analysis
 from vtlab.prometheus.api import PrometheusApi
@@ -53,7 +53,7 @@ def serve_kept_data(folder: Path, port: int, console: Console) -> None:
             f"{folder} holds no data of a Prometheus", "name the results directory of a run with --prometheus-port"
         )
     # While the run is measured its data have a server already. Two servers would break the data.
-    processes.refuse_if_busy(store.root_of(folder))
+    process_ledger.refuse_if_busy(store.root_of(folder))
     with _serving(folder, port) as server:
         console.print(f"{server.url} serves the data of {folder.name}; Ctrl-C ends it", highlight=False)
         while server.exit_description() is None:

@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from vtlab.errors import BadInput, PrerequisiteMissing
-from vtlab.host import processes
+from vtlab.host import process_ledger
 from vtlab.model import normalised, validation
 from vtlab.model.experiment import Experiment
 from vtlab.model.manifest import Manifest
@@ -119,7 +119,7 @@ def runs_in(folder: Path) -> list[Path]:
 
 def root_of(folder: Path) -> Path:
     """Returns the results root that ``folder`` lies in: where vtlab keeps its ledger; else the folder's parent."""
-    return next((parent for parent in folder.parents if (parent / processes.FOLDER).is_dir()), folder.parent)
+    return next((parent for parent in folder.parents if (parent / process_ledger.FOLDER).is_dir()), folder.parent)
 
 
 def write_verdict(folder: Path, verdict: Verdict) -> Path:

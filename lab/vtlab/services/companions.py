@@ -9,7 +9,8 @@ from pathlib import Path
 
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host import ports, tools
-from vtlab.host.processes import Ledger, Process
+from vtlab.host.process_ledger import Command, Ledger
+from vtlab.host.processes import Process
 from vtlab.host.tools import Java
 from vtlab.host.wait import TimedOut, wait_until
 from vtlab.model import variables
@@ -118,11 +119,13 @@ class CompanionServices:
         if beside.port is not None:
             ports.require_free(beside.port, f"what {service.name} needs")
         self._beside = process = self._ledger.start(
-            shlex.split(beside.command),
-            role=_BESIDE,
-            log=self._folder / "logs" / "needs.log",
-            environment=variables.known(),
-            folder=Path(service.directory),
+            Command(
+                shlex.split(beside.command),
+                role=_BESIDE,
+                log=self._folder / "logs" / "needs.log",
+                environment=variables.known(),
+                folder=Path(service.directory),
+            )
         )
 
         def is_up() -> bool:

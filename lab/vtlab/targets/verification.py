@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from vtlab.errors import PrerequisiteMissing
-from vtlab.host.cgroup import Limit
+from vtlab.host.cgroup_hierarchies import Limit
 from vtlab.model import units
 from vtlab.model import variant as model_variant
 from vtlab.model.experiment import Experiment

@@ -112,7 +112,7 @@ def _experiments(cluster: Cluster, service: Service, experiments: Sequence[Exper
     names = []
     for experiment in experiments:
         with contextlib.suppress(BadInput, PrerequisiteMissing):
-            release.facts_of(cluster, service, experiment)
+            release.collect_from(cluster, service, experiment)
             names.append(experiment.name)
     others = len(names) < len(experiments)
     text = f"the release is set up for {', '.join(names) or 'none'}"

@@ -18,7 +18,7 @@ from pathlib import Path
 from vtlab import services
 from vtlab.analysis import preflight
 from vtlab.errors import BadInput, BlockFault, LabError, PrerequisiteMissing, VariantFailed
-from vtlab.host import processes
+from vtlab.host import process_ledger, processes
 from vtlab.host.machine import difference, reaching
 from vtlab.k6 import user_script
 from vtlab.k6.call import DONE, WRONG_SCRIPT, phase_variables, preflight_variables
@@ -97,7 +97,7 @@ class KubernetesTarget:
         if self.copies:
             self.copies.renew(service, experiment, _BLOCK, stamp)
         else:
-            release.facts_of(cluster, service, experiment)
+            release.collect_from(cluster, service, experiment)
             # From here on another vtlab sees that this one measures. One that has begun meanwhile gives up as well.
             self.objects.put_experiment(experiment, release.template(cluster, experiment))
             objects.refuse_others(cluster)
@@ -177,8 +177,8 @@ def kubernetes_target(
     name = ref.name if ref.copying else _name(ref, run_id)
     end = contextlib.ExitStack()
     try:
-        processes.end_orphans(root)
-        end.enter_context(processes.open_exclusive_ledger(root))
+        process_ledger.end_orphans(root)
+        end.enter_context(process_ledger.open_exclusive(root))
         cluster = end.enter_context(contextlib.closing(Cluster(ref)))
         objects.delete_orphans(cluster)
         forward = Forward(cluster, cluster_prometheus.remote_write(cluster))

@@ -14,6 +14,7 @@ from pathlib import Path
 from vtlab import shipped
 from vtlab.errors import BadInput, BlockFault, GeneratorFailed, VariantFailed
 from vtlab.host import machine, tools
+from vtlab.host.process_ledger import Command
 from vtlab.host.processes import Process
 from vtlab.k6 import call as k6
 from vtlab.k6.call import phase_variables
@@ -330,11 +331,13 @@ class LocalBlock:
     def _start_k6(self, call: k6.Call, push: bool = True) -> Process:
         site = self._site
         return site.ledger.start(
-            [*site.k6_prefix, *k6.command(site.k6.path, call, push)],
-            role="k6",
-            log=site.folder / "logs" / f"{call.document.stem}-k6.log",
-            environment=tools.clean_environment(**k6.environment(site.prometheus.remote_write, self._work)),
-            folder=self._work,
+            Command(
+                [*site.k6_prefix, *k6.command(site.k6.path, call, push)],
+                role="k6",
+                log=site.folder / "logs" / f"{call.document.stem}-k6.log",
+                environment=tools.clean_environment(**k6.environment(site.prometheus.remote_write, self._work)),
+                folder=self._work,
+            )
         )
 
     def fail(self, broken: VariantFailed, moment: str) -> None:

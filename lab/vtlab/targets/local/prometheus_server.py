@@ -11,8 +11,9 @@ from pathlib import Path
 import httpx
 
 from vtlab.errors import BlockFault
-from vtlab.host import ports, processes, server
-from vtlab.host.processes import Ledger, Process
+from vtlab.host import ports, process_ledger, server
+from vtlab.host.process_ledger import Command, Ledger
+from vtlab.host.processes import Process
 from vtlab.host.server import Server
 from vtlab.host.tools import Tool
 
@@ -117,30 +118,32 @@ class PrometheusServer:
 
     def _spawn(self, chosen: Sequence[int]) -> Process:
         return self._ledger.start(
-            [
-                str(self._tool.path),
-                f"--config.file={self._folder / 'prometheus.yml'}",
-                f"--storage.tsdb.path={self._folder / 'data'}",
-                "--storage.tsdb.retention.time=10y",
-                "--storage.tsdb.no-lockfile",
-                f"--query.lookback-delta={LOOKBACK}s",
-                f"--web.listen-address={ports.HOST}:{chosen[0]}",
-                "--web.enable-remote-write-receiver",
-                "--web.enable-otlp-receiver",
-                "--web.enable-lifecycle",
-                f"--scrape.discovery-reload-interval={NEW_TARGETS_EVERY}",
-                "--log.level=warn",
-            ],
-            role="prometheus",
-            log=self._log,
-            folder=self._folder,
+            Command(
+                [
+                    str(self._tool.path),
+                    f"--config.file={self._folder / 'prometheus.yml'}",
+                    f"--storage.tsdb.path={self._folder / 'data'}",
+                    "--storage.tsdb.retention.time=10y",
+                    "--storage.tsdb.no-lockfile",
+                    f"--query.lookback-delta={LOOKBACK}s",
+                    f"--web.listen-address={ports.HOST}:{chosen[0]}",
+                    "--web.enable-remote-write-receiver",
+                    "--web.enable-otlp-receiver",
+                    "--web.enable-lifecycle",
+                    f"--scrape.discovery-reload-interval={NEW_TARGETS_EVERY}",
+                    "--log.level=warn",
+                ],
+                role="prometheus",
+                log=self._log,
+                folder=self._folder,
+            )
         )
 
 
 @contextlib.contextmanager
 def serving(tool: Tool, folder: Path, log: Path, port: int | None = None) -> Iterator[PrometheusServer]:
     """A Prometheus of what another one kept in ``folder``; it scrapes nothing."""
-    with processes.open_exclusive_ledger(folder) as ledger:
+    with process_ledger.open_exclusive(folder) as ledger:
         prometheus = PrometheusServer(tool, folder, ledger, log, port)
         prometheus.scrape({}, "/")
         yield prometheus

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from vtlab.host import logs
-from vtlab.host.processes import Ledger
+from vtlab.host.process_ledger import Ledger
 from vtlab.host.tools import Tool
 from vtlab.services.companions import CompanionServices
 from vtlab.targets.local.prometheus_server import PrometheusServer

@@ -14,7 +14,7 @@ from pathlib import Path
 from vtlab import services, shipped
 from vtlab.catalogue import rules
 from vtlab.errors import BlockFault, PrerequisiteMissing, VariantFailed
-from vtlab.host import agent, cgroup, ports, processes, tools
+from vtlab.host import agent, cgroup, cgroup_hierarchies, ports, process_ledger, processes, tools
 from vtlab.host.tools import Java
 from vtlab.model.experiment import Experiment
 from vtlab.model.records import Failure, Instance
@@ -164,7 +164,7 @@ class LocalTarget:
         name, launch = variant.variant, variant.launch
         try:
             scraped_at = client.await_scrape(name, round(time.time() * 1000), within=_SCRAPED_WITHIN)
-            enforced = cgroup.limit_of(variant.process.pid)
+            enforced = cgroup_hierarchies.limit_of(variant.process.pid)
         except (BlockFault, OSError) as error:
             how = variant.end()
             if how is not None:
@@ -217,8 +217,8 @@ def local_target(
     end = contextlib.ExitStack()
     try:
         with named_when_full(root):
-            orphans = processes.end_orphans(root)
-            ledger = processes.open_exclusive_ledger(root)
+            orphans = process_ledger.end_orphans(root)
+            ledger = process_ledger.open_exclusive(root)
         for name in ("k6", companions.DATABASE, dumps.FOLDER, *([] if options.prometheus_port else [KEPT])):
             end.callback(shutil.rmtree, folder / name, ignore_errors=True)
         end.enter_context(ledger)

@@ -12,7 +12,7 @@ import httpx
 
 from vtlab.analysis.validity.jit_compiler import MOST_JIT
 from vtlab.errors import BlockFault
-from vtlab.host import cgroup
+from vtlab.host import cgroup_hierarchies
 from vtlab.host.threads import Threads, compilers
 from vtlab.services.process import VariantProcess
 from vtlab.targets.verification import close
@@ -41,7 +41,7 @@ def cores(limit: float, available: float) -> float | None:
 
 def available() -> float:
     """Cores that vtlab, and so its variants, may use."""
-    own = cgroup.limit_of(os.getpid()).cpu
+    own = cgroup_hierarchies.limit_of(os.getpid()).cpu
     present = len(os.sched_getaffinity(0))
     return present if own is None else min(present, own)
 
@@ -53,7 +53,7 @@ def allow(variants: Sequence[VariantProcess], cpu: float) -> None:
         try:
             if variant.cgroup:
                 variant.cgroup.set_cpu(cpu)
-            enforced = cgroup.limit_of(variant.process.pid).cpu
+            enforced = cgroup_hierarchies.limit_of(variant.process.pid).cpu
         except OSError as error:
             if variant.end() is not None:
                 continue

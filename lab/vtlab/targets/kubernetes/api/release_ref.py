@@ -10,7 +10,7 @@ from kubernetes.config.config_exception import ConfigException
 
 @dataclass(frozen=True)
 class Copying:
-    """What copies of a service need beside the objects of its namespace."""
+    """Settings of copies of a service that the objects of its namespace do not contain."""
 
     #: URL of the cluster's Prometheus, as a pod of the cluster reaches it.
     prometheus: str

@@ -1,4 +1,4 @@
-"""Waits for pods, and raises at once what is wrong with them.
+"""Waiting for pods, with an error at once for what is wrong with them.
 
 Every function raises BlockFault for what another attempt may fix, PrerequisiteMissing for what it cannot fix.
 """

@@ -9,9 +9,11 @@ from vtlab.targets.kubernetes.copies.selectors import selects
 
 
 def copied(policies: Sequence[Json], original: Mapping[str, str], labels: Mapping[str, str]) -> list[Json]:
-    """Specs, each with a name that no other has, that give pods with ``labels`` what the policies give the
-    ``original``'s pods: those that select these pods alone, and, for the pods behind them, the rules that admit these
-    pods."""
+    """Returns specs, each with a unique name, that give pods with ``labels`` the access of the ``original``'s pods.
+
+    These are the policies that select only the original's pods, and, for the pods behind them, the rules that admit
+    the original's pods.
+    """
     specs = []
     for policy in policies:
         name, spec = policy["metadata"]["name"], policy["spec"]
@@ -25,8 +27,8 @@ def copied(policies: Sequence[Json], original: Mapping[str, str], labels: Mappin
 
 
 def _admitting(rule: Json, original: Mapping[str, str], labels: Mapping[str, str]) -> Json | None:
-    """The rule for pods with ``labels``, where it admits the original's pods by theirs; None where it does not, and
-    where it admits both."""
+    """Returns the rule for pods with ``labels``, where it admits the original's pods by their labels. None where it
+    does not, and where it admits both."""
     peers = [peer for peer in rule.get("from") or [] if "podSelector" in peer]
     ours = [
         {**peer, "podSelector": {"matchLabels": dict(labels)}}
@@ -37,22 +39,22 @@ def _admitting(rule: Json, original: Mapping[str, str], labels: Mapping[str, str
 
 
 def for_copies(labels: Mapping[str, str], k6: Mapping[str, str], port: int, agent_port: int, monitoring: str) -> Json:
-    """Admits k6's requests, and scrapes of the agent from a namespace."""
-    of_monitoring = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": monitoring}}}
+    """Returns the spec that admits k6's requests, and scrapes of the agent from a namespace."""
+    monitoring_peer = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": monitoring}}}
     return {
         "name": "variants",
         "podSelector": {"matchLabels": dict(labels)},
         "policyTypes": ["Ingress"],
         "ingress": [
             {"from": [{"podSelector": {"matchLabels": dict(k6)}}], "ports": [_tcp(port)]},
-            {"from": [of_monitoring], "ports": [_tcp(agent_port)]},
+            {"from": [monitoring_peer], "ports": [_tcp(agent_port)]},
         ],
     }
 
 
 def for_k6(labels: Mapping[str, str], k6: Mapping[str, str], port: int, monitoring: str, prometheus: int) -> Json:
-    """Lets k6 out: to the copies, to names' addresses, and to Prometheus."""
-    of_monitoring = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": monitoring}}}
+    """Returns the spec that lets k6 out: to the copies, to DNS, and to Prometheus."""
+    monitoring_peer = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": monitoring}}}
     return {
         "name": "k6",
         "podSelector": {"matchLabels": dict(k6)},
@@ -60,13 +62,13 @@ def for_k6(labels: Mapping[str, str], k6: Mapping[str, str], port: int, monitori
         "egress": [
             {"to": [{"podSelector": {"matchLabels": dict(labels)}}], "ports": [_tcp(port)]},
             {"ports": [{"port": 53, "protocol": "UDP"}, _tcp(53)]},
-            {"to": [of_monitoring], "ports": [_tcp(prometheus)]},
+            {"to": [monitoring_peer], "ports": [_tcp(prometheus)]},
         ],
     }
 
 
 def restricts(policies: Sequence[Json], pods: Sequence[Mapping[str, str]]) -> bool:
-    """Whether a policy selects any of these pods, given by their labels."""
+    """Tells whether a policy selects any of these pods, each described by its labels."""
     return any(selects(policy["spec"].get("podSelector"), labels) for policy in policies for labels in pods)
 
 

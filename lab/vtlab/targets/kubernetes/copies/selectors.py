@@ -1,4 +1,4 @@
-"""Which pods a selector of the API selects. Pure functions of the API's JSON."""
+"""Selectors of the API, and the pods that they select. Pure functions of the API's JSON."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from vtlab.targets.kubernetes.api.types import Json
 
 
 def selects(selector: Json | None, labels: Mapping[str, str]) -> bool:
-    """Whether a LabelSelector selects a pod with these labels: an empty one selects every pod, none selects nothing."""
+    """Tells whether a LabelSelector selects a pod with these labels: an empty one selects every pod, None no pod."""
     if selector is None:
         return False
     wanted = selector.get("matchLabels") or {}
@@ -28,8 +28,8 @@ def _holds(expression: Json, labels: Mapping[str, str]) -> bool:
 
 
 def selecting(objects: Mapping[str, Sequence[Json]], labels: Mapping[str, str]) -> list[str]:
-    """The objects, as ``kind name``, that select a pod with these labels. ``objects``: by kind; a Service's selector
-    is a plain map, and without one the Service selects nothing."""
+    """Returns the objects that select a pod with these labels, as ``kind name``. ``objects``: by kind. A Service's
+    selector is a plain map, and without one the Service selects nothing."""
     names = []
     for kind, present in objects.items():
         for candidate in present:

@@ -1,4 +1,4 @@
-"""What copies of a pod template share with the original, in words."""
+"""Objects that copies of a pod template share with the original, in words."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from vtlab.targets.kubernetes.api.types import Json
 
 
 def lines(template: Json) -> list[str]:
-    """What the copies share with the original's pods, in lines; nothing of it is copied."""
+    """Lists what the copies share with the original's pods: nothing of it is copied."""
     spec = template["spec"]
     names: dict[str, dict[str, None]] = {}
-    for kind, name in [*_of_volumes(spec), *_of_environments(spec), *_of_pod(spec)]:
+    for kind, name in [*_volume_sources(spec), *_environment_sources(spec), *_accounts(spec)]:
         names.setdefault(kind, {})[name] = None
     shared = [f"{kind} {', '.join(objects)}" for kind, objects in names.items()]
     return [
@@ -23,14 +23,14 @@ def lines(template: Json) -> list[str]:
 
 
 def dropped(labels: Mapping[str, str]) -> str:
-    """That copies lack the labels of the original's pods, by which a webhook may know these; empty without labels."""
+    """Says that copies lack the labels of the original's pods, by which a webhook may select; empty without labels."""
     names = ", ".join(sorted(labels))
     return (
         f"the copies lack the labels {names}: what selects pods by these labels does not act on copies" if names else ""
     )
 
 
-def _of_volumes(spec: Json) -> Iterator[tuple[str, str]]:
+def _volume_sources(spec: Json) -> Iterator[tuple[str, str]]:
     for volume in spec.get("volumes") or []:
         if "persistentVolumeClaim" in volume:
             yield "claim", volume["persistentVolumeClaim"]["claimName"]
@@ -45,7 +45,7 @@ def _of_volumes(spec: Json) -> Iterator[tuple[str, str]]:
                 yield "ConfigMap", source["configMap"]["name"]
 
 
-def _of_environments(spec: Json) -> Iterator[tuple[str, str]]:
+def _environment_sources(spec: Json) -> Iterator[tuple[str, str]]:
     for container in [*(spec.get("initContainers") or []), *spec["containers"]]:
         sources = [variable.get("valueFrom") or {} for variable in container.get("env") or []]
         for source in [*sources, *(container.get("envFrom") or [])]:
@@ -57,6 +57,6 @@ def _of_environments(spec: Json) -> Iterator[tuple[str, str]]:
                     yield "ConfigMap", source[key]["name"]
 
 
-def _of_pod(spec: Json) -> Iterator[tuple[str, str]]:
+def _accounts(spec: Json) -> Iterator[tuple[str, str]]:
     if name := spec.get("serviceAccountName"):
         yield "service account", name

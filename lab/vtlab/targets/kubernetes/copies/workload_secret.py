@@ -1,5 +1,4 @@
-"""What k6 alone reads of a workload beside the experiment, in a cluster: rows of data, the login, variables, and the
-user's own script, as files of a Secret."""
+"""A Secret with what only k6 reads of a workload: rows of data, the login, variables, the user's own script."""
 
 from __future__ import annotations
 
@@ -18,40 +17,40 @@ from vtlab.model import variables
 from vtlab.model.experiment import Experiment
 from vtlab.targets.kubernetes.api.types import Json
 
-#: Where k6 finds them in its pod.
+#: Paths in k6's pod.
 _FOLDER = Path("/workload")
 _PRIVATE = _FOLDER / "private.json"
 _SCRIPT = _FOLDER / "script"
-#: Bytes that a Secret holds.
+#: Bytes that fit into a Secret.
 _MOST = 1024 * 1024
 
 
 @dataclass(frozen=True)
 class Files:
-    """Those of one workload; none where the experiment says it all."""
+    """The files of one workload; none where the experiment contains everything."""
 
-    #: By path in k6's pod.
+    #: Contents by path in k6's pod.
     contents: Mapping[Path, bytes] = field(default_factory=dict, repr=False)
-    #: What cannot be kept of a user's script, in sentences.
+    #: Remarks on a user's script, in sentences.
     remarks: Sequence[str] = ()
 
     def start(self, block: str) -> str:
-        """What k6 is started with: a user's script, or ``block``."""
+        """Returns the script that k6 starts: a user's, or ``block``."""
         main = _SCRIPT / user_script.START
         return str(main) if main in self.contents else block
 
     @property
     def variables(self) -> dict[str, str]:
-        """What tells ``k6/block.ts`` of them."""
+        """Variables by which ``k6/block.ts`` finds the files."""
         return {"PRIVATE": str(_PRIVATE)} if _PRIVATE in self.contents else {}
 
     def secret(self, metadata: Json) -> Json:
-        """The Secret. Copies of a script for several variants are in it once."""
+        """Returns the Secret. Equal files of several variants are in it once."""
         data = {key: base64.b64encode(content).decode() for content, key in self._keys().items()}
         return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "data": data}
 
     def mounted(self, secret: str) -> tuple[Json, Json]:
-        """The volume of a pod, and its mount in k6's container."""
+        """Returns the volume of a pod, and its mount in k6's container."""
         keys = self._keys()
         items = [
             {"key": keys[content], "path": path.relative_to(_FOLDER).as_posix()}
@@ -63,15 +62,15 @@ class Files:
         )
 
     def _keys(self) -> dict[bytes, str]:
-        """By content."""
+        """Returns the key of each content in the Secret."""
         return {content: f"file-{n}" for n, content in enumerate(dict.fromkeys(self.contents.values()))}
 
 
 def files(experiment: Experiment, lab: Path) -> Files:
-    """The files of an experiment's workload. ``lab``: the folder of block.ts in k6's pod.
+    """Returns the files of an experiment's workload. ``lab``: the folder of block.ts in k6's pod.
 
-    BadInput where a file that the workload names, or a script, is not what it should be, where a variable is not set,
-    and where they are more than a Secret holds. PrerequisiteMissing where a script is to be read and k6 is not set up.
+    BadInput where a file of the workload or a script is invalid, where a variable is not set, and where the files do
+    not fit into a Secret. PrerequisiteMissing where a script needs k6 to be read and k6 is not set up.
     """
     workload = experiment.workload
     contents: dict[Path, bytes] = {}
@@ -80,10 +79,10 @@ def files(experiment: Experiment, lab: Path) -> Files:
         private = k6.private_of(workload)
     else:
         with tempfile.TemporaryDirectory() as folder:
-            users = user_script.read(tools.find_k6().path, Path(workload.k6), variables.known(), Path(folder))
-        private, remarks = k6.environment_of(users.variables), users.remarks
-        of_script = user_script.files(users, _SCRIPT, lab, experiment.variants, _PRIVATE if private else None)
-        contents.update(of_script)
+            script = user_script.read(tools.find_k6().path, Path(workload.k6), variables.known(), Path(folder))
+        private, remarks = k6.environment_of(script.variables), script.remarks
+        script_files = user_script.files(script, _SCRIPT, lab, experiment.variants, _PRIVATE if private else None)
+        contents.update(script_files)
     if private:
         contents[_PRIVATE] = json.dumps(private).encode()
     size = sum(map(len, set(contents.values())))

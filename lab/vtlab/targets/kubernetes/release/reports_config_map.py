@@ -1,4 +1,4 @@
-"""The reports of a run in a ConfigMap: what is left of a vtlab that ran as a Job."""
+"""The reports of a run in a ConfigMap: they outlive a vtlab that ran as a Job."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from vtlab.targets.kubernetes.api.cluster import Cluster
 from vtlab.targets.kubernetes.api.connection import NotFound
 from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
 
-#: Of a results directory, the most wanted first.
+#: Files of a results directory, the most important first.
 FILES = ("report.md", "verdict.json", "junit.xml", "report.html")
-#: Bytes that a ConfigMap may hold: 1 MiB, less its names.
+#: Bytes for reports in a ConfigMap: its 1 MiB, less the names.
 ROOM = 1_000_000
 
 
 def clear(ref: ReleaseRef, name: str) -> None:
-    """Removes the reports of an earlier run. PrerequisiteMissing where the ConfigMap is not there, or for lack of a
-    right: before the run, not after it."""
+    """Removes the reports of an earlier run. PrerequisiteMissing where the ConfigMap or a right is missing: that shows
+    before the run, not after it."""
     _patch(ref, name, dict.fromkeys(FILES))
 
 
 def fill(ref: ReleaseRef, name: str, folder: Path) -> None:
-    """Writes the reports that are in ``folder`` and for which there is room. Errors as of ``clear``."""
+    """Writes the reports in ``folder``, as many as there is room for. Errors as in ``clear``."""
     reports: dict[str, str] = {}
     left = ROOM
     for file in FILES:

@@ -22,7 +22,7 @@ CLEARED = dict.fromkeys(reports_config_map.FILES)
 @pytest.fixture
 def patches(monkeypatch: pytest.MonkeyPatch) -> Patches:
     """What the cluster was told to write, in order."""
-    told: Patches = []
+    patches: Patches = []
 
     class Cluster:
         def __init__(self, ref: ReleaseRef) -> None:
@@ -31,13 +31,13 @@ def patches(monkeypatch: pytest.MonkeyPatch) -> Patches:
         def fill_config_map(self, name: str, texts: Mapping[str, str | None]) -> None:
             if name == "none":
                 raise NotFound("no such object")
-            told.append((name, dict(texts)))
+            patches.append((name, dict(texts)))
 
         def close(self) -> None:
             pass
 
     monkeypatch.setattr(reports_config_map, "Cluster", Cluster)
-    return told
+    return patches
 
 
 def test_what_has_room_is_written(patches: Patches, tmp_path: Path) -> None:

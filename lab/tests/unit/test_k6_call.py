@@ -26,7 +26,7 @@ def call(**changes: object) -> k6.Call:
     return k6.Call(**{**values, **changes})  # type: ignore[arg-type]
 
 
-def given(command: list[str]) -> dict[str, str]:
+def variables_of(command: list[str]) -> dict[str, str]:
     pairs = [command[i + 1] for i, word in enumerate(command) if word == "-e"]
     return dict(pair.split("=", 1) for pair in pairs)
 
@@ -37,7 +37,7 @@ def test_the_command_says_everything() -> None:
     assert command[:2] == ["/bin/k6", "run"]
     assert command[-1] == "/lab/k6/block.ts"
     assert command[command.index("-o") + 1] == "experimental-prometheus-rw"
-    assert given(command) == {
+    assert variables_of(command) == {
         "EXPERIMENT": "/run/plan.json",
         "TARGETS": '{"platform":"http://127.0.0.1:1","virtual":"http://127.0.0.1:2"}',
         "ORDER": "platform,virtual",
@@ -62,7 +62,7 @@ def test_what_is_private_comes_by_a_file_that_only_this_user_reads(tmp_path: Pat
     # Again, for the next call.
     assert k6.write_private(workload, tmp_path) == private
     command = k6.command(Path("/bin/k6"), call(private=private))
-    assert given(command)["PRIVATE"] == str(private)
+    assert variables_of(command)["PRIVATE"] == str(private)
     assert "secret" not in " ".join(command)
     assert k6.write_private(Workload.model_validate({"requests": ["GET /"]}), tmp_path) is None
 

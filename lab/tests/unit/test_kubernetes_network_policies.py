@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.test_kubernetes_pod_copy import DEPLOYMENT
+from tests.unit.test_kubernetes_manifests import DEPLOYMENT
 from vtlab.targets.kubernetes.copies import network_policies, shared_objects
 from vtlab.targets.kubernetes.copies.selectors import selecting, selects
 

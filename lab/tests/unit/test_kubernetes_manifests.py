@@ -208,10 +208,10 @@ def test_a_copy_may_have_more_cpu_for_a_while_and_stays_the_same_jvm() -> None:
     assert web(copied(shop()))["resizePolicy"] == [{"resourceName": "cpu", "restartPolicy": "NotRequired"}]
     memory = {"resourceName": "memory", "restartPolicy": "NotRequired"}
     theirs = [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}, memory]
-    given = changed(
+    altered = changed(
         resizePolicy=theirs, env=[{"name": "JAVA_TOOL_OPTIONS", "value": "-XX:ActiveProcessorCount=4 -Xss512k"}]
     )
-    copy_ = copied(shop(given))
+    copy_ = copied(shop(altered))
     assert web(copy_)["resizePolicy"] == [memory, {"resourceName": "cpu", "restartPolicy": "NotRequired"}]
     of_pod = pod(copy_)
     assert pods.app(of_pod)["name"] == "web", "not the proxy, which comes first"
@@ -227,8 +227,8 @@ def test_flags_from_elsewhere_are_refused_unless_an_experiment_gives_them() -> N
     with pytest.raises(BadInput, match=r"JAVA_TOOL_OPTIONS of container web comes from elsewhere") as refused:
         copied(elsewhere)
     assert "settings" in refused.value.fix
-    given = EXPERIMENT.model_copy(update={"settings": {"JAVA_TOOL_OPTIONS": "-Xss512k"}})
-    assert environment(copied(elsewhere, experiment=given))["JAVA_TOOL_OPTIONS"].startswith("-Xss512k ")
+    altered = EXPERIMENT.model_copy(update={"settings": {"JAVA_TOOL_OPTIONS": "-Xss512k"}})
+    assert environment(copied(elsewhere, experiment=altered))["JAVA_TOOL_OPTIONS"].startswith("-Xss512k ")
 
 
 def test_a_record_has_no_value_that_may_be_secret() -> None:

@@ -1,4 +1,4 @@
-"""What k6 alone reads of a workload in a cluster, and the pre-flight of copies there."""
+"""The parts of a workload that only k6 reads in a cluster, and the pre-flight of copies."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.unit.test_kubernetes_copies import SAID, SHOPS, Namespace, measuring, namespace, started
+from tests.unit.test_kubernetes_copies import MESSAGES, SHOPS, Namespace, measuring, namespace, started
 from tests.unit.test_kubernetes_job import log_of
-from tests.unit.test_kubernetes_pod_copy import EXPERIMENT
+from tests.unit.test_kubernetes_manifests import EXPERIMENT
 from vtlab import services
 from vtlab.errors import BadInput, BlockFault, VariantFailed
 from vtlab.k6 import user_script
@@ -119,7 +119,7 @@ def test_rows_login_and_variables_are_in_a_secret_that_goes_with_the_run(
     volume = volume_of(body["spec"]["template"]["spec"])
     assert volume["secretName"] == name
     assert [item["path"] for item in volume["items"]] == ["private.json"]
-    elsewhere = json.dumps([body, namespace.found_config_maps, [made for made in namespace.made if made != secret]])
+    elsewhere = json.dumps([body, namespace.listed_config_maps, [made for made in namespace.made if made != secret]])
     assert "s3cret" not in elsewhere
     assert "row-39" not in elsewhere
 
@@ -193,7 +193,7 @@ class Asked:
         return pod, log_of(json.dumps({"preflight": self.documents.pop(0)}), 2)
 
 
-def found(status: int = 200, reason: str | None = None, **more: Any) -> Json:
+def answer_of(status: int = 200, reason: str | None = None, **more: Any) -> Json:
     answer = {"request": "GET /orders/17", "status": status, "reason": reason, "shape": {"id": "number"}}
     counts = {"passed": 1, "failed": 0}
     base = {"answers": [answer], "asked": {}, "answered": {}, "error": None, "checks": counts, "requests": counts}
@@ -222,17 +222,17 @@ def preflight(
 def test_a_copy_that_answers_differently_is_a_difference_of_the_block(
     namespace: Namespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = Asked([{"platform": found(), "virtual": found(503, "status-503")}])
+    asked = Asked([{"platform": answer_of(), "virtual": answer_of(503, "status-503")}])
     _, differences = preflight(asked, EXPERIMENT, tmp_path, monkeypatch)
     assert differences == ["virtual answered 503 to GET /orders/17"]
-    assert [f"{EXPERIMENT.name}: virtual answered 503 to GET /orders/17"] == SAID
+    assert [f"{EXPERIMENT.name}: virtual answered 503 to GET /orders/17"] == MESSAGES
     assert asked.calls == [({"PREFLIGHT": "true", "ORDER": "platform,virtual"}, None, True)]
 
 
 def test_a_request_that_every_copy_fails_is_refused_before_any_block(
     namespace: Namespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = Asked([{"platform": found(404, "status-404"), "virtual": found(404, "status-404")}])
+    asked = Asked([{"platform": answer_of(404, "status-404"), "virtual": answer_of(404, "status-404")}])
     with pytest.raises(BadInput, match="GET /orders/17: answered 404, by every variant"):
         preflight(asked, EXPERIMENT, tmp_path, monkeypatch)
 
@@ -265,19 +265,19 @@ def test_the_fixed_origin_of_a_script_is_the_copies(
     """A second pre-flight proves it, by the URLs of the copies' Services."""
 
     def of(name: str, answered: Json) -> Json:
-        return found(answers=[], asked={"https://shop.example": 1}, answered=answered)
+        return answer_of(answers=[], asked={"https://shop.example": 1}, answered=answered)
 
     class Answering(Asked):
-        def run(self, block: KubernetesBlock, *arguments: Any, **given: Any) -> Any:
+        def run(self, block: KubernetesBlock, *arguments: Any, **options: Any) -> Any:
             urls = block._urls
             self.documents = [{name: of(name, {urls[name]: 1}) for name in urls}]
-            return super().run(block, *arguments, **given)
+            return super().run(block, *arguments, **options)
 
     asked = Answering([])
     origin, _ = preflight(asked, with_script, tmp_path, monkeypatch)
     assert origin == "https://shop.example"
     assert [origin for _, origin, _ in asked.calls] == [None, "https://shop.example"]
-    assert "the script has the fixed address https://shop.example" in "\n".join(SAID)
+    assert "the script has the fixed address https://shop.example" in "\n".join(MESSAGES)
 
 
 @pytest.fixture

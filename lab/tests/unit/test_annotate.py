@@ -1,4 +1,4 @@
-"""What the harness fills in where a service has no meters."""
+"""Figures that vtlab fills in where a service has no meters."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.support import builders
 from vtlab.catalogue.metrics import WINDOW_METRICS
-from vtlab.host.cgroup import Limit
+from vtlab.host.cgroup_hierarchies import Limit
 from vtlab.model.records import Trial
 from vtlab.prometheus.annotate import fill_gaps, fill_series_gaps
 
