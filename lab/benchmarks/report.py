@@ -1,4 +1,4 @@
-"""How long ``vtlab report`` takes on a synthetic run of many blocks, and whether it writes the same bytes each time.
+"""Speed of ``vtlab report`` on a synthetic run of many blocks, which must give the same bytes each time.
 
     cd lab && ../.venv/bin/python -m benchmarks.report [BLOCKS]
 
@@ -31,17 +31,17 @@ def main() -> int:
         for block in run.blocks:
             store.append_block(folder, block)
             store.append_series(folder, block, run.series[block.block, block.attempt])
-        took, bytes_ = [], set()
+        durations, contents = [], set()
         for _ in range(CALLS):
             begin = time.monotonic()
             subprocess.run([VTLAB, "report", folder], check=True, stdout=subprocess.DEVNULL)
-            took.append(time.monotonic() - begin)
-            bytes_.add(tuple((folder / name).read_bytes() for name in FILES))
-    median = sorted(took)[CALLS // 2]
-    print(f"vtlab report of {blocks} blocks: median {median:.1f} s of {CALLS} calls, longest {max(took):.1f} s")
-    print("the same bytes each time" if len(bytes_) == 1 else "THE BYTES DIFFER")
+            durations.append(time.monotonic() - begin)
+            contents.add(tuple((folder / name).read_bytes() for name in FILES))
+    median = sorted(durations)[CALLS // 2]
+    print(f"vtlab report of {blocks} blocks: median {median:.1f} s of {CALLS} calls, longest {max(durations):.1f} s")
+    print("the same bytes each time" if len(contents) == 1 else "THE BYTES DIFFER")
     print(", ".join(f"{key} {value}" for key, value in machine.describe().items()))
-    return 0 if len(bytes_) == 1 else 1
+    return 0 if len(contents) == 1 else 1
 
 
 if __name__ == "__main__":

@@ -24,8 +24,8 @@ from vtlab.model import variant
 from vtlab.model.manifest import Manifest
 from vtlab.model.run import Analysis
 from vtlab.report.parts import ratios
-from vtlab.report.words import bottlenecks, figures, labels
-from vtlab.report.words import headline as words
+from vtlab.report.words import block_counts, bottlenecks, figures, labels
+from vtlab.report.words.headline import label
 from vtlab.runs.report import analyse_runs, describe_noise
 
 DATA = "docs/measured.json"
@@ -81,7 +81,8 @@ def from_analysis(analysis: Analysis) -> Measured:
     """The figures of a run. BadInput for a run that is not valid: its figures decide nothing."""
     manifest, v = analysis.run.manifest, analysis.verdict
     if not v.valid:
-        raise BadInput(f"{analysis.run.name}: {words.validity(analysis)}", "measure it again, or vtlab resume it")
+        why = block_counts.why_invalid(analysis)
+        raise BadInput(f"{analysis.run.name}: {why}", "measure it again, or vtlab resume it")
     pairs = [(pair, pair.verdict.primary_comparison) for pair in verdict.split_by_comparison(analysis)]
     names = v.variants
     return Measured(
@@ -100,9 +101,9 @@ def from_analysis(analysis: Analysis) -> Measured:
                 of=c.of,
                 over=c.over,
                 metric=labels.metric(c.metric),
-                ratio=ratios.ratio(c),
+                ratio=ratios.ratio_cell(c),
                 interval=figures.interval(c.low, c.high),
-                verdict=words.label(pair),
+                verdict=label(pair),
             )
             for pair, c in pairs
         ],

@@ -13,7 +13,7 @@ from vtlab.analysis.metrics import METRICS
 from vtlab.analysis.statistics.paired import Variance
 from vtlab.analysis.two_runs import TwoRuns
 from vtlab.errors import AssertionFailed, BadInput, InvalidRun
-from vtlab.report.words import changes as report
+from vtlab.report.words import changes
 from vtlab.runs.report import analyse_runs
 
 
@@ -38,7 +38,7 @@ def compare(
     if aa:
         between = two_runs.between_runs([a for folder in aa for a in analyse_runs(folder)], befores[0])
     compared = two_runs.compare(befores, afters, between)
-    for line in report.lines(compared):
+    for line in changes.lines(compared):
         console.print(line, highlight=False, soft_wrap=True)
     _refuse_invalid(compared)
     _check(parsed, compared)
@@ -62,7 +62,7 @@ def _check(demands: Sequence[asserts.Demand], compared: Sequence[TwoRuns]) -> No
                 known = ", ".join(c.name for c in two.changes)
                 raise BadInput(f"--assert '{demand.text}': nothing of that name in both runs", f"there is: {known}")
             elif _is_hollow(two, demand) or not demand.holds(change.low, change.high):
-                failed.append(f"'{demand.text}' does not hold: {report.sentence(change)}")
+                failed.append(f"'{demand.text}' does not hold: {changes.sentence(change)}")
     if failed:
         raise AssertionFailed("; ".join(failed), "an assertion holds when the whole interval lies on its side")
 

@@ -8,8 +8,8 @@ from rich.console import Console
 
 from vtlab.analysis.verdict import split_by_comparison
 from vtlab.errors import BadInput
-from vtlab.report.pages import history as report
-from vtlab.report.pages.history import Entry
+from vtlab.report.pages import run_history
+from vtlab.report.pages.run_history import Entry
 from vtlab.runs import store
 from vtlab.runs.report import analyse_runs
 
@@ -28,9 +28,9 @@ def history(root: Path, console: Console, table_console: Console) -> None:
     entries, unread = read(root)
     if not entries:
         raise BadInput(f"{root}: no directory in it holds a run that can be read", "name the folder that holds runs")
-    lines = report.group(entries)
-    store.write_atomic(root / PAGE, report.render(root.resolve().name, lines, unread))
-    table_console.print(report.table(lines))
+    lines = run_history.group(entries)
+    store.write_atomic(root / PAGE, run_history.render(root.resolve().name, lines, unread))
+    table_console.print(run_history.terminal_table(lines))
     for name, why in unread.items():
         console.print(f"not read: {name}: {why}", highlight=False, soft_wrap=True)
     console.print(f"\nhistory: {root / PAGE}", highlight=False, soft_wrap=True)

@@ -12,7 +12,7 @@ from vtlab.analysis.findings import commands, static
 from vtlab.errors import BadInput, PrerequisiteMissing
 from vtlab.host import tools
 from vtlab.host.tools import Java
-from vtlab.report.words import finding_lines as findings
+from vtlab.report.words.finding_lines import jar_lines
 from vtlab.services import inspection
 
 
@@ -35,7 +35,7 @@ def examine(jar: Path, wanted: str | None, flags: str, console: Console, *, as_j
         }
         print(json.dumps(document, indent=2))
         return
-    for line in findings.of_jar(seen, java.version if java else None, published):
+    for line in jar_lines(seen, java.version if java else None, published):
         console.print(line, highlight=False, markup=False)
 
 

@@ -23,8 +23,7 @@ from vtlab.model.experiment import Experiment
 from vtlab.own_experiment import Asked
 from vtlab.planning import curve_to_load
 from vtlab.planning.planned_runs import PlannedRun
-from vtlab.report.words import curve_sentences as curve_words
-from vtlab.report.words import figures
+from vtlab.report.words import curve_sentences, figures
 from vtlab.runs import store
 from vtlab.runs.create import create_runs, refuse_unmeasurable, resolve_cluster_ref
 from vtlab.runs.measure import TargetSite, measure_and_report, open_target
@@ -59,7 +58,7 @@ def measure(asked: Asked, options: Options, console: Console) -> None:
             there = resolve_cluster_ref(experiment, options)
             refuse_unmeasurable(experiment, there, options)
             curve = _searched(experiment, there, folder, options, began, console)
-            for line in curve_words.lines(curve, experiment.variants):
+            for line in curve_sentences.lines(curve, experiment.variants):
                 console.print(line, highlight=False, soft_wrap=True)
             experiment = curve_to_load.with_load(experiment, curve)
             if options.within is not None:

@@ -215,7 +215,7 @@ def _row(analysis: Analysis, published: Publication, variant: str) -> Row:
         low=over.low if over else None,
         high=over.high if over else None,
         n=len(blocks),
-        bottleneck=bottlenecks.names(result.bottleneck),
+        bottleneck=bottlenecks.resource_names(result.bottleneck),
         utilisation=result.bottleneck.utilisation,
         limits=labels.under(analysis),
         machine=", ".join(of[key] + unit for key, unit in _MACHINE.items() if key in of),

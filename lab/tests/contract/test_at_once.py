@@ -37,9 +37,9 @@ def test_each_variant_has_a_k6_of_its_own(run: RunFolder) -> None:
         assert len(every_k6(run)) == 3
         assert not single.trials
         light = LightLoad({"platform": (0.0, 20.0, 0.0), "virtual": (0.0, 40.0, 0.0)}, settle=500, measure=2000)
-        lit = block.load(LoadCall(light_load=light, is_at_once=True))
-        assert [t.rate for t in lit.light] == [0, 20, 0, 0, 40, 0]
-        for phases in (single.single, lit.light):
+        light_document = block.load(LoadCall(light_load=light, is_at_once=True))
+        assert [t.rate for t in light_document.light] == [0, 20, 0, 0, 40, 0]
+        for phases in (single.single, light_document.light):
             assert [t.variant for t in phases] == [name for name in VARIANTS for _ in range(3)]
             for phase in phases:
                 assert (phase.failed, phase.failed_outside) == ({}, 0)

@@ -31,7 +31,7 @@ from vtlab.prometheus import publish
 from vtlab.prometheus.api import PrometheusApi
 from vtlab.prometheus.queries import Prometheus
 from vtlab.runs.publish import publish_verdicts
-from vtlab.targets.local.prometheus_server import PrometheusServer
+from vtlab.targets.local.prometheus_server import PrometheusFiles, PrometheusServer
 
 #: The path that is scraped; every path is answered.
 METRICS = "/metrics"
@@ -106,7 +106,7 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 
 def make(tmp_path: Path, ledger: Ledger, port: int | None = None) -> PrometheusServer:
     tool = tools.find_prometheus()
-    return PrometheusServer(tool, tmp_path / "prometheus", ledger, tmp_path / "prometheus.log", port)
+    return PrometheusServer(tool, PrometheusFiles(tmp_path / "prometheus", tmp_path / "prometheus.log"), ledger, port)
 
 
 def now() -> int:
@@ -117,7 +117,8 @@ def test_what_a_run_has_kept_is_served_until_ctrl_c(tmp_path: Path, exposition: 
     """vtlab prometheus serves what a run kept until Ctrl-C, and refuses a run that measures and a taken port."""
     run = tmp_path / "results" / "run"
     with Ledger(tmp_path / "results") as ledger:
-        server = PrometheusServer(tools.find_prometheus(), run / "prometheus", ledger, tmp_path / "prometheus.log")
+        files = PrometheusFiles(run / "prometheus", tmp_path / "prometheus.log")
+        server = PrometheusServer(tools.find_prometheus(), files, ledger)
         server.scrape({"platform": exposition}, METRICS)
         with Prometheus(server.url) as client:
             client.await_scrape("platform", now())

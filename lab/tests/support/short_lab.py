@@ -136,7 +136,7 @@ class Lab:
         *,
         single: str | None = WITH_TIMERS,
         with_light: bool = False,
-        own_cycles: int = 0,
+        trial_load_cycles: int = 0,
     ) -> Block:
         """A block; with thread dumps of what its figures do not explain, and light load where asked for."""
         started = self._started(jvms, planned, number, attempt)
@@ -146,14 +146,16 @@ class Lab:
             pacing, warmup = round_pacing.pacing(planned, number), []
             if planned.load.model == "open":
                 # By the warm-up open load settles before a window.
-                document = started.load(LoadCall(warmup_cycles=cycles, trial_load_cycles=own_cycles, pacing=pacing))
+                document = started.load(
+                    LoadCall(warmup_cycles=cycles, trial_load_cycles=trial_load_cycles, pacing=pacing)
+                )
                 warmup = document.warmup
                 last = [[t for t in warmup if t.variant == variant][-1] for variant in variants]
-                pacing, cycles, own_cycles = round_pacing.pacing(planned, number, last), 0, 0
+                pacing, cycles, trial_load_cycles = round_pacing.pacing(planned, number, last), 0, 0
             document = started.load(
                 LoadCall(
                     warmup_cycles=cycles,
-                    trial_load_cycles=own_cycles,
+                    trial_load_cycles=trial_load_cycles,
                     single_user_phase=single,
                     trial_order=order,
                     pacing=pacing,

@@ -116,7 +116,7 @@ def test_what_is_next_is_what_more_users_reach(lab: Lab) -> None:
 
     def measure(attempt: int) -> list[tuple[Experiment, Block]]:
         # More load first, and for long: the compiler is done then.
-        loaded = lab.measured(MORE_CPU, many, [VIRTUAL], 1, attempt, single=SHORT, own_cycles=2)
+        loaded = lab.measured(MORE_CPU, many, [VIRTUAL], 1, attempt, single=SHORT, trial_load_cycles=2)
         throughput = measured_variant([loaded], many, VIRTUAL).throughput
         assert throughput
         # The fewer use almost half of the CPU, however fast that is: with less, short phases seldom tell its slope

@@ -1,4 +1,4 @@
-"""Archives of classes: which one fits a JVM, which it was told of, and whether it uses it."""
+"""Archives of classes: those that fit a JVM, those that it was given, and those that it uses."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def java(tmp_path: Path, script: str = "exit 1", version: str = "25.0.3") -> too
 
 
 def cached(jar: Path, on: tools.Java) -> Path:
-    """A jar with a cache that was made on it and that JDK."""
+    """Returns a jar with a cache that was made for it and that JDK."""
     jar.write_bytes(b"a jar")
     made = jar.with_name("made")
     made.write_bytes(b"a cache")
@@ -84,7 +84,7 @@ def test_a_jvm_uses_what_it_has_mapped(tmp_path: Path, monkeypatch: pytest.Monke
     "is_told", ["by the cache beside the jar", "by the service", "by a variant", "by the environment"]
 )
 def test_an_agent_does_not_cost_the_archive(tmp_path: Path, is_told: str) -> None:
-    """A JVM that starts with the agent refuses an archive that was made without it: it gets the agent later."""
+    """A JVM gets the agent after its start, as it would refuse an archive that was made without the agent."""
     planned = builders.experiment(
         properties={"platform": {"threads": "platform", "jvm_flags": ["-XX:SharedArchiveFile=a.jsa"]}}
         if is_told == "by a variant"
@@ -167,8 +167,8 @@ def test_what_a_report_says_of_it(known: dict[str, bool] | None, beside: str, no
         started_in=4,
         class_archives=known,
     )
-    assert class_archives.beside(instance) == beside
-    unused = class_archives.unused(instance)
+    assert class_archives.list_suffix(instance) == beside
+    unused = class_archives.unused_note(instance)
     assert unused is None if note is None else note in (unused or "")
 
 

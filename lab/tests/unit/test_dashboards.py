@@ -1,4 +1,4 @@
-"""The dashboards: as their program writes them, and what all of their panels must have."""
+"""The dashboards as their program writes them, and the rules for all of their panels."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ each_panel = pytest.mark.parametrize("panel", PANELS)
 
 
 def values_of(anything: Any, key: str) -> Iterator[Any]:
-    """Everything under this key, however deep."""
+    """Returns each value under this key, however deep."""
     if isinstance(anything, dict):
         for name, value in anything.items():
             if name == key:
@@ -44,7 +44,7 @@ def values_of(anything: Any, key: str) -> Iterator[Any]:
 
 
 def overrides(panel: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
-    """(kind of matcher, what it matches, properties)."""
+    """Returns (kind of matcher, what it matches, properties)."""
     return [
         (
             override["matcher"]["id"],
@@ -86,7 +86,7 @@ def test_says_that_it_is_generated(name: str) -> None:
 
 @each_dashboard
 def test_no_grafana_ids_are_exported(name: str) -> None:
-    """No numeric id, no version: a Grafana gives these itself."""
+    """Grafana gives numeric ids and versions itself."""
     document = DOCUMENTS[name]
     assert document.get("id") is None
     assert document.get("version") is None
@@ -105,7 +105,7 @@ def test_ids_are_unique(name: str) -> None:
 
 @each_dashboard
 def test_panels_do_not_overlap(name: str) -> None:
-    """On a grid of 24 columns."""
+    """The grid has 24 columns."""
     taken: set[tuple[int, int]] = set()
     for panel in DOCUMENTS[name]["panels"]:
         at = panel["gridPos"]
@@ -125,7 +125,7 @@ def test_links_keep_time_and_variables(name: str) -> None:
 
 @each_dashboard
 def test_variables_are_the_same(name: str) -> None:
-    """Else a link would lose one."""
+    """A link would lose a variable that the other dashboard lacks."""
     variables = DOCUMENTS[name]["templating"]["list"]
     assert [variable["name"] for variable in variables] == VARIABLES
     assert variables == DOCUMENTS["verdict"]["templating"]["list"]
@@ -199,7 +199,7 @@ def test_rates_are_over_the_rate_interval(panel: dict[str, Any]) -> None:
 
 
 def is_in_windows(promql: str) -> bool:
-    """Whether a query has values in measured windows only, and only of what lies in them."""
+    """Tells whether a query has values in measured windows only, and only of what lies in them."""
     begins = 'k6_trial_window_start{[^}]*phase="measure"}\\[1h\\]\\) \\+ 3000 <= 1000 \\* time\\(\\)'
     return bool(
         re.search(rf"and on \(namespace, variant\) max by \(namespace, variant\) \(+last_over_time\({begins}", promql)
@@ -248,7 +248,7 @@ def test_figures_are_of_the_whole_run(panel: dict[str, Any]) -> None:
 
 @each_panel
 def test_colours_are_the_variants(panel: dict[str, Any]) -> None:
-    """The same in every panel, and no other series' one."""
+    """A variant has the same colour in every panel, and no other series has it."""
     of_series = overrides(panel)
     fixed = {name: properties.get("color", {}).get("fixedColor") for _, name, properties in of_series}
     colours = {name: colour for name, colour in fixed.items() if colour}

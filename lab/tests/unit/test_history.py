@@ -14,8 +14,8 @@ from tests.unit.test_report_html import NASTY, RUNS, Outline
 from vtlab import history
 from vtlab.analysis.verdict import analyse_all
 from vtlab.model.run import Run
-from vtlab.report.pages import history as report
-from vtlab.report.pages.history import Entry
+from vtlab.report.pages import run_history
+from vtlab.report.pages.run_history import Entry
 from vtlab.runs import store
 
 
@@ -82,8 +82,8 @@ def test_the_page_is_the_same_again_and_fetches_nothing(root: Path) -> None:
 
 def test_each_chart_tells_its_runs_in_words_the_first_first(root: Path) -> None:
     entries, _ = history.read(root)
-    (cpu,) = [of for of in report.group(entries) if of.title.startswith("cpu")]
-    chart = report.chart(cpu.entries, "a title")
+    (cpu,) = [of for of in run_history.group(entries) if of.title.startswith("cpu")]
+    chart = run_history.ratio_chart(cpu.entries, "a title")
     assert chart is not None
     label = re.search(r'aria-label="([^"]*)"', chart)
     assert label is not None
@@ -96,17 +96,17 @@ def test_each_chart_tells_its_runs_in_words_the_first_first(root: Path) -> None:
 
 
 def test_every_kind_of_run_has_its_place() -> None:
-    lines = report.group([Entry(name, analysis) for name, run in RUNS.items() for analysis in analyse_all([run])])
-    text = report.render("results", lines, {"x": NASTY})
+    lines = run_history.group([Entry(name, analysis) for name, run in RUNS.items() for analysis in analyse_all([run])])
+    text = run_history.render("results", lines, {"x": NASTY})
     assert Outline(text).open == []
     assert "<script>" not in text
     assert sum(len(of.entries) for of in lines) == len(RUNS)
 
 
 def test_a_line_without_a_ratio_has_no_chart() -> None:
-    lines = report.group([Entry("none", analyse_all([RUNS["none"]])[0])])
-    assert report.chart(lines[0].entries, "") is None
-    assert "None of these runs has a ratio." in report.render("results", lines, {})
+    lines = run_history.group([Entry("none", analyse_all([RUNS["none"]])[0])])
+    assert run_history.ratio_chart(lines[0].entries, "") is None
+    assert "None of these runs has a ratio." in run_history.render("results", lines, {})
 
 
 def test_bad_input_ends_with_2(root: Path, tmp_path: Path) -> None:

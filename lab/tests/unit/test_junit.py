@@ -46,7 +46,7 @@ PATTERNS = {
 
 
 def check_schema(element: ET.Element) -> None:
-    """``element`` and what is in it are as the schemas of Ant and of Jenkins' xUnit (junit-10) both want it."""
+    """Checks an element and its children against the schemas of Ant and of Jenkins' xUnit (junit-10)."""
     names, must = set(element.attrib), MUST.get(element.tag, set())
     assert must <= names <= must | MAY.get(element.tag, set()), element.tag
     children = "".join(f"{child.tag} " for child in element)
@@ -63,7 +63,7 @@ def document(*runs: Run) -> ET.Element:
 
 
 def outcomes(suite: ET.Element) -> dict[str, str]:
-    """What each test case came to."""
+    """Returns the outcome of each test case."""
     return {case.attrib["name"]: case[0].tag if len(case) else "passed" for case in suite.iter("testcase")}
 
 

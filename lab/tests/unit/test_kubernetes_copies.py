@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -158,7 +159,7 @@ def test_each_variant_has_a_deployment_and_a_service_that_go_with_the_run(namesp
     with measuring(tmp_path) as running:
         start(running)
         start(running, 2)
-        name = running.cluster.release.name
+        name = running.site.cluster.release.name
         assert re.fullmatch(r"vtlab-shop-[0-9a-f]{4}", name)
         assert namespace.deleted == []
     variants = [f"{name}-platform", f"{name}-virtual"]
@@ -183,7 +184,7 @@ def test_pods_of_the_first_block_start_once(namespace: Namespace, tmp_path: Path
         for body in namespace.made
         if body["kind"] == "Deployment"
     ]
-    assert stamps == [f"{running.objects.name}-1-1"] * 2, "the annotation that follows changes nothing"
+    assert stamps == [f"{running.site.objects.name}-1-1"] * 2, "the annotation that follows changes nothing"
 
 
 @pytest.mark.usefixtures("started")
@@ -228,7 +229,7 @@ def test_network_policies_are_copied_only_where_there_are_any(namespace: Namespa
     namespace.of_kind["NetworkPolicy"] = policies()
     with measuring(tmp_path) as running:
         start(running)
-        name = running.cluster.release.name
+        name = running.site.cluster.release.name
     of_run = [f"{name}-{policy}" for policy in ("of-shop", "to-database", "variants", "k6")]
     assert namespace.names("NetworkPolicy") == of_run
     assert "NetworkPolicies for the copies: of-shop, to-database, variants, k6" in "\n".join(MESSAGES)
@@ -261,8 +262,8 @@ def test_an_image_has_variants_without_an_original(namespace: Namespace, tmp_pat
 def test_k6_loads_the_copies_from_a_job_of_the_run(namespace: Namespace, tmp_path: Path) -> None:
     with measuring(tmp_path) as running:
         start(running)
-        assert running.copies is not None
-        body = job.manifest(running.copies.template(), "j", {"a": "b"}, {"BLOCK": "1"}, running.objects.name)
+        assert running.site.copies is not None
+        body = job.manifest(running.site.copies.template(), "j", {"a": "b"}, {"BLOCK": "1"}, running.site.objects.name)
     assert body["metadata"]["ownerReferences"][0]["uid"] == "42"
     template = body["spec"]["template"]
     assert template["metadata"]["labels"]["app.kubernetes.io/component"] == "k6"
@@ -352,8 +353,8 @@ def test_limits_and_threads_are_read_back_by_the_agent(tmp_path: Path) -> None:
         container = {"name": "app", "env": [{"name": "JAVA_TOOL_OPTIONS", "value": flags}]}
         pod = {"metadata": {"name": "p", "uid": "1"}, "spec": {"containers": [container]}, "status": {}}
         with measuring(tmp_path) as running:
-            running.client = Meters(tomcat, jetty)
-            return running._verified(SHOP, EXPERIMENT, variant, pod, 1).processors
+            running.site = replace(running.site, client=Meters(tomcat, jetty))
+            return running._verified(target.StartedPod(SHOP, EXPERIMENT, variant, pod), 1).processors
 
     assert verified("virtual", tomcat=-1) == 1
     assert verified("platform", tomcat=200) == 1
@@ -383,12 +384,12 @@ class Unscraped(Prometheus):
 @pytest.mark.usefixtures("namespace")
 def test_a_prometheus_that_does_not_take_the_monitor_is_said_at_once(tmp_path: Path) -> None:
     with measuring(tmp_path) as running:
-        running.client = Unscraped(None)
+        running.site = replace(running.site, client=Unscraped(None))
         with pytest.raises(
             PrerequisiteMissing, match=r"platform: Prometheus does not take the ServiceMonitor"
         ) as caught:
             running._scraped("platform", 1)
-        running.client = Unscraped("1s")
+        running.site = replace(running.site, client=Unscraped("1s"))
         with pytest.raises(NotScraped):
             running._scraped("platform", 1)
     assert "--monitor-labels" in caught.value.fix
@@ -400,7 +401,7 @@ def test_only_the_agents_port_of_a_copy_is_read(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(watch, "wait_for_pods", lambda *_: ({"platform": pod}, {}))
     with measuring(tmp_path) as running:
         client = Unscraped("1s")
-        running.client = client
+        running.site = replace(running.site, client=client)
         monkeypatch.setattr(client, "refuse_old", lambda: None)
         monkeypatch.setattr(client, "now", lambda: 1)
         with pytest.raises(NotScraped):

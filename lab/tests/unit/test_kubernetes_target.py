@@ -22,6 +22,7 @@ from vtlab.targets.kubernetes import target
 from vtlab.targets.kubernetes.api import labels, watch
 from vtlab.targets.kubernetes.api.connection import NotFound
 from vtlab.targets.kubernetes.api.release_ref import ReleaseRef
+from vtlab.targets.kubernetes.block import refuse_pressure
 from vtlab.targets.kubernetes.release import facts as release
 
 RELEASE = ReleaseRef(None, "ns", "lab")
@@ -259,10 +260,10 @@ class Pressed:
 
 def test_a_node_under_pressure_rejects_the_block() -> None:
     for pressure in (None, 0.0):
-        target.refuse_pressure(Pressed(pressure), {"a", "b"}, 1000, 9000)  # type: ignore[arg-type]
+        refuse_pressure(Pressed(pressure), {"a", "b"}, 1000, 9000)  # type: ignore[arg-type]
     pressed = Pressed(1.0)
     with pytest.raises(BlockFault, match=r"the node a\|b was under pressure"):
-        target.refuse_pressure(pressed, {"a", "b"}, 1000, 9000)  # type: ignore[arg-type]
+        refuse_pressure(pressed, {"a", "b"}, 1000, 9000)  # type: ignore[arg-type]
     assert 'node=~"a|b"' in pressed.asked
     assert pressed.asked.endswith("[8s])) at 9000")
 
@@ -373,6 +374,6 @@ def test_the_config_map_is_there_before_the_pods_are_replaced_and_gone_at_the_en
         for attempt in (1, 2):
             with pytest.raises(BlockFault, match="no further"):
                 running.start(BLOCKING, 1, attempt)
-    name = running.objects.name
+    name = running.site.objects.name
     assert cluster.done == [f"create {name}", "replace lab-platform", "replace lab-platform"]
     assert cluster.deleted == [f"configmap {name}"]

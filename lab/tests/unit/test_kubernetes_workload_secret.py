@@ -24,8 +24,9 @@ from vtlab.runs.create import resolve_cluster_ref
 from vtlab.runs.options import Options
 from vtlab.targets.kubernetes import job, target
 from vtlab.targets.kubernetes.api import labels
+from vtlab.targets.kubernetes.block import ClusterStart, KubernetesBlock
 from vtlab.targets.kubernetes.copies import workload_secret
-from vtlab.targets.kubernetes.target import KubernetesBlock, KubernetesTarget
+from vtlab.targets.kubernetes.target import KubernetesTarget, StartedPod
 
 __all__ = ["namespace", "started"]
 
@@ -102,9 +103,9 @@ def test_rows_login_and_variables_are_in_a_secret_that_goes_with_the_run(
 ) -> None:
     with measuring(tmp_path) as running:
         begin(running, with_login)
-        assert running.copies is not None
-        body = job.manifest(running.copies.template(), "j", {}, {}, running.objects.name)
-        name = running.objects.name
+        assert running.site.copies is not None
+        body = job.manifest(running.site.copies.template(), "j", {}, {}, running.site.objects.name)
+        name = running.site.objects.name
     secret = secret_of(namespace)
     assert secret["metadata"]["name"] == name
     assert secret["metadata"]["ownerReferences"][0]["uid"] == "42"
@@ -130,9 +131,9 @@ def test_a_script_is_what_k6_starts_with_a_copy_for_each_variant(
 ) -> None:
     with measuring(tmp_path) as running:
         begin(running, with_script)
-        assert running.copies is not None
-        template = running.copies.template()
-        quiet = running.copies.template(preflight_within=90.5)
+        assert running.site.copies is not None
+        template = running.site.copies.template()
+        quiet = running.site.copies.template(preflight_within=90.5)
     pod = template["spec"]["jobTemplate"]["spec"]["template"]["spec"]
     (k6,) = pod["containers"]
     assert k6["command"][-1] == "/workload/script/main.js"
@@ -202,7 +203,7 @@ def answer_of(status: int = 200, reason: str | None = None, **more: Any) -> Json
 
 def block_of(running: KubernetesTarget, experiment: Experiment) -> KubernetesBlock:
     pods = {name: {"metadata": {"name": name}} for name in experiment.variants}
-    return KubernetesBlock(running, services.of(experiment), experiment, 1, 1, pods, [])
+    return KubernetesBlock(running.site, ClusterStart(services.of(experiment), experiment, 1, 1, pods, []))
 
 
 def preflight(
@@ -285,7 +286,8 @@ def ready(monkeypatch: pytest.MonkeyPatch) -> None:
     """Both copies are ready, as far as the cluster and Prometheus tell."""
     loaded = {name: {"metadata": {"name": name, "uid": name}} for name in EXPERIMENT.variants}
 
-    def instance(_: KubernetesTarget, __: Any, ___: Any, name: str, *____: Any) -> Instance:
+    def instance(_: KubernetesTarget, started: StartedPod, __: int) -> Instance:
+        name = started.variant
         return Instance(variant=name, identity=name, java="25", gc="G1", processors=1, cpu_limit=1.0, started_in=1.0)
 
     monkeypatch.setattr(target.watch, "wait_for_pods", lambda *_: (dict(loaded), {}))
@@ -300,14 +302,14 @@ def test_copies_are_asked_once_in_a_run(tmp_path: Path, monkeypatch: pytest.Monk
     made: list[int] = []
 
     def preflight_of(block: KubernetesBlock) -> str:
-        made.append(block._number)
+        made.append(block.start.number)
         return "https://shop.example"
 
     monkeypatch.setattr(KubernetesBlock, "preflight", preflight_of)
     with measuring(tmp_path) as running:
         for number in (1, 2):
             assert running.start(EXPERIMENT, number, 1).failures == []
-        assert running.preflight.origin == "https://shop.example"
+        assert running.site.preflight.origin == "https://shop.example"
     assert made == [1]
 
 

@@ -1,4 +1,4 @@
-"""What a search's curve tells: levels, knee, where variants part, what is chosen by it, and how it is shown."""
+"""The curve of a search: its levels, its knee, where variants part, what vtlab chooses by it, and how it is shown."""
 
 from __future__ import annotations
 
@@ -20,14 +20,17 @@ from vtlab.model.curve import Curve, Ended, Point
 from vtlab.model.experiment import Experiment
 from vtlab.model.load import ClosedLoad
 from vtlab.planning import curve_to_load
-from vtlab.report.words import curve_sentences as words
+from vtlab.report.charts.load_curve import throughput_over_users
+from vtlab.report.parts.load_curve import curve_table
+from vtlab.report.words import curve_sentences
+from vtlab.report.words.curve_sentences import decision_sentence, where_variants_part
 
 VARIANTS = ["platform", "virtual"]
 Serves = Callable[[int], float]
 
 
 def bounded(alone: float, most: float) -> Serves:
-    """A service by its asymptotic bounds: each user adds what one has alone, up to the most."""
+    """Returns a service by its asymptotic bounds: each user adds what one has alone, up to the most."""
     return lambda users: min(users * alone, most)
 
 
@@ -40,7 +43,7 @@ def points(levels: Sequence[int], services: Mapping[str, Serves]) -> list[Point]
 
 
 def doubled(services: Mapping[str, Serves]) -> list[Point]:
-    """The points of every level that a search asks for while users are doubled."""
+    """Returns the points of every level that a search asks for while it doubles the users."""
     measured: list[Point] = []
     while levels := curves.next_users(measured, VARIANTS):
         measured += points(levels, services)
@@ -163,12 +166,12 @@ def test_no_level_that_differs_is_called_alike() -> None:
         "virtual": {1: 210.0, 2: 329.0, 4: 389.0, 8: 397.0}.__getitem__,
     }
     measured = curve(points([1, 2, 4, 8], rates_of))
-    assert words.parts(measured, VARIANTS) == (
+    assert where_variants_part(measured, VARIANTS) == (
         "Which variant serves more changes with the users: platform with 1, 2 and 4 users;"
         " with the others there is no clear difference."
     )
     turned = points([1, 4], {"platform": bounded(30, 40), "virtual": bounded(20, 60)})
-    assert words.parts(curve(turned), VARIANTS) == (
+    assert where_variants_part(curve(turned), VARIANTS) == (
         "Which variant serves more changes with the users: platform with 1 user, virtual with 4 users."
     )
 
@@ -289,7 +292,7 @@ def test_windows_hold_enough_answers_and_rounds(
 def test_the_ramp_up_holds_four_rounds_and_the_longest_answer_twice(
     alone: float, most: float, longest: float | None, ramp: str
 ) -> None:
-    """A quarter of a second at least, and at most as long as where no load is searched."""
+    """It lasts a quarter of a second at least, and at most as long as without a search."""
     measured = doubled(dict.fromkeys(VARIANTS, bounded(alone, most)))
     with_longest = [point.model_copy(update={"longest": longest}) for point in measured]
     planned = curve_to_load.with_load(search_experiment(), curve(with_longest))
@@ -330,36 +333,36 @@ def test_what_was_chosen_says_so_and_is_a_complete_experiment() -> None:
 
 
 def test_where_they_part_is_said_in_a_line() -> None:
-    assert words.parts(curve(points([1, 2, 4, 8], PARTING)), VARIANTS) == (
+    assert where_variants_part(curve(points([1, 2, 4, 8], PARTING)), VARIANTS) == (
         "Up to about 4 users no clear difference, from about 8 on virtual serves more."
     )
     slower = {"platform": PARTING["virtual"], "virtual": PARTING["platform"]}
-    assert "from about 8 on platform serves more" in words.parts(curve(points([1, 2, 4, 8], slower)), VARIANTS)
+    assert "from about 8 on platform serves more" in where_variants_part(curve(points([1, 2, 4, 8], slower)), VARIANTS)
     same = curve(points([1, 2, 4], dict.fromkeys(VARIANTS, bounded(20, 60))))
-    assert words.parts(same, VARIANTS) == "Up to 4 users the search saw no clear difference."
+    assert where_variants_part(same, VARIANTS) == "Up to 4 users the search saw no clear difference."
     apart = curve(points([1, 2], {"platform": bounded(10, 60), "virtual": bounded(20, 180)}))
-    assert words.parts(apart, VARIANTS) == "From a single user on virtual serves more."
+    assert where_variants_part(apart, VARIANTS) == "From a single user on virtual serves more."
     early = curve(points([1, 2], {"platform": bounded(20, 20), "virtual": bounded(20, 40)}))
-    assert (
-        words.parts(early, VARIANTS) == "With a single user no clear difference, from about 2 on virtual serves more."
+    assert where_variants_part(early, VARIANTS) == (
+        "With a single user no clear difference, from about 2 on virtual serves more."
     )
-    assert words.parts(curve([]), VARIANTS) == "No level was measured."
+    assert where_variants_part(curve([]), VARIANTS) == "No level was measured."
 
 
 def compiled(measured: Sequence[Point], cold: Mapping[int, float], of: str = "virtual") -> Curve:
-    """A curve of these points, at some of whose levels the JIT compiler of a variant took a share of the CPU."""
+    """Returns a curve of these points; the JIT compiler of a variant took a share of the CPU at some levels."""
     shares = [cold.get(point.users, 0.02) if point.variant == of else 0.0 for point in measured]
     return curve([p.model_copy(update={"jit": share}) for p, share in zip(measured, shares, strict=True)])
 
 
 def test_levels_that_are_not_compiled_tell_nothing() -> None:
     apart = points([1, 2, 4, 8], {"platform": bounded(10, 60), "virtual": bounded(20, 180)})
-    assert words.parts(compiled(apart, {}), VARIANTS) == "From a single user on virtual serves more."
-    assert words.parts(compiled(apart, {1: 0.53, 2: 0.101, 4: 0.1}), VARIANTS) == (
+    assert where_variants_part(compiled(apart, {}), VARIANTS) == "From a single user on virtual serves more."
+    assert where_variants_part(compiled(apart, {1: 0.53, 2: 0.101, 4: 0.1}), VARIANTS) == (
         "From 4 users on virtual serves more. With 1 and 2 users the curve cannot tell: the JIT compilers took up to"
         " 53 % of the CPU limit from the requests."
     )
-    assert words.parts(compiled(apart, dict.fromkeys((1, 2, 4, 8), 0.3), of="platform"), VARIANTS) == (
+    assert where_variants_part(compiled(apart, dict.fromkeys((1, 2, 4, 8), 0.3), of="platform"), VARIANTS) == (
         "Which variant serves more the curve cannot tell: the JIT compilers took up to 30 % of the CPU limit from the"
         " requests."
     )
@@ -368,7 +371,7 @@ def test_levels_that_are_not_compiled_tell_nothing() -> None:
 def test_what_a_third_variant_compiles_says_nothing_of_the_first_two() -> None:
     services = {"platform": bounded(10, 60), "virtual": bounded(20, 180), "pool-50": bounded(20, 180)}
     third = compiled(points([1, 2], services), {1: 0.5, 2: 0.5}, of="pool-50")
-    assert words.parts(third, VARIANTS) == "From a single user on virtual serves more."
+    assert where_variants_part(third, VARIANTS) == "From a single user on virtual serves more."
 
 
 @pytest.mark.parametrize(
@@ -382,7 +385,7 @@ def test_what_a_third_variant_compiles_says_nothing_of_the_first_two() -> None:
     ],
 )
 def test_why_the_search_ended_is_said(ended: Ended, why: str, sentence: str) -> None:
-    assert sentence in words.sentences(curve(doubled(PARTING), ended, why), VARIANTS)[1]
+    assert sentence in curve_sentences.sentences(curve(doubled(PARTING), ended, why), VARIANTS)[1]
 
 
 def test_the_curve_in_words_as_a_table_and_as_a_picture_is_that_of_the_golden_file() -> None:
@@ -390,16 +393,17 @@ def test_the_curve_in_words_as_a_table_and_as_a_picture_is_that_of_the_golden_fi
     # A level at which one variant was not measured, and a percentile.
     shown = curve([*measured[:-1], *points([6], {"virtual": PARTING["virtual"]})])
     shown = shown.model_copy(update={"points": [shown.points[0].model_copy(update={"p99": 0.061}), *shown.points[1:]]})
-    table = words.table(shown, VARIANTS)
+    table = curve_table(shown, VARIANTS)
     assert {len(row) for row in table.rows} == {len(table.head)}
-    lines = [*words.lines(shown, VARIANTS), "", " | ".join(table.head), *(" | ".join(row) for row in table.rows)]
-    golden_files.check("curve.txt", "\n".join([*lines, "", str(words.picture(shown, VARIANTS)), ""]))
+    rows = [" | ".join(row) for row in (table.head, *table.rows)]
+    lines = [*curve_sentences.lines(shown, VARIANTS), "", *rows]
+    golden_files.check("curve.txt", "\n".join([*lines, "", str(throughput_over_users(shown, VARIANTS)), ""]))
 
 
 @given(alone=rates, most=growth)
 def test_each_label_of_the_axis_is_where_its_value_is(alone: float, most: float) -> None:
     services = {"platform": bounded(alone, alone * most), "virtual": bounded(alone, alone)}
-    drawn = str(words.picture(curve(doubled(services)), VARIANTS))
+    drawn = str(throughput_over_users(curve(doubled(services)), VARIANTS))
     labels = re.findall(r'<text x="[\d.]+" y="([\d.]+)" text-anchor="end" class="tick">([\d,.]+)</text>', drawn)
     places = [(float(y), math.log(float(text.replace(",", "")))) for y, text in labels]
     assert len(places) >= 2
@@ -410,14 +414,14 @@ def test_each_label_of_the_axis_is_where_its_value_is(alone: float, most: float)
 
 def test_a_curve_without_an_answer_has_no_picture() -> None:
     silent = [Point(variant=name, users=1, throughput=0, mean=None, p99=None, failed=1) for name in VARIANTS]
-    assert words.picture(curve(silent), VARIANTS) == ""
-    assert len(words.table(curve(silent), VARIANTS).rows) == 1
+    assert throughput_over_users(curve(silent), VARIANTS) == ""
+    assert len(curve_table(curve(silent), VARIANTS).rows) == 1
 
 
 def test_the_decision_has_the_range_of_the_curve_and_the_interval_of_the_blocks() -> None:
     run = builders.run(blocks=3)
     with_curve = replace(run, manifest=run.manifest.model_copy(update={"curve": curve(doubled(PARTING))}))
-    line = words.decision(builders.analysed(with_curve))
+    line = decision_sentence(builders.analysed(with_curve))
     assert line is not None
     parted, _, measured = line.partition(" At 64 users ")
     assert parted == "Up to about 4 users no clear difference, from about 8 on virtual serves more."
@@ -426,7 +430,7 @@ def test_the_decision_has_the_range_of_the_curve_and_the_interval_of_the_blocks(
         r" Limited then by the load \(1,000 users\)\.",
         measured,
     ), measured
-    assert words.decision(builders.analysed(run)) is None
+    assert decision_sentence(builders.analysed(run)) is None
 
 
 @pytest.mark.parametrize("verdict", ["equivalent", "inconclusive"])
@@ -436,13 +440,13 @@ def test_without_a_difference_in_the_blocks_the_decision_names_no_better_variant
     analysis = builders.analysed(with_curve)
     primary = analysis.verdict.primary_comparison
     primary.ratio, primary.low, primary.high, primary.verdict = 1.02, 0.98, 1.06, verdict
-    line = words.decision(analysis)
+    line = decision_sentence(analysis)
     assert line is not None
     assert line.endswith(
         "At 64 users the blocks show no difference in throughput larger than 6 % (0.980× to 1.060×, 3 blocks)."
     )
     primary.ratio, primary.low, primary.high = 0.951, 0.921, 0.982
-    line = words.decision(analysis)
+    line = decision_sentence(analysis)
     assert line is not None
     assert line.endswith("the blocks show a difference, but not clearly beyond 5 % (0.921× to 0.982×, 3 blocks).")
 
@@ -457,12 +461,12 @@ def test_where_more_users_show_another_outcome_the_decision_says_how_to_measure_
     analysis = builders.analysed(with_curve)
     primary = analysis.verdict.primary_comparison
     primary.ratio, primary.low, primary.high, primary.verdict = 1.02, 0.98, 1.06, "equivalent"
-    line = words.decision(analysis)
+    line = decision_sentence(analysis)
     assert line is not None
     assert line.endswith("blocks). With more users the curve has virtual ahead: --users 32 measures there.")
 
 
 @pytest.mark.parametrize("ended", ["time", "load generator", "failed", "most users"])
 def test_a_search_that_did_not_see_both_level_off_claims_no_knee(ended: Ended) -> None:
-    assert "knee" in words.sentences(curve(doubled(PARTING)), VARIANTS)[-1]
-    assert "knee" not in " ".join(words.sentences(curve(doubled(PARTING), ended), VARIANTS))
+    assert "knee" in curve_sentences.sentences(curve(doubled(PARTING)), VARIANTS)[-1]
+    assert "knee" not in " ".join(curve_sentences.sentences(curve(doubled(PARTING), ended), VARIANTS))

@@ -48,8 +48,8 @@ def test_the_first_block_has_more_than_its_trials() -> None:
     assert extra_phase_seconds(replace(RUN, blocks=[measured])) == pytest.approx(
         light_load.extra_phase_seconds(RUN.experiment, False, True)
     )
-    lit = {"light": [t.model_copy(update={"phase": "light"}) for t in measured.trials]}
-    assert extra_phase_seconds(replace(RUN, blocks=[measured.model_copy(update=lit)])) == 0
+    light_phases = {"light": [t.model_copy(update={"phase": "light"}) for t in measured.trials]}
+    assert extra_phase_seconds(replace(RUN, blocks=[measured.model_copy(update=light_phases)])) == 0
 
 
 def test_how_much_longer_windows_are_is_known_after_the_first_warm_up() -> None:

@@ -12,7 +12,7 @@ from vtlab.errors import BlockFault, PrerequisiteMissing
 from vtlab.host import ports
 from vtlab.host.tools import Tool
 from vtlab.prometheus.queries import NotScraped, Prometheus
-from vtlab.targets.local.prometheus_server import PrometheusServer
+from vtlab.targets.local.prometheus_server import PrometheusFiles, PrometheusServer
 
 
 def test_long_ranges_are_asked_for_in_parts() -> None:
@@ -76,7 +76,7 @@ def test_a_fixed_port_that_is_taken_is_refused(tmp_path: Path) -> None:
     with socket.create_server((ports.HOST, 0)) as holder:
         port = holder.getsockname()[1]
         with pytest.raises(PrerequisiteMissing, match=f"port {port}, asked for by the local Prometheus"):
-            PrometheusServer(Tool(tmp_path, "3"), tmp_path, None, tmp_path / "log", port)  # type: ignore[arg-type]
+            PrometheusServer(Tool(tmp_path, "3"), PrometheusFiles(tmp_path, tmp_path / "log"), None, port)  # type: ignore[arg-type]
 
 
 def test_a_variant_that_answers_no_scrape_any_more_has_no_figures(monkeypatch: pytest.MonkeyPatch) -> None:

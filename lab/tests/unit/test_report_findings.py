@@ -11,7 +11,7 @@ from tests.support import builders
 from tests.unit.test_measured_findings import Case, inspection
 from vtlab.model.run import Analysis
 from vtlab.report.pages import html, markdown, terminal
-from vtlab.report.words import finding_lines as findings
+from vtlab.report.parts.findings import finding_table
 from vtlab.runs import store
 
 SOURCE = "https://github.com/brettwooldridge/HikariCP/issues/2398"
@@ -24,7 +24,7 @@ def analysis() -> Analysis:
 
 
 def test_a_table_tells_what_was_measured_from_what_was_published() -> None:
-    measured, published = findings.table(analysis()).rows
+    measured, published = finding_table(analysis()).rows
     assert measured[:3] == [
         "Virtual threads keep their carriers while they wait",
         "measured, virtual",
@@ -53,6 +53,6 @@ def test_each_form_of_a_report_has_them() -> None:
 
 def test_a_run_without_findings_has_no_section() -> None:
     nothing = builders.analysed(builders.run(blocks=2))
-    assert findings.table(nothing).rows == []
+    assert finding_table(nothing).rows == []
     assert "<h3>Findings</h3>" not in html.render([nothing])
     assert "Findings" not in markdown.render([nothing])

@@ -16,6 +16,7 @@ from vtlab.analysis.statistics import sequential
 from vtlab.model.manifest import NO_COMMIT
 from vtlab.model.run import Analysis, Run
 from vtlab.report.pages import html, markdown
+from vtlab.report.parts import provenance
 from vtlab.runs.report import write_files
 
 NASTY = "<script>alert('x')</script> & \"quotes\" | pipes"
@@ -51,7 +52,7 @@ RUNS: dict[str, Run] = {
 
 
 def without_roles(text: str) -> str:
-    """The page without what a table says a second time, for screens on which it is a list."""
+    """Removes what a table repeats for screens on which it is a list."""
     return re.sub(r' (role|data-head)="[^"]*"', "", text)
 
 
@@ -60,7 +61,7 @@ def analyses(*names: str) -> list[Analysis]:
 
 
 class Outline(HTMLParser):
-    """Headings and what stands open; complains about what is not closed."""
+    """Headings and open elements of a page; complains about elements that are not closed."""
 
     VOID = frozenset({"meta", "link", "input", "br"})
 
@@ -245,5 +246,5 @@ def test_long_series_are_thinned_but_keep_their_peaks() -> None:
 
 def test_a_run_of_an_installed_vtlab_is_repeated_without_a_checkout() -> None:
     installed = builders.analysed(builders.run(blocks=2, commit=NO_COMMIT))
-    assert html.repeat(installed) == "vtlab run blocking --blocks 2 --seed 7"
-    assert html.repeat(builders.analysed(builders.run(blocks=2))).startswith("git checkout 0123")
+    assert provenance.commands_to_repeat(installed) == "vtlab run blocking --blocks 2 --seed 7"
+    assert provenance.commands_to_repeat(builders.analysed(builders.run(blocks=2))).startswith("git checkout 0123")

@@ -24,8 +24,9 @@ from vtlab.model.run import Analysis, Run
 from vtlab.model.verdict import Decision
 from vtlab.report.pages import markdown
 from vtlab.report.parts import ratios
-from vtlab.report.words import decision, hints
-from vtlab.report.words import headline as words
+from vtlab.report.words import block_counts, decision, explanation, hints
+from vtlab.report.words.explanation import comparison_sentence
+from vtlab.report.words.headline import headline
 
 RUNS = 10_000
 RULE = sequential.sequential_rule(1)
@@ -186,12 +187,12 @@ def test_a_run_ends_at_the_first_look_that_settles_it() -> None:
     assert c.low is not None
     assert c.low == pytest.approx(math.exp(1.61 - half), rel=1e-3), "t of 2 degrees of freedom at 0.5 %"
     assert (c.verdict, c.p_holm) == ("faster", None)
-    assert words.sentence(a) == (
+    assert comparison_sentence(a) == (
         "Throughput of virtual is 5.00 times that of platform, 95 % interval 4.72 to 5.30, over 3 blocks (look 2 of"
         " at most 6; the interval allows for all); differences up to 5 % do not count."
     )
-    assert hints.quick(a) is words.validity(a) is hints.hint(a) is None
-    assert "At 3 blocks a p of at most 0.5 % settles it" in ratios.by_metric(a).caption
+    assert hints.quick_look(a) is block_counts.why_invalid(a) is hints.hint(a) is None
+    assert "At 3 blocks a p of at most 0.5 % settles it" in ratios.metric_table(a).caption
     jsonschema.validate(json.loads(a.verdict.model_dump_json()), SCHEMA)
 
 
@@ -201,7 +202,8 @@ def test_a_verdict_with_a_wide_interval_is_measured_further() -> None:
     assert run_status.blocks_left(with_looks(wide, sequential.sequential_rule(1, precision=0.1))) == 1
     a = builders.analysed(with_looks(wide, sequential.sequential_rule(1, precision=0.1)))
     assert (a.verdict.valid, a.verdict.comparisons[0].verdict) == (False, "inconclusive")
-    assert words.validity(a) == "Not valid: 2 blocks count, the next look is after 3. Do not decide by this run."
+    why = "Not valid: 2 blocks count, the next look is after 3. Do not decide by this run."
+    assert block_counts.why_invalid(a) == why
 
 
 def test_blocks_after_the_end_do_not_change_a_verdict() -> None:
@@ -238,7 +240,7 @@ def test_a_run_that_will_hardly_be_settled_ends_and_says_so() -> None:
     assert str(hints.hint(a)).startswith(
         "The run ended early: up to 12 blocks would settle it with a probability below"
     )
-    assert words.headline(a).startswith("Virtual threads: no clear difference in throughput (")
+    assert headline(a).startswith("Virtual threads: no clear difference in throughput (")
 
 
 def test_not_even_futility_ends_a_run_before_four_blocks() -> None:
@@ -291,9 +293,9 @@ def test_a_run_whose_time_is_over_after_one_block_says_what_it_has_and_what_goes
         with_looks(builders.run(blocks=1), sequential.sequential_rule(1, precision=0.1, within=80.0), 60.0)
     )
     assert (decided(a).ended, run_status.blocks_left(a.run), a.verdict.valid) == ("within", 0, True)
-    assert words.look(decided(a)) == "no further blocks: 2 would take longer than --within allows"
-    assert decision.of(a).text == "No decision: one block gives no interval."
-    assert "from a single block, which gives no interval" in str(words.sentence(a))
+    assert block_counts.after_look(decided(a)) == "no further blocks: 2 would take longer than --within allows"
+    assert decision.decide(a).text == "No decision: one block gives no interval."
+    assert "from a single block, which gives no interval" in str(comparison_sentence(a))
     assert str(hints.hint(a)).startswith(
         "The run ended where the next look did not fit into the time (--within). One block gives no interval, and two"
         " take about "
@@ -304,7 +306,7 @@ def test_a_run_whose_time_is_over_after_one_block_says_what_it_has_and_what_goes
 def test_nor_is_a_second_block_measured_where_a_variant_was_not_warm_in_time() -> None:
     rule = sequential.sequential_rule(1, within=80.0)
     a = builders.analysed(with_looks(builders.run(blocks=1, failing={1: "unsteady"}), rule, 60.0))
-    assert decision.of(a).text == "No decision: a variant was not warm in the only block."
+    assert decision.decide(a).text == "No decision: a variant was not warm in the only block."
     assert str(hints.hint(a)).startswith("More warm-up cycles may help")
 
 
@@ -315,12 +317,12 @@ def test_a_rejected_attempt_is_repeated_where_another_fits(within: float, ended:
     assert (decided(a).ended, decided(a).blocks, run_status.blocks_left(a.run)) == (ended, 0, 0 if ended else 2)
     assert not a.verdict.valid
     if ended:
-        assert words.look(decided(a)) == "no further blocks: 1 would take longer than --within allows"
-        assert words.validity(a) == (
+        assert block_counts.after_look(decided(a)) == "no further blocks: 1 would take longer than --within allows"
+        assert block_counts.why_invalid(a) == (
             "Not valid: 0 blocks count, another does not fit into the time (--within), 1 rejected. Do not decide by"
             " this run."
         )
-        text = decision.of(a).text
+        text = decision.decide(a).text
         assert text.startswith("No decision: the only block does not count, and another does not fit into the time (")
         assert "the hypervisor gave 4.0 % of the cores' time to others" in text
         assert hints.settling_command(a, "e.json") == "vtlab run e.json --precision 25%"
@@ -341,7 +343,7 @@ def test_a_settled_verdict_that_ends_with_a_wide_interval_says_why() -> None:
     assert (decided(a).ended, a.verdict.comparisons[0].verdict) == ("within", "faster")
     assert (
         "The interval is wider than the precision of 1 % that was wanted: the next look did not fit into the time"
-        " (--within)." in words.explanation(a)
+        " (--within)." in explanation.sentences(a)
     )
     assert hints.hint(a) is None
 

@@ -29,7 +29,7 @@ from vtlab.targets.protocol import StartedBlock, Target
 
 @dataclass(frozen=True)
 class AttemptPlan:
-    """What one attempt at a block is to measure."""
+    """Plan of one attempt at a block."""
 
     experiment: Experiment
     seed: int
@@ -125,7 +125,7 @@ class Attempt:
         for failure in block.failures:
             state.say_failed(failure)
         for instance in block.instances if block.block == 1 else ():
-            if unused := class_archives.unused(instance):
+            if unused := class_archives.unused_note(instance):
                 state.say(unused)
         state.variants = [instance.variant for instance in block.instances]
 

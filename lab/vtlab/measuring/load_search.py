@@ -262,7 +262,7 @@ class LoadSearch:
     def _warm_up_cycle(self, round_: float) -> float:
         """Returns the seconds of a warm-up cycle of a variant with rounds of so many seconds."""
         load = units.seconds(self._experiment.windows.warmup_load)
-        return k6_timing.BETWEEN_PHASES + k6_timing.WARM_UP_RAMP_UP + 2 * round_ + max(load, round_)
+        return k6_timing.BETWEEN_PHASES + k6_timing.LONGEST_WARM_UP_RAMP_UP + 2 * round_ + max(load, round_)
 
     def _planned(self, users: int) -> tuple[float, dict[str, float]]:
         """Returns the seconds of a level's window, and of a round of each variant's users, as the level before lets

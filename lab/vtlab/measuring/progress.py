@@ -15,7 +15,7 @@ from vtlab.model.records import Block, Failure
 
 @dataclass(frozen=True)
 class BlockOutcome:
-    """What became of a block, for the user."""
+    """Outcome of a block, for the user."""
 
     run_name: str
     block: Block

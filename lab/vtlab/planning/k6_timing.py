@@ -1,4 +1,4 @@
-"""Times of k6's plan of a block (``k6/lib``), by which calls are estimated before they are made. Seconds."""
+"""Seconds of k6's plan of a block (``k6/lib/constants.ts``), by which calls are estimated before they are made."""
 
 from __future__ import annotations
 
@@ -11,11 +11,15 @@ BETWEEN_PHASES = 1.0
 #: For each user to begin in.
 USER_RAMP_UP = 0.005
 #: The longest ramp-up of a warm-up cycle.
-WARM_UP_RAMP_UP = 1.0
+LONGEST_WARM_UP_RAMP_UP = 1.0
 #: The longest time of an idle phase before its window.
 IDLE_SETTLE = 0.3
+#: The grid of the moments at which users end and begin phases, for few users, and how many these are.
+FINE_GRID, FINE_GRID_USERS = 0.25, 100
+#: By how much the grid is coarser for each further number of users.
+GRID_STEP, GRID_STEP_USERS = 0.5, 500
 
 
 def grid(users: int) -> float:
     """Returns the seconds between the moments at which so many users end and begin phases."""
-    return 0.25 if users <= 100 else 0.5 * math.ceil(users / 500)
+    return FINE_GRID if users <= FINE_GRID_USERS else GRID_STEP * math.ceil(users / GRID_STEP_USERS)

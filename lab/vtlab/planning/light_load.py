@@ -38,7 +38,7 @@ _IDLE = (0.0, 0.0)
 
 @dataclass(frozen=True)
 class LoadedVariant:
-    """What is known of a variant before its light load."""
+    """Figures of a variant from its trials, by which its light load is planned."""
 
     #: Seconds of a request alone; 0 where that is unknown.
     response: float

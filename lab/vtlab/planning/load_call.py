@@ -41,13 +41,13 @@ class LightLoad:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing arrives in any of them."""
+        """True where nothing arrives in any of them."""
         return not any(map(any, self.rates.values()))
 
 
 @dataclass(frozen=True)
 class LoadCall:
-    """What one call of k6 is to do, in the order of its phases."""
+    """Phases of one call of k6, in their order."""
 
     #: Warm-up cycles with the warm-up's load, for all variants.
     warmup_cycles: int = 0

@@ -28,7 +28,7 @@ _SHORTEST_WINDOW_FACTOR = 150.0
 
 @dataclass(frozen=True)
 class Arriving:
-    """How long windows of an open load have to be, so that a trial shows that the variant is overloaded.
+    """Arrivals of an open load, and how long a window has to be to show that a variant is overloaded.
 
     With the share o of the arrivals beyond what the variant serves, a window of W seconds adds o·rate·W requests in
     flight on average. An overloaded variant is always busy and completes the same in each window, so what is added

@@ -20,7 +20,7 @@ from vtlab.model.manifest import Manifest
 from vtlab.model.records import Block
 from vtlab.model.run import Analysis, BlockSeries, Run
 from vtlab.planning import trial_order
-from vtlab.report.words import headline as words
+from vtlab.report.words import block_counts
 from vtlab.runs import facts, store
 from vtlab.runs.create import train_sample
 from vtlab.runs.estimates import may_take_longer, remaining_block_seconds
@@ -152,8 +152,8 @@ class _Measurement:
             self._say_how_far(left - 1 if is_accepted else left)
         if self._rejected and not self._accepted:
             raise InvalidRun(
-                f"{self.run.name}: {words.rejected(len(self._rejected))}, none counts, and another does not fit into"
-                " the time (--within)",
+                f"{self.run.name}: {block_counts.rejected_blocks(len(self._rejected))}, none counts, and another"
+                " does not fit into the time (--within)",
                 f"see the reasons in the report (vtlab report {self._folder}); give it more time, such as --within 20m",
             )
 
@@ -199,8 +199,8 @@ class _Measurement:
     def _refuse_too_many_rejected(self) -> None:
         if len(self._rejected) > self.run.manifest.max_rejected:
             raise InvalidRun(
-                f"{self.run.name}: {words.rejected(len(self._rejected))}, {len(self._accepted)} of {self._planned}"
-                f" count; the last: {'; '.join(self._rejected[-1][1][:3])}",
+                f"{self.run.name}: {block_counts.rejected_blocks(len(self._rejected))}, {len(self._accepted)}"
+                f" of {self._planned} count; the last: {'; '.join(self._rejected[-1][1][:3])}",
                 f"see the reasons in the report (vtlab report {self._folder}); is something else running there?",
             )
 
@@ -212,7 +212,7 @@ class _Measurement:
         elif left < expected:
             self._progress.give_up(expected - left)
         if reached and (reached.ended or left > expected):
-            self._progress.say(f"{self.run.name}: {words.look(reached)}")
+            self._progress.say(f"{self.run.name}: {block_counts.after_look(reached)}")
         elif not left and expected:
             self._progress.say(
                 f"{self.run.name}: no further blocks:"

@@ -14,8 +14,7 @@ from vtlab.errors import InvalidRun
 from vtlab.model.run import Analysis
 from vtlab.report import jmh_table
 from vtlab.report.pages import html, junit, markdown, terminal
-from vtlab.report.words import headline as words
-from vtlab.report.words import hints
+from vtlab.report.words import block_counts, hints
 from vtlab.runs import store
 
 
@@ -63,7 +62,7 @@ def refuse_invalid(folder: Path, analyses: Sequence[Analysis]) -> None:
         has_ended = verdict.decision is not None and verdict.decision.ended
         if not verdict.valid and (has_ended or len(verdict.rejected) > manifest.max_rejected):
             raise InvalidRun(
-                f"{analysis.run.name}: {words.rejected(len(verdict.rejected))}, {verdict.n} of "
+                f"{analysis.run.name}: {block_counts.rejected_blocks(len(verdict.rejected))}, {verdict.n} of "
                 f"{'at most ' if manifest.rule else ''}{manifest.blocks} count",
                 f"the reasons are in {folder / 'report.html'}",
             )

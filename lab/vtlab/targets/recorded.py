@@ -24,7 +24,7 @@ def _unchanged(call: LoadCall, document: K6Document) -> K6Document:
 
 @dataclass(frozen=True)
 class Playback:
-    """How a run is replayed otherwise than it was recorded."""
+    """Differences between a replay and the recorded run."""
 
     #: Variants that do not start, in every block.
     start_failures: Sequence[Failure] = ()

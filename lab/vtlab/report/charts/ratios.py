@@ -1,86 +1,43 @@
-"""The charts of the report. Each takes plain figures and gives one inline SVG, described in words."""
+"""Charts of ratios with their intervals: of several runs, block by block, and over time."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from vtlab.model.units import percent
-from vtlab.model.verdict import Bound, Comparison
-from vtlab.report.charts import svg
-from vtlab.report.charts.svg import WIDTH, Scale, chart, line, mark, path, rect, text
+from vtlab.model.verdict import Comparison
+from vtlab.report.charts.axes import horizontal_grid
+from vtlab.report.charts.scales import Scale, ratio_ticks
+from vtlab.report.charts.svg import WIDTH, chart, circle, line, path, rect, text
 from vtlab.report.words import figures
 
-Format = Callable[[float | None], str]
+#: Most labels of runs below an axis.
+_RUN_LABELS = 3
 
 
 @dataclass(frozen=True)
-class Row:
-    """One line of a chart of ratios: its label and the comparison."""
+class RatioRow:
+    """A line of a chart of ratios: its label and the comparison."""
 
     label: str
     comparison: Comparison
 
 
-def within(values: Sequence[float | None]) -> list[float]:
-    """Those ratios that can be drawn: an interval from two blocks that differ wildly has no end."""
-    return [min(max(v, 1e-4), 1e4) for v in values if v is not None]
+@dataclass(frozen=True)
+class DatedRatio:
+    """The comparison of one run in a history, and when it was measured."""
 
-
-def ratios(rows: Sequence[Row], margin: float, title: str) -> Markup:
-    """Ratios with their intervals on one logarithmic axis, the band of the margin behind them."""
-    of, over, better = rows[0].comparison.of, rows[0].comparison.over, rows[0].comparison.better
-    extent = within([x for r in rows for x in (r.comparison.ratio, r.comparison.low, r.comparison.high)])
-    band = 1 / (1 + margin), 1 + margin
-    steps = svg.ratio_ticks(min([*extent, band[0]]), max([*extent, band[1]]))
-    labelled = len(rows) > 1
-    left, right, top, pitch = (64.0 if labelled else 12.0), WIDTH - 12.0, 22.0, (34.0 if labelled else 46.0)
-    bottom = top + pitch * len(rows) + 4
-    low, high = min([*extent, band[0], steps[0]]), max([*extent, band[1], steps[-1]])
-    air = (high / low) ** 0.07
-    across = Scale(low / air, high * air, left, right, log=True)
-    unity = across(1)
-    sides = (f"{over} better", f"{of} better") if better == "higher" else (f"{of} better", f"{over} better")
-    parts = [rect(across(band[0]), top - 4, across(band[1]) - across(band[0]), bottom - top + 4, "margin")]
-    parts += [line(across(t), top - 4, across(t), bottom, "grid") for t in steps]
-    parts.append(line(unity, top - 8, unity, bottom, "one"))
-    parts += [text(across(t), bottom + 14, f"{t:g}×", "middle", "tick") for t in steps]
-    room = 6.5 * max(len(s) + 2 for s in sides)
-    if unity - left > room:
-        parts.append(text(unity - 6, 11, "← " + sides[0], "end", "tick"))
-    if right - unity > room:
-        parts.append(text(unity + 6, 11, sides[1] + " →", "start", "tick"))
-    descriptions: list[str] = []
-    for i, row in enumerate(rows):
-        c, y = row.comparison, top + pitch * (i + 0.6)
-        if labelled:
-            parts.append(text(left - 8, y + 4, row.label, "end", "label"))
-        descriptions.append(f"{row.label}: {interval_in_words(c)}")
-        if c.ratio is None:
-            parts.append(text((left + right) / 2, y + 4, interval_in_words(c), "middle", "value"))
-            continue
-        if c.low is not None and c.high is not None:
-            a, b = across(c.low), across(c.high)
-            parts += [
-                line(a, y, b, y, "whisker"),
-                line(a, y - 5, a, y + 5, "whisker"),
-                line(b, y - 5, b, y + 5, "whisker"),
-            ]
-        x = across(c.ratio)
-        parts.append(svg.element("circle", cx=x, cy=y, r=5.5, class_="estimate"))
-        parts.append(text(min(max(x, left + 22), right - 22), y - 10, figures.ratio(c.ratio), "middle", "label"))
-    describe = (
-        f"{of} over {over} on a logarithmic axis; the shaded band is the margin of ±{percent(margin)}. "
-        + "; ".join(descriptions)
-    )
-    return chart(bottom + 18, title, describe, *parts)
+    measured: str
+    comparison: Comparison
+    is_valid: bool
 
 
 def interval_in_words(c: Comparison) -> str:
-    """A ratio and its interval in words."""
+    """Returns a ratio and its interval in words."""
     if c.ratio is None:
         lost = [*(f"{v} overloaded" for v in c.overloaded), *(f"{v} fails" for v in c.fails)]
         return f"no ratio, {figures.listed(lost)}" if lost else "no ratio"
@@ -89,222 +46,158 @@ def interval_in_words(c: Comparison) -> str:
     return f"{figures.ratio(c.ratio)}, interval {figures.interval(c.low, c.high)}"
 
 
-def per_block(c: Comparison, blocks: Sequence[int], margin: float) -> Markup:
-    """The ratio of every accepted block, their mean and its interval."""
+def _drawable(values: Sequence[float | None]) -> list[float]:
+    """Cuts ratios to what can be drawn: an interval from two blocks that differ wildly has no end."""
+    return [min(max(v, 1e-4), 1e4) for v in values if v is not None]
+
+
+def _ends(comparisons: Sequence[Comparison]) -> list[float]:
+    return _drawable([value for c in comparisons for value in (c.ratio, c.low, c.high)])
+
+
+@dataclass(frozen=True)
+class _RowsArea:
+    """The area of ``ratio_intervals``: ratios from left to right, a line for each comparison."""
+
+    across: Scale
+    steps: Sequence[float]
+    band: tuple[float, float]
+    left: float
+    bottom: float
+    pitch: float
+
+    right = WIDTH - 12.0
+    top = 22.0
+
+    def background(self) -> list[Markup]:
+        """Returns the band of the margin, the grid, the line of no difference and the labels below."""
+        across, top, bottom = self.across, self.top, self.bottom
+        low, high = across(self.band[0]), across(self.band[1])
+        return [
+            rect(low, top - 4, high - low, bottom - top + 4, "margin"),
+            *(line(across(t), top - 4, across(t), bottom, "grid") for t in self.steps),
+            line(across(1), top - 8, across(1), bottom, "one"),
+            *(text(across(t), bottom + 14, f"{t:g}×", "middle", "tick") for t in self.steps),
+        ]
+
+    def sides(self, c: Comparison) -> list[Markup]:
+        """Returns which variant is better on which side, where there is room for the words."""
+        lower, higher = (c.over, c.of) if c.better == "higher" else (c.of, c.over)
+        words, unity = (f"{lower} better", f"{higher} better"), self.across(1)
+        room = 6.5 * max(len(side) + 2 for side in words)
+        parts = [text(unity - 6, 11, "← " + words[0], "end", "tick")] if unity - self.left > room else []
+        return parts + ([text(unity + 6, 11, words[1] + " →", "start", "tick")] if self.right - unity > room else [])
+
+    def interval(self, c: Comparison, y: float) -> list[Markup]:
+        """Returns a ratio and its interval at the height ``y``."""
+        if c.ratio is None:
+            return [text((self.left + self.right) / 2, y + 4, interval_in_words(c), "middle", "value")]
+        parts, x = [], self.across(c.ratio)
+        if c.low is not None and c.high is not None:
+            low, high = self.across(c.low), self.across(c.high)
+            parts.append(line(low, y, high, y, "whisker"))
+            parts += [line(end, y - 5, end, y + 5, "whisker") for end in (low, high)]
+        parts.append(circle(x, y, 5.5, "estimate"))
+        inside = min(max(x, self.left + 22), self.right - 22)
+        return [*parts, text(inside, y - 10, figures.ratio(c.ratio), "middle", "label")]
+
+
+def ratio_intervals(rows: Sequence[RatioRow], margin: float, title: str) -> Markup:
+    """Draws ratios with their intervals on one logarithmic axis, the band of the margin behind them."""
+    area = _rows_area([row.comparison for row in rows], margin)
+    first = rows[0].comparison
+    parts = [*area.background(), *area.sides(first)]
+    for i, row in enumerate(rows):
+        y = area.top + area.pitch * (i + 0.6)
+        if len(rows) > 1:
+            parts.append(text(area.left - 8, y + 4, row.label, "end", "label"))
+        parts += area.interval(row.comparison, y)
+    description = (
+        f"{first.of} over {first.over} on a logarithmic axis; the shaded band is the margin of ±{percent(margin)}. "
+        + "; ".join(f"{row.label}: {interval_in_words(row.comparison)}" for row in rows)
+    )
+    return chart(area.bottom + 18, title, description, *parts)
+
+
+def _rows_area(comparisons: Sequence[Comparison], margin: float) -> _RowsArea:
+    ends, band = _ends(comparisons), (1 / (1 + margin), 1 + margin)
+    steps = ratio_ticks(min([*ends, band[0]]), max([*ends, band[1]]))
+    left, pitch = (64.0, 34.0) if len(comparisons) > 1 else (12.0, 46.0)
+    low, high = min([*ends, band[0], steps[0]]), max([*ends, band[1], steps[-1]])
+    air = (high / low) ** 0.07
+    across = Scale(low / air, high * air, left, _RowsArea.right, log=True)
+    return _RowsArea(across, steps, band, left, _RowsArea.top + pitch * len(comparisons) + 4, pitch)
+
+
+@dataclass(frozen=True)
+class _ColumnsArea:
+    """The area of a chart with ratios on its vertical, logarithmic axis."""
+
+    left: float
+    bottom: float
+    up: Scale
+    steps: Sequence[float]
+
+    right = WIDTH - 12.0
+
+    def background(self, margin: float) -> list[Markup]:
+        """Returns the band of the margin and the grid."""
+        labels = {step: f"{step:g}×" for step in self.steps}
+        grid = horizontal_grid((self.left, self.right), self.up, labels, one=1)
+        return [self.band(1 / (1 + margin), 1 + margin, "margin"), *grid]
+
+    def band(self, low: float, high: float, class_: str) -> Markup:
+        """Returns a band over the whole width."""
+        return rect(self.left, self.up(high), self.right - self.left, self.up(low) - self.up(high), class_)
+
+
+def _columns_area(ends: Sequence[float], margin: float, left: float, bottom: float) -> _ColumnsArea:
+    steps = ratio_ticks(min([*ends, 1 / (1 + margin)]), max([*ends, 1 + margin]))
+    up = Scale(min([*ends, *steps]), max([*ends, *steps]), bottom, 10.0, log=True)
+    return _ColumnsArea(left, bottom, up, steps)
+
+
+def block_ratios(c: Comparison, blocks: Sequence[int], margin: float) -> Markup:
+    """Draws the ratio of every accepted block, their mean and its interval."""
     values = [math.exp(x) for x in c.log_ratios]
-    extent = within([*values, c.low, c.high])
-    steps = svg.ratio_ticks(min([*extent, 1 / (1 + margin)]), max([*extent, 1 + margin]))
-    left, right, top, bottom = 44.0, WIDTH - 12.0, 10.0, 150.0
-    up = Scale(min([*extent, *steps]), max([*extent, *steps]), bottom, top, log=True)
-    across = Scale(0, len(values) + 1, left, right)
-    parts = [rect(left, up(1 + margin), right - left, up(1 / (1 + margin)) - up(1 + margin), "margin")]
-    for t in steps:
-        parts.append(line(left, up(t), right, up(t), "one" if t == 1 else "grid"))
-        parts.append(text(left - 6, up(t) + 4, f"{t:g}×", "end", "tick"))
+    area = _columns_area(_drawable([*values, c.low, c.high]), margin, left=44.0, bottom=150.0)
+    up, across = area.up, Scale(0, len(values) + 1, area.left, area.right)
+    parts = area.background(margin)
     if c.low is not None and c.high is not None:
-        parts.append(rect(left, up(c.high), right - left, up(c.low) - up(c.high), "interval"))
+        parts.append(area.band(c.low, c.high, "interval"))
     if c.ratio is not None:
-        parts.append(line(left, up(c.ratio), right, up(c.ratio), "mean"))
+        parts.append(line(area.left, up(c.ratio), area.right, up(c.ratio), "mean"))
     size = 4.0 if len(values) <= 30 else 2.5
     step = max(1, math.ceil(len(values) / 12))
     for i, (number, value) in enumerate(zip(blocks, values, strict=True)):
-        x = across(i + 1)
-        tip = f"block {number}: {figures.ratio(value)}"
-        parts.append(svg.element("circle", svg.element("title", tip), cx=x, cy=up(value), r=size, class_="dot"))
+        parts.append(circle(across(i + 1), up(value), size, "dot", f"block {number}: {figures.ratio(value)}"))
         if i % step == 0:
-            parts.append(text(x, bottom + 15, str(number), "middle", "tick"))
-    parts.append(text((left + right) / 2, bottom + 31, "block", "middle", "tick"))
+            parts.append(text(across(i + 1), area.bottom + 15, str(number), "middle", "tick"))
+    parts.append(text((area.left + area.right) / 2, area.bottom + 31, "block", "middle", "tick"))
     ends = figures.interval(min(values), max(values))
     extremes = f"{len(values)} blocks from {ends}" if len(values) > 1 else f"1 block: {ends}"
     title = f"Ratio of {c.of} over {c.over} in each block"
-    return chart(bottom + 36, title, f"{extremes}; {interval_in_words(c)}", *parts)
+    return chart(area.bottom + 36, title, f"{extremes}; {interval_in_words(c)}", *parts)
 
 
-def dots(
-    groups: Sequence[tuple[str, Sequence[float]]],
-    title: str,
-    form: Format,
-    published: Mapping[str, float] | None = None,
-) -> Markup:
-    """One dot per trial and the mean, a row per variant, from 0; beside them a triangle at what was published."""
-    others = published or {}
-    steps = svg.ticks(max([*(v for _, values in groups for v in values), *others.values()], default=0.0))
-    left, right, pitch = max(78.0, 16 + 6.8 * max(len(n) for n, _ in groups)), WIDTH - 22.0, 50.0
-    bottom = 6 + pitch * len(groups)
-    across = Scale(0, steps[-1], left, right)
-    parts = []
-    for t in steps:
-        parts.append(line(across(t), 4, across(t), bottom, "grid"))
-        parts.append(text(across(t), bottom + 15, figures.short(form(t)), "middle", "tick"))
-    descriptions = []
-    for slot, (name, values) in enumerate(groups):
-        y = 6 + pitch * (slot + 0.5)
-        parts.append(text(left - 10, y + 4, name, "end", "label"))
-        if name in others:
-            at, tip = across(others[name]), f"{name}, published: {form(others[name])}"
-            shape = f"M{at - 6:.1f},{y + 22:.1f} l6,-11 l6,11 z"
-            parts.append(svg.element("path", svg.element("title", tip), d=shape, class_="published"))
-            descriptions.append(tip)
-        if not values:
-            continue
-        mean = math.fsum(values) / len(values)
-        for i, value in enumerate(values):
-            lift = ((i * 7) % 5 - 2) * 4.0
-            parts.append(mark(slot, across(value), y + lift, 3.5, f"v{slot} faint", f"{name}: {form(value)}"))
-        parts.append(line(across(mean), y - 17, across(mean), y + 17, "mean"))
-        beyond = mean > steps[-1] * 0.75
-        x = across(mean) + (-6 if beyond else 6)
-        parts.append(text(x, y - 13, form(mean), "end" if beyond else "start", "value"))
-        descriptions.append(
-            f"{name}: mean {form(mean)}, {len(values)} trials from {form(min(values))} to {form(max(values))}"
-        )
-    return chart(bottom + 22, title, "; ".join(descriptions), *parts)
-
-
-def percentiles(groups: Sequence[tuple[str, Sequence[float | None]]], names: Sequence[str]) -> Markup:
-    """Latency by percentile on a logarithmic axis, a line per variant; no mark where there is no figure."""
-    given = [v for _, values in groups for v in values if v is not None and v > 0]
-    title = "Client latency by percentile"
-    if not given:
-        return Markup("")
-    steps = svg.log_ticks(min(given), max(given))
-    if len(steps) == 1:
-        steps = [steps[0] / 2, steps[0], steps[0] * 2]
-    left, right, top, bottom = 58.0, WIDTH - 22.0, 12.0, 150.0
-    up = Scale(steps[0], steps[-1], bottom, top, log=True)
-    across = Scale(0, len(names) - 1, left + 12, right - 4)
-    parts = []
-    for t in steps:
-        parts.append(line(left, up(t), right, up(t), "grid"))
-        parts.append(text(left - 6, up(t) + 4, figures.short(figures.duration(t)), "end", "tick"))
-    parts += [text(across(i), bottom + 16, name, "middle", "tick") for i, name in enumerate(names)]
-    descriptions = []
-    for slot, (name, values) in enumerate(groups):
-        points = [(across(i), up(v), i, v) for i, v in enumerate(values) if v is not None and v > 0]
-        parts.append(path([(x, y) for x, y, _, _ in points], f"line v{slot}"))
-        for x, y, i, v in points:
-            parts.append(mark(slot, x, y, 4, f"v{slot} solid", f"{name} {names[i]}: {figures.duration(v)}"))
-        descriptions.append(f"{name}: " + ", ".join(f"{names[i]} {figures.duration(v)}" for _, _, i, v in points))
-    return chart(bottom + 24, title, "Logarithmic axis. " + "; ".join(descriptions), *parts)
-
-
-def initials(variant: str) -> str:
-    """A variant in a letter or two: ``V``, ``VJ`` (virtual-jdk21), ``PA`` (platform-a)."""
-    return "".join(part[:1] for part in variant.split("-")).upper()
-
-
-@dataclass(frozen=True)
-class Window:
-    """A measured window of one variant, epoch milliseconds."""
-
-    slot: int
-    variant: str
-    start: float
-    end: float
-
-
-def over_time(
-    title: str,
-    lines: Sequence[tuple[str, svg.Points]],
-    windows: Sequence[Window],
-    form: Format,
-    limit: tuple[float, str] | None = None,
-    top_at: float | None = None,
-) -> Markup:
-    """Samples over the time of one block, a line per variant; the measured windows shaded, a limit dashed."""
-    thin = [(name, svg.downsample(points)) for name, points in lines]
-    times = [t for _, points in thin for t, _ in points]
-    if not times:
-        return Markup("")
-    begin, end = min(times), max([*times, *(w.end for w in windows)])
-    most = max([v for _, points in thin for _, v in points] + ([limit[0]] if limit else []))
-    unit = 2.0**20 if form is figures.memory else 1.0
-    steps = svg.ticks(most if top_at is None else top_at, unit=unit)
-    left, right, top, bottom = 58.0, WIDTH - 10.0, 20.0, 140.0
-    up, across = Scale(0, steps[-1], bottom, top), Scale(begin, end, left, right)
-    parts = [
-        rect(across(w.start), top, across(w.end) - across(w.start), bottom - top, f"window v{w.slot}") for w in windows
-    ]
-    parts += [text(across((w.start + w.end) / 2), top - 6, initials(w.variant), "middle", "tick") for w in windows]
-    for t in steps:
-        parts.append(line(left, up(t), right, up(t), "grid"))
-        parts.append(text(left - 6, up(t) + 4, figures.short(form(t)), "end", "tick"))
-    seconds = (end - begin) / 1000
-    for t in svg.ticks(seconds):
-        if t <= seconds:
-            parts.append(text(across(begin + t * 1000), bottom + 15, f"{t:g} s", "middle", "tick"))
-    for slot, (_, points) in enumerate(thin):
-        parts.append(path([(across(t), up(v)) for t, v in points], f"line thin v{slot}"))
-    if limit:
-        parts.append(line(left, up(limit[0]), right, up(limit[0]), "limit"))
-        parts.append(text(right, up(limit[0]) + 13, limit[1], "end", "value"))
-    description = "; ".join(f"{name}: highest {form(max(v for _, v in points))}" for name, points in thin if points)
-    return chart(bottom + 22, title, f"Over {seconds:.0f} s. {description}", *parts)
-
-
-def bounds(variant: str, slot: int, measured: float, rows: Sequence[tuple[Bound, str]]) -> Markup:
-    """How much of each bound the measurement reaches, at most all of it; ``rows`` carry a remark (bottleneck, next)."""
-    left, right, pitch, top = 112.0, WIDTH - 34.0, 40.0, 8.0
-    bottom = top + pitch * len(rows)
-    across = Scale(0, 1, left, right)
-    parts = []
-    for t in (0.0, 0.25, 0.5, 0.75, 1.0):
-        parts.append(line(across(t), top, across(t), bottom, "one" if t == 1 else "grid"))
-        parts.append(text(across(t), bottom + 15, percent(t), "middle", "tick"))
-    descriptions = []
-    for i, (b, remark) in enumerate(rows):
-        y = top + pitch * i
-        parts.append(text(left - 8, y + 18, b.resource, "end", "label"))
-        if remark:
-            parts.append(text(left - 8, y + 31, remark, "end", "tick"))
-        parts.append(
-            rect(
-                left,
-                y + 6,
-                across(min(1.0, b.utilisation)) - left,
-                14,
-                f"bar v{slot}" + ("" if remark in ("bottleneck", "together") else " faint"),
-            )
-        )
-        reach = ", far above" if remark == "refuted" else "; the law allows"
-        note = f"{figures.rate(measured)}{reach} {figures.rate(b.bound)}"
-        parts.append(text(left + 4, y + 33, note, "start", "value"))
-        descriptions.append(f"{b.resource}: {note}" + (f", {remark}" if remark else ""))
-    title = f"{variant}: how much of each bound the throughput reaches"
-    return chart(bottom + 22, title, "; ".join(descriptions), *parts)
-
-
-@dataclass(frozen=True)
-class Part:
-    """A part of what a request takes: its name, and its seconds. ``queued``: before a thread has the request."""
-
-    name: str
-    seconds: float
-    queued: bool = False
-
-
-def time_split(variant: str, slot: int, parts: Sequence[Part], longest: float) -> Markup:
-    """What a request of one variant takes, part after part, on an axis to ``longest`` seconds; a line for each part."""
-    left, right, pitch = 6.0, WIDTH - 6.0, 19.0
-    across = Scale(0, longest, left, right)
-    drawn, at = [rect(left, 4, right - left, 20, "track")], 0.0
-    for i, part in enumerate(parts):
-        begin, end = across(at), across(at + part.seconds)
-        y = 46 + pitch * i
-        rank = sum(not before.queued for before in parts[:i])
-        look = f"part v{slot} " + ("queued" if part.queued else f"p{min(rank, 5)}")
-        drawn += [
-            rect(begin, 4, max(end - begin, 1.0), 20, look, svg.element("title", part.name)),
-            rect(left, y - 9, 11, 11, look),
-            text(left + 78, y, figures.duration(part.seconds), "end", "value"),
-            text(left + 86, y, _shortened(part.name), class_="label plain"),
-        ]
-        at += part.seconds
-    title = f"{variant}: where the time of a request goes"
-    words = "; ".join(f"{part.name}: {figures.duration(part.seconds)}" for part in parts)
-    return chart(50 + pitch * (len(parts) - 1) + 6, title, words, *drawn)
-
-
-def _shortened(name: str, most: int = 44) -> str:
-    """Text that fits a line of a chart; its beginning says what it is."""
-    return name if len(name) <= most else f"{name[: most - 1]}…"
+def ratio_history(runs: Sequence[DatedRatio], margin: float, title: str) -> Markup | None:
+    """Draws the ratio of each run with its interval, in order of time; None without any ratio."""
+    ends = _ends([run.comparison for run in runs])
+    if not ends:
+        return None
+    area = _columns_area(ends, margin, left=48.0, bottom=170.0)
+    up, across = area.up, Scale(0, len(runs) + 1, area.left, area.right)
+    parts = area.background(margin)
+    placed = [(across(i), run, run.comparison) for i, run in enumerate(runs, 1)]
+    drawn = [(x, run, c, c.ratio) for x, run, c in placed if c.ratio is not None]
+    parts.append(path([(x, up(ratio)) for x, _, _, ratio in drawn], "line thin history"))
+    for x, run, c, ratio in drawn:
+        if c.low is not None and c.high is not None:
+            parts.append(line(x, up(c.low), x, up(c.high), "whisker"))
+        tip = f"{run.measured}: {interval_in_words(c)}"
+        parts.append(circle(x, up(ratio), 4.0, "estimate" if run.is_valid else "published", tip))
+    every = -(-len(runs) // _RUN_LABELS)
+    for x, run, _ in placed[::every]:
+        parts.append(text(x, area.bottom + 16, run.measured[:10], "middle", "tick"))
+    description = "; ".join(f"{run.measured}: {interval_in_words(c)}" for _, run, c in placed)
+    return chart(area.bottom + 22, title, f"Logarithmic axis. {description}", *parts)

@@ -21,15 +21,15 @@ from xml.etree import ElementTree as ET
 from vtlab.analysis import asserts
 from vtlab.analysis.verdict import split_by_comparison
 from vtlab.model.run import Analysis, Run
-from vtlab.report.words import bottlenecks, labels
-from vtlab.report.words import headline as words
+from vtlab.report.words import block_counts, bottlenecks, explanation, labels
+from vtlab.report.words.headline import headline, label
 
 #: What XML 1.0 does not allow: a log's last line may have it.
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def render(analyses: Sequence[Analysis]) -> str:
-    """The runs of one report as JUnit XML; the same analyses give the same bytes."""
+    """Renders the runs of one report as JUnit XML; the same analyses give the same bytes."""
     suites = ET.Element("testsuites")
     for number, analysis in enumerate(analyses):
         suites.append(_suite(analysis, number))
@@ -72,7 +72,7 @@ def _properties(analysis: Analysis) -> dict[str, str]:
 
 def _validity(analysis: Analysis, seconds: str) -> ET.Element:
     case = _case(analysis, "validity checks", seconds)
-    if invalid := words.validity(analysis):
+    if invalid := block_counts.why_invalid(analysis):
         rejected = (f"block {r.block}, attempt {r.attempt}: {'; '.join(r.reasons)}" for r in analysis.verdict.rejected)
         _add(case, "error", invalid, "\n".join(rejected))
     return case
@@ -82,7 +82,7 @@ def _verdict(pair: Analysis) -> ET.Element:
     compared = pair.verdict.primary_comparison
     case = _case(pair, f"verdict {compared.metric}({compared.of}/{compared.over})")
     if compared.verdict == "inconclusive":
-        ET.SubElement(case, "skipped").text = _clean(f"inconclusive: {words.headline(pair)}")
+        ET.SubElement(case, "skipped").text = _clean(f"inconclusive: {headline(pair)}")
     return case
 
 
@@ -109,23 +109,26 @@ def _add(case: ET.Element, kind: str, message: str, details: str) -> None:
 
 
 def _in_words(pair: Analysis) -> list[str]:
-    """The verdict in words, as the terminal has it."""
-    label, headline = words.label(pair), words.headline(pair)
-    lines = [f"{labels.title(pair)} {labels.under(pair)}", f"{label}  {headline}", *words.explanation(pair)]
+    """Describes the verdict as the terminal does."""
+    lines = [
+        f"{labels.title(pair)} {labels.under(pair)}",
+        f"{label(pair)}  {headline(pair)}",
+        *explanation.sentences(pair),
+    ]
     if pair.verdict.n:
-        lines += [f"{name}: {bottlenecks.sentence(pair, name)}" for name in labels.names(pair)]
+        lines += [f"{name}: {bottlenecks.sentence(pair, name)}" for name in labels.variant_names(pair)]
     return lines
 
 
 def _seconds(run: Run) -> str:
-    """How long the blocks took, from the first warm-up to the last answer of each."""
+    """Adds up how long the blocks took, each from the first warm-up to the last answer."""
     phases = [[*block.warmup, *block.single, *block.trials, *block.light] for block in run.blocks]
-    milliseconds = sum(max(t.drained for t in of) - min(t.begin for t in of) for of in phases if of)
+    milliseconds = sum(max(t.drained for t in block) - min(t.begin for t in block) for block in phases if block)
     return f"{milliseconds / 1000:.3f}"
 
 
 def _timestamp(started: str) -> str:
-    """The manifest's time in UTC, without the zone, which schemas forbid."""
+    """Writes the manifest's time in UTC, without the zone, which schemas forbid."""
     try:
         return datetime.fromisoformat(started).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S")
     except ValueError:

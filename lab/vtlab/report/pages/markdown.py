@@ -6,20 +6,27 @@ from collections.abc import Mapping, Sequence
 
 from vtlab.analysis import asserts
 from vtlab.model.run import Analysis
-from vtlab.report.pages.html import repeat
-from vtlab.report.parts import breakdowns, performance, provenance, ratios, resource_use, thresholds
+from vtlab.report.parts import provenance, ratios, sections
 from vtlab.report.parts.part import Table
-from vtlab.report.words import bottlenecks, decision, figures, hints, labels
-from vtlab.report.words import curve_sentences as curve
-from vtlab.report.words import finding_lines as findings
-from vtlab.report.words import headline as words
+from vtlab.report.parts.sections import Section
+from vtlab.report.words import (
+    block_counts,
+    bottlenecks,
+    curve_sentences,
+    decision,
+    explanation,
+    figures,
+    hints,
+    labels,
+)
+from vtlab.report.words.headline import headline, label
 
 _SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]|#~"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"})
 
 
 def render(analyses: Sequence[Analysis], others: Mapping[str, Table] | None = None) -> str:
-    """The report of one or more runs as GitHub-flavoured Markdown; the same analyses give the same bytes. ``others``:
-    tables that are of none of them, by their titles."""
+    """Renders the report of one or more runs as GitHub-flavoured Markdown; the same analyses give the same bytes.
+    ``others``: tables that belong to no run, by title."""
     parts = ["# Should this service turn virtual threads on?", ""]
     parts += _table(["experiment", "decision", "verdict", "ratio", "interval", "blocks"], [_row(a) for a in analyses])
     parts += [line for analysis in analyses for line in _assertions(analysis)]
@@ -31,26 +38,29 @@ def render(analyses: Sequence[Analysis], others: Mapping[str, Table] | None = No
 
 
 def escaped(text: str) -> str:
-    """Text that Markdown and HTML leave alone, on one line."""
+    """Escapes text so that Markdown and HTML leave it alone, on one line."""
     return " ".join(text.split()).translate(_SPECIAL)
 
 
 def _row(analysis: Analysis) -> list[str]:
     v, c = analysis.verdict, analysis.verdict.primary_comparison
-    label = words.label(analysis)
-    label = f"{label}, not valid" if not v.valid else f"{label}, quick look" if v.quick else label
+    outcome = label(analysis)
+    if not v.valid:
+        outcome += ", not valid"
+    elif v.quick:
+        outcome += ", quick look"
     return [
         f"{labels.title(analysis)} {labels.under(analysis)}",
-        decision.of(analysis).text,
-        label,
-        ratios.ratio(c),
+        decision.decide(analysis).text,
+        outcome,
+        ratios.ratio_cell(c),
         figures.interval(c.low, c.high),
         str(v.n),
     ]
 
 
 def _assertions(analysis: Analysis) -> list[str]:
-    """Whether what the call demanded holds, a line each: a job that failed for it is understood from here."""
+    """Says whether each assertion of the call holds: the reader of a failed job understands it from here."""
     outcomes = asserts.judge(analysis.run.manifest.asserts, analysis.verdict)
     title = labels.title(analysis)
     lines = [
@@ -65,34 +75,31 @@ def _assertions(analysis: Analysis) -> list[str]:
 def _run(analysis: Analysis) -> list[str]:
     v = analysis.verdict
     lines = [f"## {escaped(f'{labels.title(analysis)} {labels.under(analysis)}')}", ""]
-    invalid = words.validity(analysis)
+    invalid = block_counts.why_invalid(analysis)
     lines += [f"> **{escaped(invalid)}**", ""] if invalid else []
-    answer = decision.of(analysis)
-    lines += [f"**{escaped(answer.lead)}:** {escaped(answer.reason)}.", ""]
-    explanation = [f"{words.headline(analysis)}.", curve.decision(analysis), *words.explanation(analysis)]
-    explanation.append(hints.quick(analysis))
-    lines += [escaped(" ".join(text for text in explanation if text)), ""]
+    advice = decision.decide(analysis)
+    lines += [f"**{escaped(advice.lead)}:** {escaped(advice.reason)}.", ""]
+    texts = [f"{headline(analysis)}.", curve_sentences.decision_sentence(analysis)]
+    texts += [*explanation.sentences(analysis), hints.quick_look(analysis)]
+    lines += [escaped(" ".join(text for text in texts if text)), ""]
     if v.n:
-        sentences = {n: bottlenecks.sentence(analysis, n) for n in labels.names(analysis)}
+        sentences = {n: bottlenecks.sentence(analysis, n) for n in labels.variant_names(analysis)}
         lines += [f"- {escaped(f'{n}: {sentence}')}" for n, sentence in sentences.items()]
         lines.append("")
-        lines += _folded("Throughput, latency and costs", [performance.latency(analysis), performance.costs(analysis)])
-        lines += _folded("Failures", [performance.failures(analysis)])
-        lines += _folded("Ratios by metric", [ratios.by_metric(analysis)])
-        lines += _folded("Bound beside measurement", [resource_use.resource_table(analysis)])
-        if (searched := analysis.run.manifest.curve) is not None:
-            lines += _folded("Throughput and latency over users", [curve.table(searched, labels.names(analysis))])
-        lines += _folded(thresholds.TITLE, [thresholds.table(analysis)])
-        lines += _folded(breakdowns.TITLE, [breakdowns.table(analysis)])
-        lines += _folded("Where threads stood", [resource_use.places(analysis)])
-        lines += _folded("Pinned virtual threads", [resource_use.pinned(analysis)])
-    lines += _folded("Findings", [findings.table(analysis)])
-    lines += _folded(
-        "Validity checks and rejected attempts", [provenance.checks(analysis), provenance.rejected(analysis)]
-    )
-    lines += _folded("Environment", [provenance.environment(analysis)])
+    for section in sorted(sections.sections(analysis), key=_rank):
+        if v.n or not section.needs_blocks:
+            lines += _folded(section.tables_title or section.title, [named.table for named in section.tables])
     fence = "```"
-    return [*lines, "To repeat it:", "", f"{fence}sh", repeat(analysis).replace(fence, ""), fence]
+    commands = provenance.commands_to_repeat(analysis).replace(fence, "")
+    return [*lines, "To repeat it:", "", f"{fence}sh", commands, fence]
+
+
+#: Sections that come first here, in this order; the others follow as the report has them.
+_FIRST = (sections.PERFORMANCE, sections.FAILURES, sections.RATIOS, sections.BOUNDS)
+
+
+def _rank(section: Section) -> int:
+    return _FIRST.index(section.title) if section.title in _FIRST else len(_FIRST)
 
 
 def _folded(title: str, tables: Sequence[Table]) -> list[str]:

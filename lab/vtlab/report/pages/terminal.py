@@ -11,10 +11,17 @@ from rich.text import Text
 from vtlab.analysis import verdict
 from vtlab.model.run import Analysis
 from vtlab.report.parts import breakdowns, thresholds
-from vtlab.report.words import bottlenecks, decision, hints, labels
-from vtlab.report.words import curve_sentences as curve
-from vtlab.report.words import finding_lines as findings
-from vtlab.report.words import headline as words
+from vtlab.report.words import (
+    block_counts,
+    bottlenecks,
+    curve_sentences,
+    decision,
+    explanation,
+    finding_lines,
+    hints,
+    labels,
+)
+from vtlab.report.words.headline import headline, label
 
 _STYLES = {
     "faster": "bold green",
@@ -26,7 +33,7 @@ _STYLES = {
 
 
 def render(analyses: Sequence[Analysis]) -> RenderableType:
-    """One paragraph per run: verdict, ratio and interval, what limits each variant."""
+    """Renders one paragraph per run: verdict, ratio and interval, what limits each variant."""
     return _Paragraphs([_run(pair) for a in analyses for pair in verdict.split_by_comparison(a)])
 
 
@@ -49,28 +56,30 @@ class _Paragraphs:
 
 def _run(analysis: Analysis) -> list[Text]:
     v = analysis.verdict
-    c = v.primary_comparison
     lines = [Text.assemble((labels.title(analysis), "bold"), f" {labels.under(analysis)}")]
-    invalid, quick = words.validity(analysis), hints.quick(analysis)
-    if invalid:
+    if invalid := block_counts.why_invalid(analysis):
         lines.append(Text(f"✕ {invalid}", "bold red"))
-    answer = decision.of(analysis)
-    lines.append(Text.assemble((f"{answer.lead}:", "bold"), f" {answer.reason}."))
-    label = (words.label(analysis), _STYLES[c.verdict or "inconclusive"])
-    lines.append(Text.assemble(label, "  ", words.headline(analysis)))
-    if parted := curve.decision(analysis):
+    advice = decision.decide(analysis)
+    lines.append(Text.assemble((f"{advice.lead}:", "bold"), f" {advice.reason}."))
+    outcome = (label(analysis), _STYLES[v.primary_comparison.verdict or "inconclusive"])
+    lines.append(Text.assemble(outcome, "  ", headline(analysis)))
+    if parted := curve_sentences.decision_sentence(analysis):
         lines.append(Text(parted))
-    lines += [Text(text) for text in words.explanation(analysis)]
-    if quick:
+    lines += [Text(text) for text in explanation.sentences(analysis)]
+    if quick := hints.quick_look(analysis):
         lines.append(Text(quick, "yellow"))
-    if v.n:
-        sentences = {n: bottlenecks.sentence(analysis, n) for n in labels.names(analysis)}
-        lines += [Text(f"{n}: {sentence}", "dim") for n, sentence in sentences.items()]
-        held = thresholds.line(analysis)
-        lines += [Text(held, "dim")] if held else []
-        times = {name: result.time for name, result in v.variants.items() if result.time}
-        lines += [Text(breakdowns.TITLE, "dim")] if times else []
-        for name, time in times.items():
-            sentence = f"{breakdowns.line(name, time)} {breakdowns.caveat(analysis, name, time)}"
-            lines.append(Text(sentence.rstrip(), "dim"))
-    return lines + [Text(findings.line(finding), "dim") for finding in v.findings]
+    details = _measured_lines(analysis) if v.n else []
+    details += [finding_lines.finding_line(finding) for finding in v.findings]
+    return lines + [Text(text, "dim") for text in details]
+
+
+def _measured_lines(analysis: Analysis) -> list[str]:
+    """Says what limits each variant, which thresholds hold, and where the time goes."""
+    lines = [f"{name}: {bottlenecks.sentence(analysis, name)}" for name in labels.variant_names(analysis)]
+    lines += filter(None, [thresholds.threshold_line(analysis)])
+    times = {name: result.time for name, result in analysis.verdict.variants.items() if result.time}
+    lines += [breakdowns.TITLE] if times else []
+    for name, time in times.items():
+        sentence = f"{breakdowns.breakdown_line(name, time)} {breakdowns.caveat(analysis, name, time)}"
+        lines.append(sentence.rstrip())
+    return lines

@@ -1,4 +1,4 @@
-"""Where the time of a request goes, in words: lines for a terminal, and a table with the variants side by side."""
+"""The time of a request, part by part: lines for a terminal, and a table with the variants side by side."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from vtlab.report.parts.part import Table
 from vtlab.report.words import figures, labels
 
 TITLE = "Where the time goes"
-#: Parts on a line of a terminal, and the share from which on a part stands alone.
+#: Most parts on a line of a terminal, and the least share of a part that stands alone.
 _LINES, _LEAST = 3, 0.01
-#: Share of the requests in flight from which on those that wait for a carrier are said.
+#: Requests that wait for a carrier are mentioned at this share of the requests in flight or above.
 _CARRIER_WAITS = 0.1
 #: What a request does in a part of its time, as a noun and after "62 % of a request".
 _WORDS: Mapping[str, tuple[str, str]] = {
@@ -32,20 +32,20 @@ _WORDS: Mapping[str, tuple[str, str]] = {
 _UNEXPLAINED = "what the server waits for is unknown"
 
 
-def line(name: str, time: Breakdown) -> str:
-    """The largest parts, for a terminal: ``62 % of a request waits at a lock, Semaphore at OrderService:42; 18 at a
-    time``."""
+def breakdown_line(name: str, time: Breakdown) -> str:
+    """Describes the largest parts, for a terminal:
+    ``62 % of a request waits at a lock, Semaphore at OrderService:42; 18 at a time``."""
     if not time.parts:
         return f"{name}: {_contradiction(time)}"
     shown = [part for part in time.parts[:_LINES] if part.share >= _LEAST]
     parts = [_sentence(part, " of a request" if part is time.parts[0] else "") for part in shown]
-    of = "" if time.is_slowed else f" of {figures.duration(time.latency)}"
-    return f"{name}: {'. '.join(parts)}. Explained: {percent(time.explained)}{of}."
+    latency = "" if time.is_slowed else f" of {figures.duration(time.latency)}"
+    return f"{name}: {'. '.join(parts)}. Explained: {percent(time.explained)}{latency}."
 
 
 def caveat(analysis: Analysis, name: str, time: Breakdown) -> str:
-    """Why dumps show waits that have ended: a thread that is ready and waits for a carrier or for the CPU still shows
-    the one before. Empty where such threads are few."""
+    """Says why dumps show waits that have ended: a thread that is ready and waits for a carrier or for the CPU still
+    shows the one before. Empty where such threads are few."""
     if not time.parts:
         return ""
     queued = analysis.over_windows(name, "virtual_queued") or 0.0
@@ -57,15 +57,15 @@ def caveat(analysis: Analysis, name: str, time: Breakdown) -> str:
     return ""
 
 
-def named(part: TimePart) -> str:
-    """What a request does in a part of its time, and where."""
+def part_name(part: TimePart) -> str:
+    """Names what a request does in a part of its time, and where."""
     noun = _WORDS[part.activity][0]
     return f"{noun}: {part.place}" if part.place else noun
 
 
-def table(analysis: Analysis) -> Table:
-    """The parts of all variants, side by side; no rows without thread dumps."""
-    times = {name: time for name in labels.names(analysis) if (time := _time(analysis, name))}
+def breakdown_table(analysis: Analysis) -> Table:
+    """Lists the parts of all variants, side by side; no rows without thread dumps."""
+    times = {name: time for name in labels.variant_names(analysis) if (time := _time(analysis, name))}
     trials = (f"{name}: {_trial(time)} {caveat(analysis, name, time)}".rstrip() for name, time in times.items())
     caption = " ".join([_CAPTION, *trials])
     known = [time for time in times.values() if time.parts]
@@ -97,7 +97,7 @@ def _time(analysis: Analysis, name: str) -> Breakdown | None:
 
 
 def _trial(time: Breakdown) -> str:
-    """The trial of a breakdown: its figures, and what the dumps cost."""
+    """Describes the trial of a breakdown: its figures, and what the dumps cost."""
     dumps = f"{time.dumps} dump{'' if time.dumps == 1 else 's'}"
     text = f"{dumps} at {figures.rate(time.throughput)} and a mean latency of {figures.duration(time.latency)}"
     if time.dump_cpu is not None and time.cpu_share is not None:
@@ -122,8 +122,8 @@ def _contradiction(time: Breakdown) -> str:
     )
 
 
-def _sentence(part: TimePart, of: str) -> str:
-    text = f"{percent(part.share)}{of} {_WORDS[part.activity][1]}"
+def _sentence(part: TimePart, whole: str) -> str:
+    text = f"{percent(part.share)}{whole} {_WORDS[part.activity][1]}"
     if not part.is_explained and part.activity != "outside":
         text += f" ({_UNEXPLAINED})"
     joint = ": " if part.activity in ("wait", "computation") else ", "
@@ -139,7 +139,7 @@ def _key(part: TimePart) -> _Key:
 
 
 def _keys(times: Sequence[Breakdown]) -> list[_Key]:
-    """The rows that stand alone, those with the largest share of any variant first."""
+    """Returns the rows that stand alone, those with the largest share of any variant first."""
     largest: dict[_Key, float] = {}
     for part in (part for time in times for part in time.parts):
         largest[_key(part)] = max(part.share, largest.get(_key(part), 0.0))
@@ -154,7 +154,7 @@ def _labels(key: _Key) -> list[str]:
 
 
 def _side_by_side(times: Iterable[Breakdown], keys: Sequence[_Key]) -> list[str]:
-    """Share, time and requests of these rows together, of each variant."""
+    """Adds up share, time and requests of these rows, for each variant."""
     return [cell for time in times for cell in _cells([part for part in time.parts if _key(part) in keys])]
 
 

@@ -1,4 +1,4 @@
-"""What a report is made of: tables of ready text, and charts."""
+"""The two kinds of part that a report has: tables of ready text, and charts with their captions."""
 
 from __future__ import annotations
 

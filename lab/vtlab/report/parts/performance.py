@@ -1,4 +1,4 @@
-"""What each variant did under the load: throughput, latency, costs, failures."""
+"""Throughput, latency, costs and failures of each variant under the load."""
 
 from __future__ import annotations
 
@@ -8,72 +8,79 @@ from vtlab.model.records import Trial
 from vtlab.model.run import Analysis
 from vtlab.model.units import percent
 from vtlab.model.verdict import VariantResult
-from vtlab.report.charts import ratios as charts
+from vtlab.report.charts.trials import latency_percentiles, trial_dots
 from vtlab.report.parts.part import Panel, Table
 from vtlab.report.words import bottlenecks, figures
-from vtlab.report.words.labels import names
+from vtlab.report.words.labels import variant_names
 
 #: Client latency: the words of the page, and the key of ``VariantResult.latency``.
 PERCENTILES = {"p50": "p50", "p90": "p90", "p99": "p99", "p99.9": "p99_9", "max": "max"}
 
 
 def latency_figure(result: VariantResult, percentile: str) -> str:
-    """A latency, or that there is none to give."""
+    """Writes a latency, or that there is none to give."""
     if result.growth is not None:
         return "overloaded"
     return figures.duration(result.latency.get(percentile) if has_latency(result) else None)
 
 
-def trials(analysis: Analysis, variant: str) -> list[Trial]:
-    """The trials of a variant that count, in order."""
+def _trials(analysis: Analysis, variant: str) -> list[Trial]:
+    """Returns the trials of a variant that count, in order."""
     return [t for b in analysis.accepted for t in b.trials if t.variant == variant]
 
 
-def performance(analysis: Analysis) -> list[Panel]:
-    """Throughput and latency by variant."""
-    variants = names(analysis)
-    throughput = [(n, [t.throughput for t in trials(analysis, n)]) for n in variants]
-    results = analysis.verdict.variants
-    with_latency = [n for n in variants if n in results and has_latency(results[n])]
+def performance_panels(analysis: Analysis) -> list[Panel]:
+    """Draws throughput and latency by variant."""
+    return [_throughput_panel(analysis), *filter(None, [_p99_panel(analysis), _percentile_panel(analysis)])]
+
+
+def _throughput_panel(analysis: Analysis) -> Panel:
+    variants, publication = variant_names(analysis), analysis.run.manifest.publication
+    is_comparable = publication is not None and publication.is_published_size(analysis.run.experiment)
+    publications = publication.figures if publication and is_comparable else {}
+    published = {name: figure.throughput for name, figure in publications.items() if name in variants}
+    throughput = [(name, [t.throughput for t in _trials(analysis, name)]) for name in variants]
+    return Panel(
+        "Throughput",
+        trial_dots(throughput, "OK requests per second in each trial", figures.rate, published),
+        "One mark per trial; the line is the mean." + (" Triangle: as published." if published else ""),
+    )
+
+
+def _p99_panel(analysis: Analysis) -> Panel | None:
+    measured = _with_latency(analysis)
     p99 = [
-        (n, [t.latency.p99 for t in trials(analysis, n) if t.latency.p99 is not None and n in with_latency])
-        for n in variants
+        (name, [t.latency.p99 for t in _trials(analysis, name) if t.latency.p99 is not None and name in measured])
+        for name in variant_names(analysis)
     ]
-    experiment = analysis.run.experiment
-    publication = analysis.run.manifest.publication
-    comparable = publication.figures if publication and publication.is_published_size(experiment) else {}
-    published = {n: figure.throughput for n, figure in comparable.items() if n in variants}
-    panels = [
-        Panel(
-            "Throughput",
-            charts.dots(throughput, "OK requests per second in each trial", figures.rate, published),
-            "One mark per trial; the line is the mean." + (" Triangle: as published." if published else ""),
-        )
-    ]
-    if any(values for _, values in p99):
-        panels.append(
-            Panel(
-                "Latency p99",
-                charts.dots(p99, "Client latency p99 in each trial", figures.duration),
-                "As the client sees it, queueing included.",
-            )
-        )
+    if not any(values for _, values in p99):
+        return None
+    picture = trial_dots(p99, "Client latency p99 in each trial", figures.duration)
+    return Panel("Latency p99", picture, "As the client sees it, queueing included.")
+
+
+def _percentile_panel(analysis: Analysis) -> Panel | None:
+    results, measured = analysis.verdict.variants, _with_latency(analysis)
     by_percentile = [
-        (n, [results[n].latency.get(key) if n in with_latency else None for key in PERCENTILES.values()])
-        for n in variants
-        if n in results
+        (name, [results[name].latency.get(key) if name in measured else None for key in PERCENTILES.values()])
+        for name in variant_names(analysis)
+        if name in results
     ]
-    curve = charts.percentiles(by_percentile, list(PERCENTILES))
-    if curve:
-        panels.append(Panel("Latency by percentile", curve, "Logarithmic. No mark: too few samples."))
-    return panels
+    picture = latency_percentiles(by_percentile, list(PERCENTILES))
+    return Panel("Latency by percentile", picture, "Logarithmic. No mark: too few samples.") if picture else None
 
 
-def latency(analysis: Analysis) -> Table:
-    """Client latency, with what of it the server sees; a remark where there is none to give."""
+def _with_latency(analysis: Analysis) -> list[str]:
+    """Returns the variants that have a latency to give."""
+    results = analysis.verdict.variants
+    return [name for name in variant_names(analysis) if name in results and has_latency(results[name])]
+
+
+def latency_table(analysis: Analysis) -> Table:
+    """Lists client latency, with what of it the server sees; a remark where there is none to give."""
     rows, remarks = [], []
     load = analysis.run.experiment.load
-    for name in names(analysis):
+    for name in variant_names(analysis):
         r = analysis.verdict.variants.get(name)
         if r:
             known = has_latency(r)
@@ -97,7 +104,7 @@ def latency(analysis: Analysis) -> Table:
 
 
 def _no_latency(result: VariantResult, users: int) -> str:
-    """Why a variant has no latency; empty where it has one."""
+    """Says why a variant has no latency; empty where it has one."""
     if result.growth is not None:
         return bottlenecks.growing(result.growth)
     if result.missing_users is not None:
@@ -107,10 +114,10 @@ def _no_latency(result: VariantResult, users: int) -> str:
     return ""
 
 
-def costs(analysis: Analysis) -> Table:
-    """Throughput, errors, CPU and memory of each variant."""
+def cost_table(analysis: Analysis) -> Table:
+    """Lists throughput, errors, CPU and memory of each variant."""
     rows = []
-    for name in names(analysis):
+    for name in variant_names(analysis):
         r = analysis.verdict.variants.get(name)
         if r:
             rows.append(
@@ -145,10 +152,10 @@ def costs(analysis: Analysis) -> Table:
     return Table(caption, head, rows, numeric=tuple(range(1, 9)))
 
 
-def failures(analysis: Analysis) -> Table:
-    """How often each variant failed, and how; no rows where none did."""
+def failure_table(analysis: Analysis) -> Table:
+    """Lists how often each variant failed, and how; no rows where none did."""
     v = analysis.verdict
-    failed = [(name, v.variants[name]) for name in names(analysis) if name in v.variants]
+    failed = [(name, v.variants[name]) for name in variant_names(analysis) if name in v.variants]
     rows = [
         [
             name,

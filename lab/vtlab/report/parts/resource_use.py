@@ -1,4 +1,4 @@
-"""What each variant used and waited for: resources over time, bounds, places in the code."""
+"""Resources that each variant used and waited for: over time, beside their bounds, and as places in the code."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from vtlab.model.records import Block
 from vtlab.model.run import Analysis, BlockSeries
 from vtlab.model.units import percent
 from vtlab.model.verdict import Bound, VariantResult
-from vtlab.report.charts import ratios as charts
-from vtlab.report.charts.ratios import Format, Window
+from vtlab.report.charts.axes import Format
+from vtlab.report.charts.bounds import reached_bounds
+from vtlab.report.charts.over_time import Samples, Window, samples_over_time
 from vtlab.report.parts.part import Panel, Table
 from vtlab.report.words import figures
-from vtlab.report.words.labels import names
+from vtlab.report.words.labels import variant_names
 
 
-def sampled(analysis: Analysis) -> tuple[Block, BlockSeries] | None:
-    """The first accepted block that has samples."""
+def sampled_block(analysis: Analysis) -> tuple[Block, BlockSeries] | None:
+    """Finds the first accepted block that has samples."""
     for block in analysis.accepted:
         series = analysis.run.series.get((block.block, block.attempt))
         if series:
@@ -38,48 +39,55 @@ _OVER_TIME: tuple[tuple[str, str, Format, str], ...] = (
 )
 
 
-def over_time(analysis: Analysis) -> list[Panel]:
-    """Resource use over the first accepted block that has samples."""
-    with_samples = sampled(analysis)
-    if not with_samples:
+def over_time_panels(analysis: Analysis) -> list[Panel]:
+    """Draws resource use over the first accepted block that has samples."""
+    if (sampled := sampled_block(analysis)) is None:
         return []
-    block, series = with_samples
-    variants = names(analysis)
+    block, series = sampled
+    variants, manifest, cpu = variant_names(analysis), analysis.run.manifest, analysis.run.experiment.limits.cpu
     windows = [
         Window(variants.index(t.variant), t.variant, t.start, t.end) for t in block.trials if t.variant in variants
     ]
-    cpu = analysis.run.experiment.limits.cpu
     panels = []
     for name, title, form, caption in _OVER_TIME:
-        lines = [(v, series.get(v, {}).get(name, [])) for v in variants]
-        limit = (
-            (cpu, f"limit {figures.cores(cpu)}") if name == "cpu_cores" and analysis.run.manifest.cpu_limited else None
+        samples = Samples(
+            title=title,
+            lines=[(variant, series.get(variant, {}).get(name, [])) for variant in variants],
+            windows=windows,
+            form=form,
+            limit=(cpu, f"limit {figures.cores(cpu)}") if name == "cpu_cores" and manifest.cpu_limited else None,
+            top=1.0 if name == "throttled_periods" else None,
         )
-        top = 1.0 if name == "throttled_periods" else None
-        picture = charts.over_time(title, lines, windows, form, limit, top)
-        if picture:
+        if picture := samples_over_time(samples):
             panels.append(Panel(title, picture, caption))
     return panels
 
 
-def resources(analysis: Analysis) -> list[Panel]:
-    """Bound beside measurement for each variant."""
+def over_time_note(analysis: Analysis) -> str:
+    """Says what the charts over time show; empty where there are none."""
+    if (sampled := sampled_block(analysis)) is None:
+        return ""
+    return (
+        f"Block {sampled[0].block}, from its first trial on. Shaded: the measured windows, with the initials of the"
+        " variant under load."
+    )
+
+
+def bound_panels(analysis: Analysis) -> list[Panel]:
+    """Draws bound beside measurement for each variant."""
     panels = []
-    for slot, name in enumerate(names(analysis)):
-        r = analysis.verdict.variants.get(name)
-        if not r or not r.bounds:
-            continue
-        rows = []
-        for b in r.bounds:
-            rows.append((b, role(r, b)))
-        panels.append(Panel(name, charts.bounds(name, slot, r.throughput, rows)))
+    for slot, name in enumerate(variant_names(analysis)):
+        result = analysis.verdict.variants.get(name)
+        if result and result.bounds:
+            rows = [(bound, role(result, bound)) for bound in result.bounds]
+            panels.append(Panel(name, reached_bounds(name, slot, result.throughput, rows)))
     return panels
 
 
 def role(result: VariantResult, bound: Bound) -> str:
-    """What a bound is to its variant: the bottleneck, one of several, the next one, refuted, or nothing."""
+    """Says what a bound is to its variant: the bottleneck, one of several, the next one, refuted, or nothing."""
     limit = result.bottleneck
-    # Of waits that are drawn the bottleneck's bound is uncertain: more than it may have been measured.
+    # Where waits are random the bottleneck's bound is uncertain: the measurement may exceed it.
     if bound.resource in (limit.resource, *limit.together):
         return "together" if limit.together else "bottleneck"
     if bound.utilisation > EXCEEDED:
@@ -90,29 +98,16 @@ def role(result: VariantResult, bound: Bound) -> str:
     return "next" if is_next else ""
 
 
-def resource_table(analysis: Analysis) -> Table:
-    """Every bound with the capacity and the service demand it comes from."""
-    rows: list[list[str]] = []
-    marked: list[int] = []
-    for name in names(analysis):
-        r = analysis.verdict.variants.get(name)
-        for b in r.bounds if r else []:
-            what = role(r, b) if r else ""
-            if what in ("bottleneck", "together"):
-                marked.append(len(rows))
-            rows.append(
-                [
-                    name,
-                    b.resource,
-                    figures.count(b.capacity),
-                    figures.duration(b.service_demand),
-                    figures.rate(b.bound),
-                    figures.interval(b.low, b.high, figures.rate),
-                    figures.rate(r.throughput if r else None),
-                    figures.DASH if what == "refuted" else figures.reached(b.utilisation),
-                    what,
-                ]
-            )
+def bound_table(analysis: Analysis) -> Table:
+    """Lists every bound with the capacity and the service demand it comes from."""
+    bounds = [
+        (name, result, bound)
+        for name in variant_names(analysis)
+        if (result := analysis.verdict.variants.get(name))
+        for bound in result.bounds
+    ]
+    rows = [_bound_row(*row) for row in bounds]
+    marked = [i for i, (_, result, bound) in enumerate(bounds) if role(result, bound) in ("bottleneck", "together")]
     head = [
         "variant",
         "resource",
@@ -131,11 +126,26 @@ def resource_table(analysis: Analysis) -> Table:
     return Table(caption, head, rows, tuple(marked), (2, 3, 4, 5, 6, 7))
 
 
-def places(analysis: Analysis) -> Table:
-    """Where the threads that handle requests stood, by the thread dumps of the trial that does not count."""
+def _bound_row(name: str, result: VariantResult, bound: Bound) -> list[str]:
+    bound_role = role(result, bound)
+    return [
+        name,
+        bound.resource,
+        figures.count(bound.capacity),
+        figures.duration(bound.service_demand),
+        figures.rate(bound.bound),
+        figures.interval(bound.low, bound.high, figures.rate),
+        figures.rate(result.throughput),
+        figures.DASH if bound_role == "refuted" else figures.reached(bound.utilisation),
+        bound_role,
+    ]
+
+
+def place_table(analysis: Analysis) -> Table:
+    """Lists where the threads that handle requests stood, by the thread dumps of the trial that does not count."""
     rows = []
     for block in analysis.accepted:
-        for name in names(analysis):
+        for name in variant_names(analysis):
             diagnosis = block.diagnosis.get(name)
             for place in diagnosis.places if diagnosis else []:
                 share = place.threads / diagnosis.threads if diagnosis and diagnosis.threads else None
@@ -144,11 +154,11 @@ def places(analysis: Analysis) -> Table:
     return Table(caption, ["variant", "place", "what", "threads", "share"], rows, numeric=(3, 4))
 
 
-def pinned(analysis: Analysis) -> Table:
-    """Where virtual threads kept their carriers while they waited."""
+def pinning_table(analysis: Analysis) -> Table:
+    """Lists where virtual threads kept their carriers while they waited."""
     rows = [
         [name, place, figures.rate(rate)]
-        for name in names(analysis)
+        for name in variant_names(analysis)
         if (result := analysis.verdict.variants.get(name))
         for place, rate in result.pinned.items()
     ]

@@ -14,34 +14,36 @@ TITLE = "Thresholds of the script"
 _CAPTION = "As the script has them, over the windows of the trials of each block alone; none ends a block."
 
 
-def table(analysis: Analysis) -> Table:
-    """In how many of the blocks that count each threshold holds, by variant; no rows for a script without any."""
-    names, blocks = labels.names(analysis), analysis.accepted
+def threshold_table(analysis: Analysis) -> Table:
+    """Lists in how many of the blocks that count each threshold holds, by variant; no rows for a script without any."""
+    names, blocks = labels.variant_names(analysis), analysis.accepted
     rows = [
         [metric, condition, *(_cell(_held(blocks, name, metric, condition)) for name in names)]
-        for metric, condition in _all(blocks)
+        for metric, condition in _thresholds(blocks)
     ]
     return Table(_CAPTION, ["metric", "threshold", *names], rows)
 
 
-def line(analysis: Analysis) -> str | None:
-    """Those that some variant does not hold, for a terminal; None for a script without any."""
-    names, blocks = labels.names(analysis), analysis.accepted
-    wanted = _all(blocks)
+def threshold_line(analysis: Analysis) -> str | None:
+    """Names the thresholds that some variant does not hold, for a terminal; None for a script without any."""
+    names, blocks = labels.variant_names(analysis), analysis.accepted
+    wanted = _thresholds(blocks)
     if not wanted:
         return None
     broken = []
     for metric, condition in wanted:
         held = {name: _held(blocks, name, metric, condition) for name in names}
-        if not all(all(of) for of in held.values()):
-            broken.append(f"{metric} {condition}: {', '.join(f'{name} {_words(of)}' for name, of in held.items())}")
+        if not all(all(outcomes) for outcomes in held.values()):
+            broken.append(
+                f"{metric} {condition}: {', '.join(f'{name} {_words(outcomes)}' for name, outcomes in held.items())}"
+            )
     if not broken:
         return f"{TITLE}: all hold in every block, for {figures.listed(names)}."
     return f"{TITLE}: {'; '.join(broken)}."
 
 
-def _all(blocks: Sequence[Block]) -> list[tuple[str, str]]:
-    """Metric and condition of each, in the order of the script."""
+def _thresholds(blocks: Sequence[Block]) -> list[tuple[str, str]]:
+    """Returns metric and condition of each threshold, in the order of the script."""
     every = [
         (metric, condition)
         for block in blocks
@@ -53,9 +55,9 @@ def _all(blocks: Sequence[Block]) -> list[tuple[str, str]]:
 
 
 def _held(blocks: Sequence[Block], variant: str, metric: str, condition: str) -> list[bool]:
-    """Whether it holds, for each block in which the variant was measured."""
-    of = [block.thresholds.get(variant, {}).get(metric, {}).get(condition) for block in blocks]
-    return [holds for holds in of if holds is not None]
+    """Returns whether it holds, for each block in which the variant was measured."""
+    outcomes = [block.thresholds.get(variant, {}).get(metric, {}).get(condition) for block in blocks]
+    return [holds for holds in outcomes if holds is not None]
 
 
 def _words(held: Sequence[bool]) -> str:

@@ -1,4 +1,4 @@
-"""What limits a variant, in one sentence that a reader can act on; the same for terminal, Markdown and HTML."""
+"""The bottleneck of a variant in one sentence that a reader can act on; the same for terminal, Markdown and HTML."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from vtlab.model.units import in_blocks
 from vtlab.model.verdict import Bottleneck, Bound, Inside, VariantResult
 from vtlab.report.words import figures
 
-#: From this share of a bound on the model's throughput stands beside the bound only where it says more.
+#: At this share of a bound or above the modelled throughput says no more than the bound, and is left out.
 _NEAR = 0.95
-#: Share of the time in pauses of the garbage collector that is reason enough.
+#: Share of the time in pauses of the garbage collector that explains by itself why memory is short.
 _LONG_PAUSES = 0.1
-#: Held so many times as long as alone, a larger pool would have longer holds instead of more throughput. Less may be
-#: what other requests' CPU adds, or a wait that grows slowly with those who wait: a larger pool may help.
+#: If a unit is held this many times as long as alone, a larger pool gives longer holds instead of more throughput. A
+#: smaller factor may be the CPU of other requests, or a wait that grows slowly: there a larger pool may help.
 _SLOW = 2.0
 #: One unit of a pool.
 _UNITS = {"db-pool": "a connection", "client-pool": "a connection", "executor": "a thread"}
-#: What holds a unit, where that is not what is behind the pool.
+#: The holder of a unit, where it is not what is behind the pool.
 _HOLDERS: dict[Activity, str] = {
     "db-pool": "a wait for a database connection",
     "client-pool": "a wait for a connection to the service downstream",
@@ -36,7 +36,7 @@ _HOLDERS: dict[Activity, str] = {
 
 
 def sentence(analysis: Analysis, variant: str) -> str:
-    """What limits the variant: measured beside bound or model, whether more of it helps, and what would be next."""
+    """Says what limits the variant: measured beside bound or model, whether more of it helps, and what is next."""
     result = analysis.verdict.variants[variant]
     if not result.throughput:
         if result.failed_blocks:
@@ -49,30 +49,30 @@ def sentence(analysis: Analysis, variant: str) -> str:
 
 
 def growing(growth: float) -> str:
-    """How fast the queue of an overloaded variant grows."""
+    """Says how fast the queue of an overloaded variant grows."""
     return f"overloaded, growing by {figures.significant(growth, 2)} requests a second"
 
 
 def failures(result: VariantResult) -> str:
-    """How a variant failed, with every moment: ``out of heap memory (trial 1, trial 2)``."""
+    """Says how a variant failed, with every moment: ``out of heap memory (trial 1, trial 2)``."""
     moments: dict[str, list[str]] = {}
     for failure in result.failures:
         moments.setdefault(failure.reason, []).append(failure.moment)
-    return "; ".join(f"{reason} ({', '.join(of)})" for reason, of in moments.items()) or "the reason is not known"
+    return "; ".join(f"{reason} ({', '.join(when)})" for reason, when in moments.items()) or "the reason is not known"
 
 
-def names(limit: Bottleneck) -> str:
-    """The resources for a table: ``cpu``, ``cpu and load``."""
+def resource_names(limit: Bottleneck) -> str:
+    """Names the resources for a table: ``cpu``, ``cpu and load``."""
     return figures.listed([limit.resource, *limit.together])
 
 
 def bound_of(result: VariantResult, resource: str) -> Bound | None:
-    """The bound of that resource, where it has one."""
+    """Returns the bound of that resource, where it has one."""
     return next((bound for bound in result.bounds if bound.resource == resource), None)
 
 
-def interval(bound: Bound | None) -> str:
-    """The interval of a bound, in brackets, where it is known."""
+def bound_interval(bound: Bound | None) -> str:
+    """Writes the interval of a bound, in brackets, where it is known."""
     if bound is None or bound.low is None or bound.high is None:
         return ""
     ends = figures.interval(bound.low, bound.high, figures.rate)
@@ -102,7 +102,7 @@ def _limit(analysis: Analysis, variant: str, result: VariantResult) -> str:
         return f"{text}; virtual threads that are ready and wait for one: {figures.count(queued)} at a time"
     if limit.bound is None or limit.utilisation is None or is_arrivals:
         return text
-    text += f"; the law allows {figures.rate(limit.bound)}{interval(bound_of(result, limit.resource))}"
+    text += f"; the law allows {figures.rate(limit.bound)}{bound_interval(bound_of(result, limit.resource))}"
     if result.modelled and limit.utilisation < _NEAR:
         text += f", modelled {figures.rate(result.modelled)}"
     return text
@@ -116,7 +116,7 @@ def _together(result: VariantResult, experiment: Experiment) -> str:
     if result.modelled:
         text += f", modelled {figures.rate(result.modelled)}"
     alone = [
-        f"{resource_words(resource)} {figures.rate(bound.bound)}{interval(bound)}"
+        f"{resource_words(resource)} {figures.rate(bound.bound)}{bound_interval(bound)}"
         for resource in shared
         if (bound := bound_of(result, resource))
     ]
@@ -124,7 +124,7 @@ def _together(result: VariantResult, experiment: Experiment) -> str:
 
 
 def _inside(result: VariantResult, inside: Inside) -> str:
-    """A pool that is full of holders for which something inside it takes longer than alone."""
+    """Describes a pool that is full of holders for which something inside it takes longer than alone."""
     one = _UNITS.get(inside.pool, "one")
     text = (
         f"{figures.rate(result.throughput)}, {_in_use(result, inside)} in use, but {one} is held"
@@ -133,17 +133,18 @@ def _inside(result: VariantResult, inside: Inside) -> str:
     is_slow = inside.loaded >= _SLOW * inside.alone
     text += "enlarging the pool does not help" if is_slow else "what is inside it has become slower"
     if inside.activity is not None:
-        text += f"; what holds it: {doing(inside.activity)}" + (f", {inside.place}" if inside.place else "")
+        text += f"; what holds it: {activity_words(inside.activity)}" + (f", {inside.place}" if inside.place else "")
     return text
 
 
-def doing(activity: Activity) -> str:
-    """What a thread does, in words: ``a lock``, ``the database``."""
+def activity_words(activity: Activity) -> str:
+    """Names what a thread does: ``a lock``, ``the database``."""
     return _HOLDERS.get(activity) or resource_words(activity)
 
 
 def _in_use(result: VariantResult, inside: Inside) -> str:
-    """How much of a pool, and its verb: ``all 10 database connections are``, ``its only database connection is``."""
+    """Says how much of a pool is in use, with the verb: ``all 10 database connections are``, ``its only database
+    connection is``."""
     bound = bound_of(result, inside.pool)
     if bound is None:
         return f"all {resource_words(inside.pool).removeprefix('its ')} are"
@@ -157,23 +158,23 @@ def _in_use(result: VariantResult, inside: Inside) -> str:
 
 
 def _memory(pauses: float | None) -> str:
-    """Why memory is short: the collector takes the time, or leaves no room."""
+    """Says why memory is short: the collector takes the time, or leaves no room."""
     if pauses is not None and pauses >= _LONG_PAUSES:
         return f"collecting garbage pauses it for {figures.share(pauses)} of the time"
     return "a full collection leaves hardly any room in its heap"
 
 
 def _next(result: VariantResult) -> str:
-    """What would limit it next; only a bound with an interval says so."""
+    """Says what would limit it next; only a bound with an interval does."""
     bound = bound_of(result, result.next.resource) if result.next else None
     if bound is None or bound.low is None or bound.high is None:
         return ""
     kind = "the nearest bound is" if result.bottleneck.resource == "unknown" else "next would be"
-    return f"; {kind} {resource_words(bound.resource)} at {figures.rate(bound.bound)}{interval(bound)}"
+    return f"; {kind} {resource_words(bound.resource)} at {figures.rate(bound.bound)}{bound_interval(bound)}"
 
 
 def described(result: VariantResult, resource: str, experiment: Experiment) -> str:
-    """A resource in words, with how much of it there is where that is known: ``its 200 Tomcat threads``."""
+    """Puts a resource into words, with how much of it there is where that is known: ``its 200 Tomcat threads``."""
     bound = bound_of(result, resource)
     if resource not in RESOURCES or bound is None:
         return resource_words(resource)
@@ -183,8 +184,8 @@ def described(result: VariantResult, resource: str, experiment: Experiment) -> s
 
 
 def binds_from(result: VariantResult, experiment: Experiment) -> tuple[Bound, float] | None:
-    """What would limit a variant first under more load, and from how much load on (users, or arrivals a second). Under
-    closed load by N = X·(R+Z). None where the figure is not known to a quarter."""
+    """Finds what would limit a variant first under more load, and from how much load on (users, or arrivals a second).
+    Under closed load by N = X·(R+Z). None where the figure is not known to a quarter."""
     load, others = bound_of(result, "load"), other_bounds(result)
     if load is None or not others:
         return None
@@ -196,7 +197,7 @@ def binds_from(result: VariantResult, experiment: Experiment) -> tuple[Bound, fl
 
 
 def other_bounds(result: VariantResult) -> Sequence[Bound]:
-    """The bounds that are not the load's."""
+    """Returns the bounds that are not the load's."""
     return [bound for bound in result.bounds if bound.resource != "load"]
 
 

@@ -1,20 +1,20 @@
-"""Whether JVMs take their classes from the archives that they were told of, in words."""
+"""Class archives in words: those that a JVM uses, and those that it was given in vain."""
 
 from __future__ import annotations
 
 from vtlab.model.records import Instance
 
 
-def beside(instance: Instance) -> str:
-    """For a list of what a JVM is: ``, classes from app.aot``; empty where it was told of none."""
+def list_suffix(instance: Instance) -> str:
+    """Ends a list of what a JVM is: ``, classes from app.aot``; empty where it was told of none."""
     archives = instance.class_archives or {}
     used = [name for name, is_used in archives.items() if is_used]
     text = f", classes from {' and '.join(used)}" if used else ""
     return text + "".join(f", {name} not used" for name, is_used in archives.items() if not is_used)
 
 
-def unused(instance: Instance) -> str | None:
-    """A note on archives that the JVM does not use; None where it uses all."""
+def unused_note(instance: Instance) -> str | None:
+    """Notes the archives that the JVM does not use; None where it uses all."""
     names = [name for name, is_used in (instance.class_archives or {}).items() if not is_used]
     if not names:
         return None

@@ -1,24 +1,18 @@
-"""A search's curve in words, as a table and as a picture."""
+"""A search's curve in words: where the variants part, why the search ended, and what it chose."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from markupsafe import Markup
-
 from vtlab.analysis import load_curve as curves
 from vtlab.model import units
 from vtlab.model.curve import Curve
 from vtlab.model.run import Analysis
-from vtlab.report.charts import svg
-from vtlab.report.parts.part import Table
-from vtlab.report.words import bottlenecks, figures
-from vtlab.report.words import headline as words
+from vtlab.model.verdict import Comparison
+from vtlab.report.words import bottlenecks, figures, phrases
 
 #: Cells of a bar, and parts of one that a character shows.
 _BAR, _PARTS = 10, " ▏▎▍▌▋▊▉█"
-#: Of the picture.
-LAWS = "Thin lines are the law: so many times the throughput of a single user, up to the most that was served."
 _ENDED = {
     "levelled off": "no variant serves more with more users",
     "load generator": "the load generator could not send more",
@@ -29,7 +23,7 @@ _ENDED = {
 
 
 def lines(curve: Curve, variants: Sequence[str]) -> list[str]:
-    """The curve for a terminal: a line for each level, and what was chosen."""
+    """Draws the curve for a terminal: a line for each level, and what was chosen."""
     width = max(len(variant) for variant in variants) + 24 + _BAR
     rows = ["users  " + "".join(f"{variant:<{width}}" for variant in variants)]
     for users in curve.users:
@@ -39,37 +33,37 @@ def lines(curve: Curve, variants: Sequence[str]) -> list[str]:
 
 
 def sentences(curve: Curve, variants: Sequence[str]) -> list[str]:
-    """Where the variants part, why the search ended, and what it chose."""
+    """Says where the variants part, why the search ended, and what it chose."""
     why = f": {curve.why}" if curve.why else ""
-    # What did not level off has no knee.
+    # A curve that did not level off has no knee.
     users = "twice the knee" if curve.ended == "levelled off" else "as far as the search came; more may show more"
     return [
-        parts(curve, variants),
+        where_variants_part(curve, variants),
         f"The search ended after {curve.seconds:.0f} s: {_ENDED[curve.ended]}{why}. It had one pair of JVMs, and one"
         " window a level: no interval.",
         f"The blocks have {curve.chosen:,} users, as vtlab chose: {users}.",
     ]
 
 
-def parts(curve: Curve, variants: Sequence[str]) -> str:
-    """Up to which users no difference of the first two variants is clear, and from which on one serves more; else all
-    levels at which one does. Of levels that tell nothing, why."""
+def where_variants_part(curve: Curve, variants: Sequence[str]) -> str:
+    """Says up to which users no difference of the first two variants is clear, and from which on one serves more; else
+    all levels at which one does. Says why, where levels tell nothing."""
     cold = curves.cold_levels(curve, variants)
     if not cold:
-        return _told(curve, variants)
+        return _settled_levels(curve, variants)
     share = max(point.jit or 0.0 for point in curve.points if point.variant in variants[:2])
     taken = f"the JIT compilers took up to {units.percent(share)} of the CPU limit from the requests"
     if not curves.stretches(curve, variants):
         return f"Which variant serves more the curve cannot tell: {taken}."
-    return f"{_told(curve, variants)} {_at(cold)} the curve cannot tell: {taken}."
+    return f"{_settled_levels(curve, variants)} {_with_users(cold)} the curve cannot tell: {taken}."
 
 
-def _at(levels: Sequence[int]) -> str:
-    """``With 1, 2 and 4 users``."""
+def _with_users(levels: Sequence[int]) -> str:
+    """Begins a sentence about levels: ``With 1, 2 and 4 users``."""
     return "With a single user" if levels == [1] else f"With {figures.listed([f'{n:,}' for n in levels])} users"
 
 
-def _told(curve: Curve, variants: Sequence[str]) -> str:
+def _settled_levels(curve: Curve, variants: Sequence[str]) -> str:
     match curves.stretches(curve, variants):
         case []:
             return "No level was measured."
@@ -88,7 +82,7 @@ def _told(curve: Curve, variants: Sequence[str]) -> str:
 
 
 def _levels(curve: Curve, outcomes: Sequence[curves.Stretch], variant: str) -> str:
-    """At which levels a variant serves more; empty where at none."""
+    """Names the levels at which a variant serves more; empty where it does at none."""
     better = [outcome for outcome in outcomes if outcome.better == variant]
     levels = [f"{users:,}" for users in curve.users if any(o.low <= users <= o.high for o in better)]
     return f"{variant} with {figures.listed(levels)} user{'' if levels == ['1'] else 's'}" if levels else ""
@@ -98,103 +92,56 @@ def _users(count: int) -> str:
     return "a single user" if count == 1 else f"{count:,} users"
 
 
-def table(curve: Curve, variants: Sequence[str]) -> Table:
-    """Throughput and latency of every level."""
-    header = ["users", *(f"{variant}, {what}" for variant in variants for what in ("requests/s", "mean", "p99"))]
-    rows = []
-    for users in curve.users:
-        by_variant = {p.variant: p for p in curve.points if p.users == users}
-        row = [f"{users:,}"]
-        for variant in variants:
-            point = by_variant.get(variant)
-            row += (
-                [figures.rate(point.throughput), figures.duration(point.mean), figures.duration(point.p99)]
-                if point
-                else [figures.DASH] * 3
-            )
-        rows.append(row)
-    caption = "Throughput and latency over users: one pair of JVMs, one window a level"
-    return Table(caption, header, rows, numeric=tuple(range(len(header))))
-
-
-def picture(curve: Curve, variants: Sequence[str]) -> Markup:
-    """Throughput over users, both logarithmic."""
-    left, top, width, height = 56.0, 12.0, svg.WIDTH - 76.0, 220.0
-    points = [p for p in curve.points if p.throughput > 0]
-    if not points:
-        return Markup("")
-    users = [p.users for p in points]
-    rates = [p.throughput for p in points]
-    x = svg.Scale(min(users), max(*users, min(users) + 1), left, left + width, log=True)
-    ticks = svg.log_ticks(min(rates) / 1.1, max(rates) * 1.1)
-    # From tick to tick: a tick beyond the scale would stand on its edge, where another value is.
-    y = svg.Scale(ticks[0], ticks[-1], top + height, top, log=True)
-    drawn: list[str] = []
-    for tick in ticks:
-        drawn += [
-            svg.line(left, y(tick), left + width, y(tick), "grid"),
-            svg.text(left - 6, y(tick) + 4, f"{tick:g}" if tick < 1 else f"{tick:,.0f}", "end", "tick"),
-        ]
-    for level in curve.users:
-        if level in users:
-            drawn.append(svg.text(x(level), top + height + 16, svg.number(level), "middle", "tick"))
-    for slot, variant in enumerate(variants):
-        law = [(x(users), y(rate)) for users, rate in curves.bounds(curve.points, variant)]
-        drawn += [svg.path(law, f"law v{slot}")] if law else []
-        of = [p for p in curve.points_of(variant) if p.throughput > 0]
-        drawn.append(svg.path([(x(p.users), y(p.throughput)) for p in of], f"line v{slot}"))
-        drawn += [
-            svg.mark(
-                slot,
-                x(p.users),
-                y(p.throughput),
-                4,
-                f"v{slot} solid",
-                f"{variant}, {p.users:,} users: {figures.rate(p.throughput)}",
-            )
-            for p in of
-        ]
-    drawn.append(svg.text(left + width / 2, top + height + 34, "users", "middle", "tick"))
-    description = " ".join([*sentences(curve, variants), LAWS])
-    return svg.chart(top + height + 42, "Requests per second over users", description, *drawn)
-
-
-def decision(analysis: Analysis) -> str | None:
-    """Where the variants part, by the curve; by how much then and what limits the better one, where the blocks show a
-    difference. None for a run whose load vtlab did not search."""
-    curve, verdict = analysis.run.manifest.curve, analysis.verdict
+def decision_sentence(analysis: Analysis) -> str | None:
+    """Says where the variants part, by the curve; then by how much and what limits the better one, where the blocks
+    show a difference. None for a run whose load vtlab did not search."""
+    curve, c = analysis.run.manifest.curve, analysis.verdict.primary_comparison
     if curve is None:
         return None
-    parted = parts(curve, analysis.run.experiment.variants)
-    c = verdict.primary_comparison
+    parted = where_variants_part(curve, analysis.run.experiment.variants)
     if c.ratio is None or c.low is None or c.high is None:
         return parted
-    blocks = f"{verdict.n} block" + ("" if verdict.n == 1 else "s")
     if c.verdict not in ("faster", "slower"):
-        interval = figures.interval(c.low, c.high)
-        beyond = f"a difference, but not clearly beyond {units.percent(verdict.margin)}"
-        difference = words.no_difference(c.metric, c.low, c.high) if c.low <= 1 <= c.high else beyond
-        more = _with_more_users(curve, [c.over, c.of])
-        return f"{parted} At {curve.chosen:,} users the blocks show {difference} ({interval}, {blocks}).{more}"
-    better, ratio, low, high = (
-        (c.of, c.ratio, c.low, c.high) if c.verdict == "faster" else (c.over, 1 / c.ratio, 1 / c.high, 1 / c.low)
-    )
-    least = "at least " if c.is_lower_bound else ""
-    result = verdict.variants[better]
+        unsettled = _without_winner(analysis, c, (c.low, c.high))
+        return f"{parted} At {curve.chosen:,} users {unsettled}.{_with_more_users(curve, [c.over, c.of])}"
+    return f"{parted} At {curve.chosen:,} users {_with_winner(analysis, c, (c.ratio, c.low, c.high))}."
+
+
+def _without_winner(analysis: Analysis, c: Comparison, interval: tuple[float, float]) -> str:
+    """Says what the blocks show where no variant is better."""
+    low, high = interval
+    beyond = f"a difference, but not clearly beyond {units.percent(analysis.verdict.margin)}"
+    difference = phrases.no_difference(c.metric, low, high) if low <= 1 <= high else beyond
+    return f"the blocks show {difference} ({figures.interval(low, high)}, {_blocks(analysis)})"
+
+
+def _with_winner(analysis: Analysis, c: Comparison, interval: tuple[float, float, float]) -> str:
+    """Says by how much one variant is better, and what limits it."""
+    ratio, low, high = interval
+    if c.verdict == "slower":
+        ratio, low, high = 1 / ratio, 1 / high, 1 / low
+    better = c.of if c.verdict == "faster" else c.over
+    at_least = "at least " if c.is_lower_bound else ""
+    result = analysis.verdict.variants[better]
     shared = [result.bottleneck.resource, *result.bottleneck.together]
     limit = figures.listed([bottlenecks.described(result, resource, analysis.run.experiment) for resource in shared])
     return (
-        f"{parted} At {curve.chosen:,} users {better} serves {least}{figures.significant(ratio)} times as much"
-        f" ({figures.significant(low)} to {figures.significant(high)}, {blocks}). Limited then by {limit}."
+        f"{better} serves {at_least}{figures.significant(ratio)} times as much"
+        f" ({figures.significant(low)} to {figures.significant(high)}, {_blocks(analysis)}). Limited then by {limit}"
     )
 
 
+def _blocks(analysis: Analysis) -> str:
+    n = analysis.verdict.n
+    return f"{n} block" + ("" if n == 1 else "s")
+
+
 def _with_more_users(curve: Curve, variants: Sequence[str]) -> str:
-    """Where one variant serves more by the curve, but with more users than the blocks had: how to measure there."""
+    """Says how to measure where one variant serves more by the curve, but with more users than the blocks had."""
     last = next(reversed(curves.stretches(curve, variants)), None)
     if last is None or last.better is None or last.low <= curve.chosen:
         return ""
-    # Of one level nobody knows whether it is chance; and the last may be the one at which k6 or a variant failed.
+    # For one level nobody knows whether it is chance; and the last may be the one at which k6 or a variant failed.
     if last.low == last.high or curve.ended in ("load generator", "failed"):
         return ""
     return f" With more users the curve has {last.better} ahead: --users {last.low} measures there."
@@ -210,6 +157,6 @@ def _cell(curve: Curve, variant: str, users: int) -> str:
 
 
 def _bar(share: float) -> str:
-    """A share as a bar, in eighths of a character."""
+    """Draws a share as a bar, in eighths of a character."""
     eighths = round(8 * _BAR * share)
     return (_PARTS[-1] * (eighths // 8) + _PARTS[eighths % 8]).strip()

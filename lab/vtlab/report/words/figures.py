@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 DASH = "–"
-#: From this share of a bound on a resource is at its limit: a bound is a measurement, too, and a throughput may lie a
-#: percent above it.
+#: A resource is at its limit at this share of its bound or above: a bound is a measurement, too, and a throughput may
+#: lie a percent above it.
 AT_ITS_LIMIT = 0.995
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """``value`` with that many significant digits, thousands separated, never in scientific notation."""
+    """Writes ``value`` with that many significant digits, thousands separated, never in scientific notation."""
     if value == 0:
         return "0"
     rounded = float(f"{value:.{digits - 1}e}")
@@ -25,7 +25,7 @@ def significant(value: float, digits: int = 3) -> str:
 
 
 def rate(value: float | None, more_digits: int = 0) -> str:
-    """Requests per second: ``9.24/s``, ``199.9/s``, ``2,950/s``."""
+    """Writes requests per second: ``9.24/s``, ``199.9/s``, ``2,950/s``."""
     if value is None:
         return DASH
     text = f"{value:,.{(0 if value >= 1000 else 1 if value >= 10 else 2) + more_digits}f}"
@@ -33,7 +33,7 @@ def rate(value: float | None, more_digits: int = 0) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """Seconds as ``5.02 s``, ``34.1 ms`` or ``120 µs``."""
+    """Writes seconds as ``5.02 s``, ``34.1 ms`` or ``120 µs``."""
     if seconds is None:
         return DASH
     if seconds == 0:
@@ -45,7 +45,7 @@ def duration(seconds: float | None) -> str:
 
 
 def memory(value: float | None) -> str:
-    """Bytes as ``412 MiB``."""
+    """Writes bytes as ``412 MiB``."""
     if value is None:
         return DASH
     for unit, scale in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
@@ -55,7 +55,7 @@ def memory(value: float | None) -> str:
 
 
 def share(value: float | None) -> str:
-    """A share of one as ``99.9 %``; never rounded up to a whole that it is not."""
+    """Writes a share of one as ``99.9 %``; never rounded up to a whole that it is not."""
     if value is None:
         return DASH
     percent = value * 100
@@ -68,7 +68,7 @@ def share(value: float | None) -> str:
 
 
 def ratio(value: float | None, more_digits: int = 0) -> str:
-    """A ratio as ``0.985×`` or ``4.98×``; beyond sense only that it is."""
+    """Writes a ratio as ``0.985×`` or ``4.98×``; beyond sense only that it is."""
     if value is None:
         return DASH
     if value > 9_999:
@@ -79,8 +79,8 @@ def ratio(value: float | None, more_digits: int = 0) -> str:
 
 
 def interval(low: float | None, high: float | None, form: Callable[[float, int], str] = ratio) -> str:
-    """An interval with as many digits as its ends need to differ: ``4.87× to 5.05×``, ``4.998× to 5.003×``. One figure
-    where they print alike even so."""
+    """Writes an interval with as many digits as its ends need to differ: ``4.87× to 5.05×``, ``4.998× to 5.003×``.
+    Writes one figure where they print alike even so."""
     if low is None or high is None:
         return DASH
     shown = [f"{form(low, more)} to {form(high, more)}" for more in range(4) if form(low, more) != form(high, more)]
@@ -88,24 +88,24 @@ def interval(low: float | None, high: float | None, form: Callable[[float, int],
 
 
 def reached(utilisation: float) -> str:
-    """How much of a bound was reached; never more than all of it."""
+    """Says how much of a bound was reached; never more than all of it."""
     return "at its limit" if utilisation >= AT_ITS_LIMIT else share(utilisation)
 
 
 def count(value: float | None) -> str:
-    """A number of things: whole where it is whole or large."""
+    """Writes a number of things: whole where it is whole or large."""
     if value is None:
         return DASH
     return f"{value:,.0f}" if value == round(value) or abs(value) >= 100 else significant(value)
 
 
 def cores(value: float) -> str:
-    """A CPU limit as ``0.5 CPU``."""
+    """Writes a CPU limit as ``0.5 CPU``."""
     return f"{value:g} CPU"
 
 
 def utc(text: str) -> str:
-    """An ISO 8601 time of the manifest as ``2026-11-20 22:58 UTC``; any other text as it is."""
+    """Writes an ISO 8601 time of the manifest as ``2026-11-20 22:58 UTC``; leaves any other text as it is."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -114,10 +114,10 @@ def utc(text: str) -> str:
 
 
 def short(text: str) -> str:
-    """A figure without zeros at its end, for an axis: ``5 s``, ``0.25``."""
+    """Cuts zeros at the end of a figure, for an axis: ``5 s``, ``0.25``."""
     return re.sub(r"(\.\d*?)0+(?!\d)", r"\1", text).replace(". ", " ").removesuffix(".")
 
 
 def listed(names: Sequence[str]) -> str:
-    """``a``, ``a and b``, ``a, b and c``."""
+    """Joins names: ``a``, ``a and b``, ``a, b and c``."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

@@ -1,4 +1,4 @@
-"""Findings in words: for a jar alone, and a section of a run's report."""
+"""Findings in lines of text: of a jar alone, and of a run for a terminal."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from collections.abc import Sequence
 
 from vtlab.model.finding import Finding
 from vtlab.model.inspection import Inspection
-from vtlab.model.run import Analysis
-from vtlab.report.parts.part import Table
 
-#: Of a static finding: it is not known to be the reader's problem.
+#: A static finding, which is not known to be the reader's problem.
 PUBLISHED = "a published problem in a version or setting that you have"
 _SERVERS = {"tomcat": "Tomcat", "jetty": "Jetty"}
 _PACKAGING = {
@@ -20,31 +18,14 @@ _PACKAGING = {
 }
 
 
-def table(analysis: Analysis) -> Table:
-    """The findings of a run; no rows where there are none."""
-    rows = [
-        [
-            finding.title,
-            f"measured, {finding.variant}" if finding.kind == "measured" else "published",
-            _with_amount(finding),
-            f"{finding.cause} {finding.cure}",
-            finding.command,
-            finding.source,
-        ]
-        for finding in analysis.verdict.findings
-    ]
-    caption = f"Measured: what this run showed. Published: {PUBLISHED}; whether it is yours a measurement says."
-    return Table(caption, ["finding", "kind", "where and how much", "cause and cure", "try it", "source"], rows)
-
-
-def line(finding: Finding) -> str:
-    """A finding on one line of a terminal."""
+def finding_line(finding: Finding) -> str:
+    """Puts a finding on one line of a terminal."""
     kind = f"{finding.variant}: " if finding.kind == "measured" else ""
-    return f"finding: {kind}{finding.title} ({_with_amount(finding)}). {finding.cure} Try it: {finding.command}"
+    return f"finding: {kind}{finding.title} ({place_and_amount(finding)}). {finding.cure} Try it: {finding.command}"
 
 
-def of_jar(inspection: Inspection, jdk: str | None, found: Sequence[Finding]) -> list[str]:
-    """What a jar is, and the published problems in it, line by line."""
+def jar_lines(inspection: Inspection, jdk: str | None, findings: Sequence[Finding]) -> list[str]:
+    """Says what a jar is, and the published problems in it, line by line."""
     lines = [
         f"{inspection.jar}: {_PACKAGING[inspection.packaging]} with {_parts(inspection)}",
         f"classes: for Java {inspection.java} or newer"
@@ -60,14 +41,14 @@ def of_jar(inspection: Inspection, jdk: str | None, found: Sequence[Finding]) ->
         ),
         "",
     ]
-    if not found:
+    if not findings:
         return [*lines, "No published problem that vtlab knows is in these versions and settings."]
-    lines.append(f"{len(found)} finding{'' if len(found) == 1 else 's'}, each {PUBLISHED}:")
-    for finding in found:
+    lines.append(f"{len(findings)} finding{'' if len(findings) == 1 else 's'}, each {PUBLISHED}:")
+    for finding in findings:
         lines += [
             "",
             f"{finding.title}",
-            f"  where:   {_with_amount(finding)}",
+            f"  where:   {place_and_amount(finding)}",
             f"  symptom: {finding.symptom}",
             f"  cause:   {finding.cause}",
             f"  cure:    {finding.cure}",
@@ -88,7 +69,8 @@ def _parts(inspection: Inspection) -> str:
     return ", ".join(parts)
 
 
-def _with_amount(finding: Finding) -> str:
-    """Where, and how much: ``db-pool: 12 % of the answers are errors``, ``com.zaxxer:HikariCP 7.0.2, on JDK 21``."""
+def place_and_amount(finding: Finding) -> str:
+    """Says where, and how much: ``db-pool: 12 % of the answers are errors``, ``com.zaxxer:HikariCP 7.0.2, on JDK
+    21``."""
     joint = ": " if finding.kind == "measured" else ", "
     return joint.join(part for part in (finding.place, finding.amount) if part)

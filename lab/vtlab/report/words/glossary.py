@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vtlab.catalogue.resources import RESOURCES
 
-#: The resources, and what is none but limits a variant all the same.
+#: The resources, and three limits that are no resource of the service.
 _BOTTLENECKS = list(
     dict.fromkeys([*(name for name in RESOURCES if name != "load"), "memory", "database", "downstream"])
 )

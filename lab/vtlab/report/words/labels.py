@@ -1,4 +1,4 @@
-"""What experiments, variants, limits and metrics are called in every form of the report."""
+"""Names of experiments, variants, limits and metrics, the same in every form of the report."""
 
 from __future__ import annotations
 
@@ -9,25 +9,27 @@ from vtlab.report.words import figures
 
 
 def limits(analysis: Analysis) -> str:
-    """The limits for a table: ``1 CPU, 768Mi``."""
-    of = analysis.run.experiment.limits
+    """Writes the limits for a table: ``1 CPU, 768Mi``."""
     # Without a control group nothing enforces the memory limit either.
-    return f"{figures.cores(of.cpu)}, {of.memory}" if analysis.run.manifest.cpu_limited else "none"
+    if not analysis.run.manifest.cpu_limited:
+        return "none"
+    limits = analysis.run.experiment.limits
+    return f"{figures.cores(limits.cpu)}, {limits.memory}"
 
 
 def under(analysis: Analysis) -> str:
-    """The limits for a title: ``under 1 CPU, 768Mi``."""
+    """Writes the limits for a title: ``under 1 CPU, 768Mi``."""
     return f"under {limits(analysis)}" if analysis.run.manifest.cpu_limited else "without limits"
 
 
 def title(analysis: Analysis) -> str:
-    """The experiment, and where it compares several variants with the first, which of them this is."""
+    """Names the experiment, and where it compares several variants with the first, which of them this is."""
     name, variants = analysis.verdict.experiment, analysis.run.manifest.experiment.variants
-    return name if len(variants) == 2 else f"{name}, {names(analysis)[-1]}"
+    return name if len(variants) == 2 else f"{name}, {variant_names(analysis)[-1]}"
 
 
-def heading(c: Comparison) -> str:
-    """What a ratio is of: ``Throughput of virtual over platform``."""
+def ratio_heading(c: Comparison) -> str:
+    """Names what a ratio compares: ``Throughput of virtual over platform``."""
     what = metric(c.metric)
     return f"{what[0].upper()}{what[1:]} of {c.of} over {c.over}"
 
@@ -45,16 +47,16 @@ METRICS = {
 
 
 def metric(name: str) -> str:
-    """A metric in words."""
+    """Puts a metric into words."""
     return METRICS.get(name, name.replace("_", " "))
 
 
-def names(analysis: Analysis) -> list[str]:
-    """The variants in the experiment's order: the same place, colour and mark everywhere."""
+def variant_names(analysis: Analysis) -> list[str]:
+    """Returns the variants in the experiment's order: the same place, colour and mark everywhere."""
     return list(analysis.run.experiment.variants)
 
 
 def windows(exp: Experiment) -> str:
-    """How long the measured windows are, of variants that have others, too."""
+    """Says how long the measured windows are, and those of variants that have others."""
     others = [f"{name} {window}" for name, window in exp.windows.measure_by_variant.items() if name in exp.variants]
     return ", ".join([exp.windows.measure, *others])

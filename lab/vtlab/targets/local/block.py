@@ -73,16 +73,16 @@ class LocalBlock:
 
     @property
     def call_seconds(self) -> float:
-        """Of a process of this machine."""
+        """Time for a process of this machine to start and end."""
         return k6_timing.START_UP
 
     @property
     def loads_at_once(self) -> bool:
-        """Where vtlab may use the whole machine, as idle cores that it may not use tell nothing."""
+        """True where vtlab may use the whole machine: idle cores that it may not use tell nothing."""
         return warm_up_cpu.available() >= (os.cpu_count() or 1)
 
     def renumbered(self, experiment: Experiment, number: int, attempt: int) -> LocalBlock:
-        """Another block, with the variants of this one as they run."""
+        """Returns another block, with the variants of this one as they run."""
         renumbered = replace(
             self.start,
             experiment=experiment,
@@ -94,8 +94,8 @@ class LocalBlock:
         return LocalBlock(self._site, renumbered)
 
     def raise_cpu(self) -> float | None:
-        """Gives the variants more CPU; how many cores each, None where they keep their limit: the machine has hardly
-        more, nothing limits them, or their shape is not fixed, as that of a service that is no jar."""
+        """Gives the variants more CPU; returns how many cores each, None where they keep their limit: the machine has
+        hardly more, nothing limits them, or their shape is not fixed, as that of a service that is no jar."""
         limit = self.experiment.limits.cpu
         cpu = warm_up_cpu.cores(limit, warm_up_cpu.available())
         running = self._running()
@@ -127,7 +127,7 @@ class LocalBlock:
         self._raised = None
 
     def end_warm_up(self) -> None:
-        """From now on the JIT compilers get the share of a thread, as any other."""
+        """Gives the JIT compilers the share of a thread from now on, as any other."""
         warm_up_cpu.prefer_compilers([v.process.pid for v in self._running() if v.end() is None], False)
         self._compilers_first = False
 
@@ -189,7 +189,7 @@ class LocalBlock:
         return k6.joined(documents)
 
     def _reset(self, variant: str) -> None:
-        """Does what the experiment wants done before a trial. Errors as of ``between.run``."""
+        """Does what the experiment wants done before a trial. Errors are those of ``between.run``."""
         if self.experiment.between:
             base = self._process_of(variant).url
             log = self._site.folder / "logs" / f"{self.start.number}-{self.start.attempt}-between.log"
@@ -213,8 +213,8 @@ class LocalBlock:
         self._before.pop(variant, None)
 
     def diagnose(self, pacings: Mapping[str, CallPacing]) -> dict[str, Diagnosis]:
-        """Runs one more trial of each of these variants, which does not count, with thread dumps in it. Without a
-        variant of which none came, or which has ended."""
+        """Runs one more trial of each of these variants, which does not count, with thread dumps in it. A variant that
+        has ended, or whose JVM gave none, is left out of the result."""
         running = [self._process_of(name) for name in pacings if name not in self._retired]
 
         def trial(name: str) -> Trial:
@@ -235,11 +235,11 @@ class LocalBlock:
         return diagnoses
 
     def check_instances(self) -> list[Instance]:
-        """Whether the processes are those that started."""
+        """Returns the instances, and whether their processes are those that started."""
         return [self._retired.get(instance.variant) or self._checked(instance) for instance in self.instances]
 
     def series(self, begin_ms: int, end_ms: int) -> BlockSeries:
-        """The charts' samples of all variants, every second."""
+        """Reads the charts' samples of all variants, every second."""
         with Prometheus(self._site.prometheus.url) as client:
             series = {variant.variant: client.charted(variant.variant, begin_ms, end_ms) for variant in self.variants}
         for variant in self.variants:
@@ -248,16 +248,16 @@ class LocalBlock:
         return series
 
     def _usage(self, variant: str, start_ms: int, end_ms: int) -> dict[ServerFigure, float | None]:
-        """What a variant used between two times, by the call of k6 that ran then."""
+        """Returns what a variant used between two times, by the call of k6 that ran then."""
         windows = (sampler.service_window(variant, start_ms, end_ms) for sampler in self._samplers)
         return next((window for window in windows if window["cpu_cores"] is not None), {})
 
     def _load(self, variables: Mapping[str, str], run_id: str | None = None) -> K6Document:
-        """``run_id``: another than the run's, for what is not to count among its samples."""
+        """Runs k6 once. ``run_id``: another than the run's, for what is not to count among its samples."""
         return self._run([self._call(variables, run_id)])
 
     def _run(self, calls: Sequence[k6.Call]) -> K6Document:
-        """Runs these calls of k6 at the same time. Errors as of ``load``."""
+        """Runs these calls of k6 at the same time. Errors are those of ``load``."""
         site = self._site
         with named_when_full(site.root), Prometheus(site.prometheus.url) as client:
             running: list[tuple[Process, machine.Sampler]] = []
@@ -278,7 +278,7 @@ class LocalBlock:
             return documents[0] if len(documents) == 1 else k6.joined(documents)
 
     def _document(self, call: k6.Call, generator: Process, sampler: machine.Sampler, client: Prometheus) -> K6Document:
-        """What a call measured that has ended. BlockFault where it failed."""
+        """Reads the document of a call that has ended, and completes it. BlockFault where k6 failed."""
         _refuse_failed(generator)
         document = k6.read_document(call.document, generator.last_lines())
         # Of variants that another call loads at the same time it knows nothing.
@@ -313,7 +313,8 @@ class LocalBlock:
         name: str | None = None,
         only: str | None = None,
     ) -> k6.Call:
-        """``only``: the variant that it loads, all that run if not given. ``name``: in place of its number."""
+        """Describes a call of k6. ``only``: the variant that it loads, all that run if not given. ``name``: in place of
+        its number."""
         site = self._site
         name = name or "-".join([str(len(self._samplers) + 1), *([only] if only else [])])
         return k6.Call(
@@ -341,14 +342,14 @@ class LocalBlock:
         )
 
     def fail(self, broken: VariantFailed, moment: str) -> None:
-        """A variant that broke before the load has no part in the block."""
+        """Removes a variant that broke before the load from the block."""
         self.failures.append(Failure(variant=broken.variant, reason=broken.reason, moment=moment))
         self.instances = [instance for instance in self.instances if instance.variant != broken.variant]
         self._retired[broken.variant] = None
         self._process_of(broken.variant).process.stop(0)
 
     def preflight(self) -> str | None:
-        """As of ``targets.preflight``."""
+        """Sends each request once to each variant (``targets.preflight``)."""
         call = self._call({}, name="preflight")
 
         def run(wanted: k6.Call, variables: Mapping[str, str], seconds: float) -> Process:
@@ -408,7 +409,8 @@ class LocalBlock:
 
 
 def _refuse_failed(generator: Process) -> None:
-    """BlockFault for a k6 that has ended without a document: GeneratorFailed where it was killed, as for its memory."""
+    """Raises BlockFault for a k6 that has ended without a document: GeneratorFailed where it was killed, as for its
+    memory."""
     how = generator.exit_description()
     if how is not None and generator.returncode() not in k6.DONE:
         fault = GeneratorFailed if generator.returncode() == -signal.SIGKILL else BlockFault

@@ -41,8 +41,8 @@ _WORKER, _STOPPER = "Attach Listener", "VM Thread"
 def diagnose(
     variants: Iterable[VariantProcess], folder: Path, load: Callable[[str], Trial], pacings: Mapping[str, CallPacing]
 ) -> dict[str, Diagnosis]:
-    """Has ``load`` run one more trial of each variant of which dumps can be taken, and takes them meanwhile; without a
-    variant of which none came inside the trial's window. Nothing of it is left in ``folder``."""
+    """Runs one more trial (``load``) of each variant whose JVM can be asked, and takes thread dumps meanwhile. A
+    variant without a dump inside the trial's window is left out of the result. Nothing of it is left in ``folder``."""
     diagnoses = {}
     for variant in variants:
         name = variant.variant
@@ -90,7 +90,8 @@ class Dumps:
         self._thread = threading.Thread(target=self._run, name="dumps", daemon=True)
 
     def diagnosis(self, start_ms: int, end_ms: int) -> Diagnosis | None:
-        """What the dumps between two times show; None where there is none, or one cannot be read. Takes no more."""
+        """Takes no more dumps, and returns what those between two times show; None where there is none, or one cannot
+        be read."""
         self._end()
         inside = [dump for dump in self._taken if start_ms <= dump.begun and dump.ended <= end_ms]
         with contextlib.suppress(LabError, OSError):
@@ -108,7 +109,7 @@ class Dumps:
 
     @property
     def running(self) -> bool:
-        """Whether more dumps are to come."""
+        """True while more dumps are to come."""
         return self._thread.is_alive()
 
     def _run(self) -> None:
@@ -136,7 +137,8 @@ class Dumps:
                     return
 
     def _keep(self, dump: Dump) -> None:
-        """Where there are too many, half of them go, evenly: nobody knows yet where the window will be."""
+        """Keeps a dump; removes every second one where there are too many, as nobody knows yet where the window will
+        be."""
         self._taken.append(dump)
         if len(self._taken) >= MOST:
             for superfluous in self._taken[::2]:
@@ -165,8 +167,8 @@ class Dumps:
 
 
 def take(command: Sequence[str], file: Path, printing: bool) -> Dump | None:
-    """One dump into a file that does not exist yet, with ``printing`` beside the output of ``Thread.print``; None where
-    that did not work."""
+    """Takes one dump into a file that does not exist yet, with ``printing`` beside the output of ``Thread.print``;
+    returns None where that did not work."""
     orders = [f'Thread.dump_to_file -format=json "{file}"', *(["Thread.print"] if printing else [])]
     begun = 1000 * time.time()
     answer = jcmd.run(command, ["\n".join(orders)])
@@ -176,7 +178,7 @@ def take(command: Sequence[str], file: Path, printing: bool) -> Dump | None:
 
 
 def _cpu_seconds(pid: int, names: Sequence[str]) -> float:
-    """CPU seconds that the JVM's threads of these names have used."""
+    """Returns the CPU seconds that the JVM's threads of these names have used."""
     total = 0.0
     for task in Path("/proc", str(pid), "task").iterdir():
         with contextlib.suppress(OSError):

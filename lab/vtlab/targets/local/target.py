@@ -26,7 +26,7 @@ from vtlab.targets import verification
 from vtlab.targets.local import dumps
 from vtlab.targets.local.block import LocalBlock, LocalStart
 from vtlab.targets.local.disk import named_when_full
-from vtlab.targets.local.prometheus_server import PrometheusServer
+from vtlab.targets.local.prometheus_server import PrometheusFiles, PrometheusServer
 from vtlab.targets.local.site import LocalSite
 from vtlab.targets.verification import StartedVariant
 
@@ -222,14 +222,14 @@ def local_target(
         for name in ("k6", companions.DATABASE, dumps.FOLDER, *([] if options.prometheus_port else [KEPT])):
             end.callback(shutil.rmtree, folder / name, ignore_errors=True)
         end.enter_context(ledger)
-        log, port = folder / "logs" / "prometheus.log", options.prometheus_port
+        files = PrometheusFiles(folder / KEPT, folder / "logs" / "prometheus.log", shipped.ROOT / rules.FILE)
         site = LocalSite(
             folder=folder,
             root=root,
             ledger=ledger,
             k6=k6,
             k6_prefix=options.k6_prefix,
-            prometheus=PrometheusServer(prometheus, folder / KEPT, ledger, log, port, shipped.ROOT / rules.FILE),
+            prometheus=PrometheusServer(prometheus, files, ledger, options.prometheus_port),
             companions=CompanionServices(folder, jdk, ledger),
             run_id=options.run_id or folder.name,
             say=say,

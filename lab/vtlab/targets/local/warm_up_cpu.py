@@ -1,4 +1,4 @@
-"""More CPU for the first part of the warm-up: the quota of each variant's control group is raised, and set back."""
+"""More CPU for the first part of the warm-up: each variant's CPU quota is raised, and set back."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ _READINGS = 500
 
 
 def cores(limit: float, available: float) -> float | None:
-    """What a variant may use in the first part of its warm-up: all cores but ``FOR_OTHERS``; None where that is hardly
-    more than its limit."""
+    """Returns the cores that a variant may use in the first part of its warm-up: all but ``FOR_OTHERS``; None where
+    that is hardly more than its limit."""
     raised = available - FOR_OTHERS
     return raised if raised >= _WORTH_IT * limit else None
 
 
 def available() -> float:
-    """Cores that vtlab, and so its variants, may use."""
-    own = cgroup_hierarchies.limit_of(os.getpid()).cpu
+    """Returns the cores that vtlab, and so its variants, may use."""
+    quota = cgroup_hierarchies.limit_of(os.getpid()).cpu
     present = len(os.sched_getaffinity(0))
-    return present if own is None else min(present, own)
+    return present if quota is None else min(present, quota)
 
 
 def allow(variants: Sequence[VariantProcess], cpu: float) -> None:
@@ -64,8 +64,8 @@ def allow(variants: Sequence[VariantProcess], cpu: float) -> None:
 
 
 def prefer_compilers(pids: Sequence[int], is_preferred: bool) -> bool:
-    """Has the JIT compilers of these processes go before the threads that serve requests, or no longer: whether all do
-    as they are to. Without the right to do so all stays as it is.
+    """Raises or resets the priority of these processes' JIT compiler threads; returns whether that worked for all.
+    Without the right to do so all stays as it is.
 
     Else a compiler gets the share of one thread among those that serve: under 1 CPU it is 0.15 cores beside ten busy
     platform threads, and up to 0.7 beside the one carrier of virtual threads. The one variant then is warm long

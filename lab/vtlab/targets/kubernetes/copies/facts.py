@@ -1,4 +1,4 @@
-"""Facts about the copies of a service, before they exist."""
+"""RunFacts about the copies of a service, before they exist."""
 
 from __future__ import annotations
 

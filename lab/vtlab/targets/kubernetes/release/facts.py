@@ -1,4 +1,4 @@
-"""Facts about an installed release of the chart, and the CronJob for k6's Jobs."""
+"""RunFacts about an installed release of the chart, and the CronJob for k6's Jobs."""
 
 from __future__ import annotations
 
