@@ -14,13 +14,15 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from vtlab import results
 from vtlab.analysis import verdict
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import Block, Failure, InFlight, Instance, Latency, Manifest, Trial
+from vtlab.model.records import Block, Failure, InFlight, Instance, Latency, Manifest, Record, Trial
 from vtlab.model.run import Analysis, BlockSeries, Run
+
+_Record = TypeVar("_Record", bound=Record)
 
 FOLDERS = {
     name: Path(__file__).parents[1] / "unit/recorded" / folder
@@ -61,7 +63,7 @@ def run(
     about = {"blocks": manifest.pop("planned", blocks), "rule": None}
     if "experiment" in manifest:
         about["name"] = manifest["experiment"].name
-    changed = whole.manifest.model_copy(update={**about, **manifest})
+    changed = copied(whole.manifest, {**about, **manifest})
     made = replace(whole, manifest=changed, experiment=changed.experiment, blocks=repeated, series=series)
     return with_rejected(with_failing(made, failing or {}), rejected or {})
 
@@ -76,18 +78,19 @@ def _delay(whole: Run, number: int) -> int:
 def _repeated(whole: Run, number: int, block: Block) -> Block:
     """A recorded block under another number; only a run's first block has what is measured once."""
     delay = _delay(whole, number)
-    phases = {kind: [_later(t, delay) for t in getattr(block, kind)] for kind in ("warmup", "single", "light", "trials")}
-    once = {"single": [], "light": [], "diagnosis": {}} if number > len(whole.blocks) else {}
+    phases = {
+        kind: [_later(t, delay) for t in getattr(block, kind)] for kind in ("warmup", "single", "light", "trials")
+    }
+    once: dict[str, Any] = {"single": [], "light": [], "diagnosis": {}} if number > len(whole.blocks) else {}
     instances = [
         i.model_copy(update={"identity": f"{i.identity}-{number}" if delay else i.identity}) for i in block.instances
     ]
-    return block.model_copy(update={"block": number, **phases, **once, "instances": instances}, deep=True)
+    return block.model_copy(update={"block": number, **phases, **once, "instances": instances})
 
 
 def _later(trial: Trial, delay: int) -> Trial:
-    return trial.model_copy(
-        update={moment: getattr(trial, moment) + delay for moment in ("begin", "start", "end", "drained")}
-    )
+    moments = {moment: getattr(trial, moment) + delay for moment in ("begin", "start", "end", "drained")}
+    return trial.model_copy(update=moments, deep=True)
 
 
 def _moved(samples: BlockSeries, delay: int) -> BlockSeries:
@@ -118,12 +121,12 @@ def arrivals(**changes: Any) -> Experiment:
 def manifest(exp: Experiment, **changes: Any) -> Manifest:
     """Returns the manifest of a recorded run with that experiment."""
     about = {"name": exp.name, "experiment": exp, **changes}
-    return recorded().manifest.model_copy(update=about)
+    return copied(recorded().manifest, about)
 
 
 def block(number: int = 1, **changes: Any) -> Block:
     """Returns a block that passes every validity check."""
-    return run(blocks=number).blocks[-1].model_copy(update=changes)
+    return copied(run(blocks=number).blocks[-1], changes)
 
 
 def trial(variant: str = "platform", phase: str = "measure", **changes: Any) -> Trial:
@@ -134,19 +137,34 @@ def trial(variant: str = "platform", phase: str = "measure", **changes: Any) -> 
     return changed_trial(first, **changes)
 
 
-def changed_trial(trial: Trial, **changes: Any) -> Trial:
-    """Returns the trial with other fields; ``server`` and ``machine`` are merged."""
+def changed_trial(trial: Trial, window: float | None = None, **changes: Any) -> Trial:
+    """Returns the trial with other fields; ``server`` and ``machine`` are merged. ``window``: its seconds, in which it
+    has the throughput of the recorded one."""
+    if window is not None:
+        longer = round(1000 * window) - (trial.end - trial.start)
+        ok = changes.setdefault("ok", round(trial.throughput * window))
+        more = {"count": ok, **changes.pop("latency", trial.latency).model_dump(exclude={"count"})}
+        stretched = {"end": trial.end + longer, "drained": trial.drained + longer, "throughput": ok / window}
+        changes = {**stretched, "latency": Latency.model_validate(more), **changes}
     merged = {
         key: {**getattr(trial, key), **value} if key in ("server", "machine") else value
         for key, value in changes.items()
     }
-    return trial.model_copy(update=merged, deep=True)
+    return copied(trial, merged)
+
+
+def copied(record: _Record, changes: Mapping[str, Any]) -> _Record:
+    """Returns the record with other fields, which exist."""
+    unknown = changes.keys() - type(record).model_fields.keys()
+    if unknown:
+        raise TypeError(f"{type(record).__name__} has no {', '.join(unknown)}")
+    return record.model_copy(update=changes, deep=True)
 
 
 def instance(variant: str = "platform", **changes: Any) -> Instance:
     """Returns the JVM of a variant."""
     (first,) = (i for i in recorded().blocks[0].instances if i.variant == variant)
-    return first.model_copy(update=changes)
+    return copied(first, changes)
 
 
 def latency(count: int, mean: float, tail: float = 1.05) -> Latency:

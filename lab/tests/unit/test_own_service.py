@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from tests.support import builders
+from tests.support import recorded
 from vtlab import facts, own_experiment, own_service, session
 from vtlab.errors import BadInput, Interrupted, PrerequisiteMissing
 from vtlab.model.curve import Curve, Ended, Point
 from vtlab.own_experiment import Asked
 
-EXPERIMENT = builders.experiment()
+EXPERIMENT = recorded.experiment()
 
 
 def curve(ended: Ended, why: str, *points: tuple[str, int, float, float]) -> Curve:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import builders
+from tests.support import recorded
 from tests.support.played import RUN, Played, as_recorded, console
 from vtlab import results, runner
 from vtlab.planning import load
@@ -37,7 +37,7 @@ def test_progress_says_that_open_load_may_take_longer() -> None:
 def test_the_first_block_has_more_than_its_trials() -> None:
     windows = {"warmup_users": 200, "measure": "5s", "ramp_up": "400ms", "single_user_phase": "9s"}
     rounds = {"model": "closed", "users": 1000, "round": {"platform": "5s", "virtual": "1s"}}
-    run = replace(builders.run(builders.experiment(load=rounds, windows=windows), blocks=1), blocks=[])
+    run = replace(recorded.run(experiment=recorded.experiment(load=rounds, windows=windows), blocks=1), blocks=[])
     # Alone, light load, and a trial of platform.
     assert runner.seconds_beside(run) == pytest.approx(2 * 9 + load.LIGHT_SECONDS + load.COMING_UP + 0.4 + 2 * 5 + 5)
     measured = RUN.blocks[0].model_copy(update={"light": []})
@@ -50,7 +50,7 @@ def test_the_first_block_has_more_than_its_trials() -> None:
 
 def test_how_much_longer_windows_are_is_known_after_the_first_warm_up() -> None:
     assert runner.seconds_longer(RUN) == 0
-    run = builders.run(builders.arrivals(), blocks=1)
+    run = recorded.under_open_load(recorded.run(blocks=1))
     assert runner.seconds_longer(replace(run, blocks=[])) is None
     longer = [t.model_copy(update={"end": t.end + 6000}) for t in run.blocks[0].trials]
     assert runner.seconds_longer(replace(run, blocks=[run.blocks[0].model_copy(update={"trials": longer})])) == (

@@ -6,7 +6,7 @@ from io import StringIO
 
 from rich.console import Console
 
-from tests.support import builders
+from tests.support import recorded
 from vtlab.model.run import Analysis
 from vtlab.report import html, markdown, terminal, thresholds
 
@@ -15,14 +15,14 @@ FAST, FEW = "p(95)<500", "rate<0.01"
 
 def analysed(*held: dict[str, tuple[bool, bool] | None]) -> Analysis:
     """A run of so many blocks: by variant whether both thresholds hold; None for one that was not measured."""
-    run = builders.run(blocks=len(held))
+    run = recorded.run(blocks=len(held))
     for block, of in zip(run.blocks, held, strict=True):
         block.thresholds = {
             variant: {"http_req_duration": {FAST: both[0]}, "http_req_failed": {FEW: both[1]}}
             for variant, both in of.items()
             if both is not None
         }
-    return builders.analysed(run)
+    return recorded.analysed(run)
 
 
 def test_a_threshold_stands_for_each_variant_with_the_blocks_in_which_it_holds() -> None:
