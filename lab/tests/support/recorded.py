@@ -77,10 +77,9 @@ def _delay(whole: Run, number: int) -> int:
 
 def _repeated(whole: Run, number: int, block: Block) -> Block:
     """A recorded block under another number; only a run's first block has what is measured once."""
+    block = block.model_copy(deep=True)
     delay = _delay(whole, number)
-    phases = {
-        kind: [_later(t, delay) for t in getattr(block, kind)] for kind in ("warmup", "single", "light", "trials")
-    }
+    phases = {kind: [later(t, delay) for t in getattr(block, kind)] for kind in ("warmup", "single", "light", "trials")}
     once: dict[str, Any] = {"single": [], "light": [], "diagnosis": {}} if number > len(whole.blocks) else {}
     instances = [
         i.model_copy(update={"identity": f"{i.identity}-{number}" if delay else i.identity}) for i in block.instances
@@ -88,9 +87,10 @@ def _repeated(whole: Run, number: int, block: Block) -> Block:
     return block.model_copy(update={"block": number, **phases, **once, "instances": instances})
 
 
-def _later(trial: Trial, delay: int) -> Trial:
+def later(trial: Trial, delay: int) -> Trial:
+    """Returns the trial so many milliseconds later."""
     moments = {moment: getattr(trial, moment) + delay for moment in ("begin", "start", "end", "drained")}
-    return trial.model_copy(update=moments, deep=True)
+    return trial.model_copy(update=moments)
 
 
 def _moved(samples: BlockSeries, delay: int) -> BlockSeries:
@@ -107,12 +107,12 @@ def experiment(recording: str = "threads", /, **changes: Any) -> Experiment:
 
 
 def arrivals(**changes: Any) -> Experiment:
-    """Returns the experiment of a recorded run under open load: 40 arrivals a second, judged by p99."""
+    """Returns the experiment of a recorded run under open load: 150 arrivals a second, judged by p99."""
     document = {
         "name": "arrivals",
-        "load": {"model": "open", "rate": 40, "users": 400},
+        "load": {"model": "open", "rate": 150, "users": 1500},
         "primary": "latency_p99",
-        "windows": {**recorded().experiment.document()["windows"], "measure": "40s"},
+        "windows": {**recorded().experiment.document()["windows"], "measure": "30s"},
         "expected": None,
     }
     return experiment(**{**document, **changes})
@@ -125,8 +125,16 @@ def manifest(exp: Experiment, **changes: Any) -> Manifest:
 
 
 def block(number: int = 1, **changes: Any) -> Block:
-    """Returns a block that passes every validity check."""
-    return copied(run(blocks=number).blocks[-1], changes)
+    """Returns a block that passes every validity check: the one in which platform comes first, with the other's
+    single-user phases."""
+    first, second = recorded().blocks
+    return copied(second, {"block": number, "single": [t.model_copy(deep=True) for t in first.single], **changes})
+
+
+def block_under_open_load(**changes: Any) -> Block:
+    """Returns ``block`` as if ``arrivals`` had been its load."""
+    (made,) = under_open_load(replace(recorded(), blocks=[block()])).blocks
+    return copied(made, changes)
 
 
 def trial(variant: str = "platform", phase: str = "measure", **changes: Any) -> Trial:
@@ -145,7 +153,8 @@ def changed_trial(trial: Trial, window: float | None = None, **changes: Any) -> 
         ok = changes.setdefault("ok", round(trial.throughput * window))
         more = {"count": ok, **changes.pop("latency", trial.latency).model_dump(exclude={"count"})}
         stretched = {"end": trial.end + longer, "drained": trial.drained + longer, "throughput": ok / window}
-        changes = {**stretched, "latency": Latency.model_validate(more), **changes}
+        counted = {"started": trial.started - trial.ok + ok, "completed": trial.completed - trial.ok + ok}
+        changes = {**stretched, **counted, "latency": Latency.model_validate(more), **changes}
     merged = {
         key: {**getattr(trial, key), **value} if key in ("server", "machine") else value
         for key, value in changes.items()
@@ -339,15 +348,15 @@ def broken(good: Block, variant: str, how: str) -> Block:
 
 def under_open_load(run: Run, overloaded: str | None = None) -> Run:
     """Returns the run as if the load of ``arrivals`` had been its own, in windows that are long enough for a p99. A
-    variant that is ``overloaded`` answers three quarters of them."""
+    variant that is ``overloaded`` answers two thirds of them."""
     exp = arrivals()
-    rate, window = 40.0, 40.0
+    rate, window = 150.0, 30.0
     longer = round(1000 * window) - 4000
     places = itertools.count()
 
     def change(_: Block, trial: Trial) -> Trial:
         is_overloaded = trial.variant == overloaded
-        ok = round(rate * window * (0.75 if is_overloaded else 1))
+        ok = round(rate * window * (2 / 3 if is_overloaded else 1))
         mean = (trial.latency.mean or 0.0) * (20 if is_overloaded else 1)
         waiting = round(ok / window * mean)
         begin = next(places) * longer

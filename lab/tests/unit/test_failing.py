@@ -13,10 +13,10 @@ from vtlab.model.records import Block, Counts
 
 
 def test_errors_beyond_those_that_are_allowed_fail_the_variant() -> None:
-    assert failures_of(with_trial(1, failed={"status-500": 5})) == []  # of 30,000
-    ((variant, reason, moment),) = failures_of(with_trial(1, failed={"status-500": 300}))
+    assert failures_of(with_trial(1, window=300, failed={"status-500": 5})) == []  # of 29,850
+    ((variant, reason, moment),) = failures_of(with_trial(1, window=300, failed={"status-500": 300}))
     assert (variant, moment) == ("virtual", "trial 2")
-    assert reason == "0.99 % of the answers were errors in the window (300 status-500), at most 0.10 % allowed"
+    assert reason == "1.00 % of the answers were errors in the window (300 status-500), at most 0.10 % allowed"
     ((_, reason, _),) = failures_of(with_trial(1, failed_outside=100))
     assert "over the whole trial" in reason
     results = checks.results([recorded.block(), with_trial(1, failed={"status-500": 300})], BLOCKING)
@@ -35,7 +35,7 @@ def test_checks_and_requests_of_a_users_script_fail_its_variant(counts: str, wor
 
 
 def test_an_experiment_says_how_many_errors_are_allowed() -> None:
-    one_in_a_hundred = with_trial(1, failed={"status-500": 300})
+    one_in_a_hundred = with_trial(1, window=300, failed={"status-500": 300})
     assert failures_of(one_in_a_hundred, recorded.experiment(max_errors=0.02)) == []
     assert len(failures_of(one_in_a_hundred, recorded.experiment(max_errors=0.009))) == 1
     one = with_trial(1, failed={"status-500": 1})

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from tests.support import builders
+from tests.support import recorded as recorded_runs
 from vtlab import migration, results, session
 from vtlab.analysis import verdict
 from vtlab.errors import BadInput
@@ -100,7 +100,7 @@ def test_other_versions_are_left_to_the_models(migrate: Any, version: int | None
 
 
 def test_a_newer_version_is_refused_by_name(tmp_path: Path) -> None:
-    folder = results.create(tmp_path, builders.manifest(builders.experiment()))
+    folder = results.create(tmp_path, recorded_runs.manifest(recorded_runs.experiment()))
     path = folder / "manifest.json"
     path.write_text(path.read_text(encoding="utf-8").replace('"version": 2', '"version": 3'), encoding="utf-8")
     with pytest.raises(BadInput, match=r"manifest\.json: version: Input should be 2"):
