@@ -7,6 +7,7 @@ measured. A run with more blocks than were recorded repeats them.
 
 from __future__ import annotations
 
+import copy
 import functools
 import itertools
 import math
@@ -39,7 +40,8 @@ def recorded(name: str = "threads") -> Run:
 
 
 def run(
-    name: str = "threads",
+    recording: str = "threads",
+    /,
     blocks: int = 6,
     rejected: Mapping[int, str] | None = None,
     failing: Mapping[int, str] | None = None,
@@ -50,7 +52,7 @@ def run(
     ``rejected`` says by block what spoils its first attempt, ``failing`` how virtual fails in it; ``manifest`` replaces
     fields of the manifest, among them its ``experiment``.
     """
-    whole = recorded(name)
+    whole = recorded(recording)
     repeated = [
         _repeated(whole, number, block)
         for number, block in zip(range(1, blocks + 1), itertools.cycle(whole.blocks), strict=False)
@@ -77,20 +79,19 @@ def _delay(whole: Run, number: int) -> int:
 
 def _repeated(whole: Run, number: int, block: Block) -> Block:
     """A recorded block under another number; only a run's first block has what is measured once."""
-    block = block.model_copy(deep=True)
     delay = _delay(whole, number)
     phases = {kind: [later(t, delay) for t in getattr(block, kind)] for kind in ("warmup", "single", "light", "trials")}
     once: dict[str, Any] = {"single": [], "light": [], "diagnosis": {}} if number > len(whole.blocks) else {}
     instances = [
         i.model_copy(update={"identity": f"{i.identity}-{number}" if delay else i.identity}) for i in block.instances
     ]
-    return block.model_copy(update={"block": number, **phases, **once, "instances": instances})
+    return copied(block, {"block": number, **phases, **once, "instances": instances})
 
 
 def later(trial: Trial, delay: int) -> Trial:
     """Returns the trial so many milliseconds later."""
     moments = {moment: getattr(trial, moment) + delay for moment in ("begin", "start", "end", "drained")}
-    return trial.model_copy(update=moments)
+    return copied(trial, moments)
 
 
 def _moved(samples: BlockSeries, delay: int) -> BlockSeries:
@@ -128,7 +129,9 @@ def block(number: int = 1, **changes: Any) -> Block:
     """Returns a block that passes every validity check: the one in which platform comes first, with the other's
     single-user phases."""
     first, second = recorded().blocks
-    return copied(second, {"block": number, "single": [t.model_copy(deep=True) for t in first.single], **changes})
+    kinds = ("warmup", "light", "trials")
+    phases = {kind: [copied(t, {}) for t in getattr(second, kind)] for kind in kinds}
+    return copied(second, {"block": number, "single": [copied(t, {}) for t in first.single], **phases, **changes})
 
 
 def block_under_open_load(**changes: Any) -> Block:
@@ -163,11 +166,12 @@ def changed_trial(trial: Trial, window: float | None = None, **changes: Any) -> 
 
 
 def copied(record: _Record, changes: Mapping[str, Any]) -> _Record:
-    """Returns the record with other fields, which exist."""
+    """Returns the record with other fields, which exist, and with lists and dictionaries of its own."""
     unknown = changes.keys() - type(record).model_fields.keys()
     if unknown:
         raise TypeError(f"{type(record).__name__} has no {', '.join(unknown)}")
-    return record.model_copy(update=changes, deep=True)
+    containers = {name: copy.copy(value) for name, value in record if isinstance(value, list | dict | Record)}
+    return record.model_copy(update={**containers, **changes})
 
 
 def instance(variant: str = "platform", **changes: Any) -> Instance:
@@ -261,8 +265,8 @@ def scaled(trial: Trial, factor: float) -> Trial:
     )
 
 
-def renamed(run: Run, names: Mapping[str, str]) -> Run:
-    """Returns the run with other names of its variants."""
+def renamed(run: Run, names: Mapping[str, str], exp: Experiment | None = None) -> Run:
+    """Returns the run with other names of its variants; ``exp``: the experiment that has them."""
 
     def phases(trials: Sequence[Trial]) -> list[Trial]:
         return [t.model_copy(update={"variant": names[t.variant]}) for t in trials]
@@ -278,12 +282,41 @@ def renamed(run: Run, names: Mapping[str, str]) -> Run:
         )
         for b in run.blocks
     ]
-    document = {**run.experiment.document(), "variants": [names[v] for v in run.experiment.variants]}
-    document["load"] = {key: value for key, value in document["load"].items() if key not in ("round", "service_time")}
-    exp = Experiment.model_validate({**document, "expected": {}})
+    if exp is None:
+        document = {**run.experiment.document(), "variants": [names[v] for v in run.experiment.variants]}
+        document["load"] = {"model": "closed", "users": run.experiment.load.users}
+        exp = Experiment.model_validate({**document, "expected": {}})
     about = run.manifest.model_copy(update={"experiment": exp})
     series = {key: {names[v]: metrics for v, metrics in samples.items()} for key, samples in run.series.items()}
     return replace(run, manifest=about, experiment=exp, blocks=blocks, series=series)
+
+
+def with_variant(run: Run, name: str, like: str = "virtual", factor: float = 1.0) -> Run:
+    """Returns the run with one more variant, whose trials have that multiple of another's throughput."""
+
+    def copies(trials: Sequence[Trial]) -> list[Trial]:
+        return [t.model_copy(update={"variant": name}) for t in trials if t.variant == like]
+
+    def added(block: Block) -> Block:
+        first, last = (scaled(t, factor) for t in copies(block.trials))
+        trials = [t.model_copy(update={"position": n}) for n, t in enumerate((first, *block.trials, last), 1)]
+        (instance,) = (i for i in block.instances if i.variant == like)
+        another = instance.model_copy(update={"variant": name, "identity": f"{instance.identity}-{name}"})
+        phases = {
+            kind: [*getattr(block, kind), *copies(getattr(block, kind))] for kind in ("warmup", "single", "light")
+        }
+        order = [name, *block.order, name]
+        return copied(block, {**phases, "trials": trials, "order": order, "instances": [*block.instances, another]})
+
+    document = run.experiment.document()
+    document = {
+        **document,
+        "variants": [*document["variants"], name],
+        "properties": {**document["properties"], name: {"threads": like}},
+    }
+    exp = Experiment.model_validate({**document, "expected": {}})
+    about = run.manifest.model_copy(update={"experiment": exp})
+    return replace(run, manifest=about, experiment=exp, blocks=[added(b) for b in run.blocks], series={})
 
 
 def with_failing(run: Run, failing: Mapping[int, str], variant: str = "virtual") -> Run:
@@ -348,7 +381,7 @@ def broken(good: Block, variant: str, how: str) -> Block:
 
 def under_open_load(run: Run, overloaded: str | None = None) -> Run:
     """Returns the run as if the load of ``arrivals`` had been its own, in windows that are long enough for a p99. A
-    variant that is ``overloaded`` answers two thirds of them."""
+    variant that is ``overloaded`` answers as many as recorded."""
     exp = arrivals()
     rate, window = 150.0, 30.0
     longer = round(1000 * window) - 4000
@@ -356,9 +389,9 @@ def under_open_load(run: Run, overloaded: str | None = None) -> Run:
 
     def change(_: Block, trial: Trial) -> Trial:
         is_overloaded = trial.variant == overloaded
-        ok = round(rate * window * (2 / 3 if is_overloaded else 1))
+        ok = round((trial.throughput if is_overloaded else rate) * window)
         mean = (trial.latency.mean or 0.0) * (20 if is_overloaded else 1)
-        waiting = round(ok / window * mean)
+        waiting = exp.load.users if is_overloaded else round(ok / window * mean)
         begin = next(places) * longer
         return changed_trial(
             trial,
@@ -374,7 +407,7 @@ def under_open_load(run: Run, overloaded: str | None = None) -> Run:
             throughput=ok / window,
             latency=latency(ok, mean, 1.16 if trial.variant == exp.variants[0] else 1.02),
             dropped=round(rate * window) - ok,
-            in_flight=InFlight(start=waiting, end=exp.load.users if is_overloaded else waiting),
+            in_flight=InFlight(start=waiting, end=waiting),
             server={"server_throughput": ok / window, "cpu_cores": ok / window * 0.002},
         )
 

@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support import builders
+from tests.support import recorded
 from vtlab.analysis.laws import demands
 from vtlab.analysis.validity import overload
 from vtlab.model import units
 from vtlab.model.experiment import Experiment
-from vtlab.model.records import InFlight, Trial
+from vtlab.model.records import InFlight, Latency, Trial
 from vtlab.planning import load
 from vtlab.planning.load import LightLoad, Pace
 
@@ -128,12 +128,12 @@ def test_where_requests_take_too_long_for_it_there_are_idle_phases_alone() -> No
 
 # --- pace --------------------------------------------------------------------
 
-OPEN = builders.arrivals()
+OPEN = recorded.arrivals(max_response="20s")
 
 
 def cycle(mean: float | None, longest: float | None, added: int = 0) -> Trial:
     in_flight = InFlight(start=150, end=150 + added)
-    trial = builders.trial(exp=OPEN, phase="warmup", in_flight=in_flight, dropped=0)
+    trial = recorded.trial(phase="warmup", in_flight=in_flight)
     latency = trial.latency.model_copy(update={"mean": mean, "max": longest})
     return trial.model_copy(update={"latency": latency})
 
@@ -145,7 +145,7 @@ def test_a_warm_up_without_answers_changes_nothing() -> None:
 
 def with_windows(measure: str, gaps: str = "exponential", rate: float = 150) -> Experiment:
     windows = {**OPEN.document()["windows"], "measure": measure}
-    return builders.arrivals(load={"model": "open", "rate": rate, "users": 4500, "gaps": gaps}, windows=windows)
+    return recorded.arrivals(load={"model": "open", "rate": rate, "users": 4500, "gaps": gaps}, windows=windows)
 
 
 def test_a_window_is_long_enough_to_show_an_overload_of_5_percent() -> None:
@@ -236,7 +236,7 @@ class Simulated:
 
     def trials(self, count: int) -> list[Trial]:
         draw = np.random.default_rng(16)
-        planted = builders.trial(exp=self.experiment, window=self._end - self._start, dropped=0)
+        planted = recorded.trial(window=self._end - self._start)
         return [self._trial(planted, draw) for _ in range(count)]
 
     def _trial(self, planted: Trial, draw: np.random.Generator) -> Trial:
@@ -263,7 +263,7 @@ def test_load_settles_no_longer_than_an_answer_may_take() -> None:
 
 def test_the_longest_window_of_the_variants_is_compared() -> None:
     windows = {**OPEN.document()["windows"], "measure": "10s", "measure_by_variant": {"virtual": "60s"}}
-    exp = builders.arrivals(windows=windows)
+    exp = recorded.arrivals(windows=windows)
     assert load.pace(exp, 7, [cycle(8.0, 9.5)]).measure is None
 
 
@@ -272,7 +272,7 @@ def test_the_longest_window_of_the_variants_is_compared() -> None:
 
 def closed(users: int, window: str = "10s", **changes: Any) -> Experiment:
     load = {"model": "closed", "users": users, **changes}
-    return builders.experiment(load=load, windows={"warmup_load": "2s", "measure": window}, expected=None)
+    return recorded.experiment(load=load, windows={"warmup_load": "2s", "measure": window}, expected=None)
 
 
 def served(
@@ -303,8 +303,8 @@ def warmed_up(exp: Experiment, takes: Callable[[], float], threads: int = 10_000
         return latencies[math.floor(share * ok)] if ok * (1 - share) >= 10 else None
 
     latency = {"count": ok, "mean": sum(latencies) / ok, "p50": at(0.5), "p90": at(0.9), "max": latencies[-1]}
-    recorded = {**builders.latency(ok, 1.0).model_dump(), **latency}
-    return builders.trial(variant, exp=exp, phase="warmup", users=users, window=2.0, ok=ok, latency=recorded)
+    measured = Latency.model_validate({**recorded.latency(ok, 1.0).model_dump(), **latency})
+    return recorded.trial(variant, "warmup", users=users, window=2.0, ok=ok, latency=measured)
 
 
 def drawn() -> Callable[[], float]:
@@ -373,11 +373,11 @@ def test_fewer_users_than_in_the_trials_tell_no_round() -> None:
 
 
 def test_the_last_answers_are_waited_for_where_that_is_short() -> None:
-    paced = builders.experiment(load={"model": "closed", "users": 1000, "round": {"platform": "5s", "virtual": "1s"}})
+    paced = recorded.experiment(load={"model": "closed", "users": 1000, "round": {"platform": "5s", "virtual": "1s"}})
     assert (load.gives_up(paced, "platform"), load.gives_up(paced, "virtual")) == (True, False)
     # Where no round is known, the warm-up tells how long an answer takes.
-    unknown = builders.experiment()
-    cycle = builders.trial("virtual", 1, exp=unknown, phase="warmup", users=1000)
+    unknown = recorded.experiment(load={"model": "closed", "users": 1000})
+    cycle = recorded.trial("virtual", "warmup", users=1000)
     slow, quick = (
         cycle.model_copy(update={"latency": cycle.latency.model_copy(update={"max": most})}) for most in (2.5, 1.5)
     )
@@ -387,13 +387,13 @@ def test_the_last_answers_are_waited_for_where_that_is_short() -> None:
     assert load.gives_up(unknown, "platform", [quick]), "of the other variant"
     fewer = quick.model_copy(update={"users": 200})
     assert load.gives_up(unknown, "virtual", [fewer])
-    assert not load.gives_up(builders.arrivals(), "virtual")
+    assert not load.gives_up(recorded.arrivals(), "virtual")
 
 
 def test_load_at_once_needs_a_machine_whose_idle_cores_are_known() -> None:
-    exp = builders.experiment()
+    exp = recorded.experiment()
     known, unknown = (
-        [t.model_copy(update={"machine": {"idle_cores": idle}}) for t in builders.block(exp=exp).trials[:2]]
+        [t.model_copy(update={"machine": {"idle_cores": idle}}) for t in recorded.block().trials[:2]]
         for idle in (0.63, None)
     )
     assert load.at_once(exp, known)
